@@ -1,0 +1,178 @@
+"""
+A mail message as JSON, and an equal message from it.
+
+What Django keeps in a message is carried field by field, so that the real backend sees what it would have
+seen in the process that sent: also attributes that a backend of its own kind looks at (Anymail's tags), as
+long as they are JSON. Message-ID and Date are added where the sender set none, so that both sendings of
+a mail that was sent twice are the same mail. What would come out other than it went in is refused.
+"""
+
+from __future__ import annotations
+
+import email.message
+import email.policy
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from email.headerregistry import Address
+from email.message import Message, MIMEPart
+from email.mime.base import MIMEBase
+from typing import Any
+
+from django.core.mail import EmailAlternative, EmailAttachment, EmailMessage, EmailMultiAlternatives
+from django.utils.functional import Promise
+
+from components.exceptions import NotSerializable, UnknownFormat
+
+FORMAT = 1
+
+_CLASSES = {"EmailMessage": EmailMessage, "EmailMultiAlternatives": EmailMultiAlternatives}
+#: Attributes of these classes that a message or a subclass may set anew.
+_TUNABLE = ("content_subtype", "mixed_subtype", "alternative_subtype", "encoding")
+#: How the message came to the backend; it leaves by another way.
+_LEFT_BEHIND = ("connection", "_connection")
+
+
+def to_json(message: EmailMessage) -> dict[str, Any]:
+    """
+    *message* as of now. Raises NotSerializable, which names message and part, and what Django raises when
+    it builds a message: ValueError for a line feed in a header, and the like.
+    """
+    headers = _stable_headers(message)
+    where = _title(message.subject, headers)
+    base = EmailMultiAlternatives if isinstance(message, EmailMultiAlternatives) else EmailMessage
+    if changed := _overridden(type(message), base):
+        raise NotSerializable(
+            f"{where}: {type(message).__qualname__} makes its mail in its own way ({', '.join(changed)}), "
+            f"which a worker cannot repeat; send a plain {base.__name__} with the finished content."
+        )
+    fields = {name: value for name, value in vars(message).items() if name not in _LEFT_BEHIND}
+    fields |= {
+        name: getattr(message, name)
+        for name in _TUNABLE
+        if getattr(message, name, None) != getattr(base, name, None)
+    }
+    fields |= {"subject": str(message.subject), "from_email": str(message.from_email)}
+    fields["extra_headers"] = headers
+    carried = {name: _dump(value, f"{where}: {name}") for name, value in fields.items()}
+    return {"v": FORMAT, "class": base.__name__, "fields": carried}
+
+
+def from_json(document: dict[str, Any]) -> EmailMessage:
+    """The message that to_json() wrote. Raises UnknownFormat if a newer release wrote it."""
+    if document["v"] > FORMAT:
+        raise UnknownFormat(f"A mail is stored in format {document['v']}, newer than {FORMAT}.")
+    message = _CLASSES[document["class"]]()
+    for name, value in document["fields"].items():
+        setattr(message, name, _load(value))
+    message.attachments = [_named(EmailAttachment, item) for item in message.attachments]
+    if isinstance(message, EmailMultiAlternatives):
+        message.alternatives = [_named(EmailAlternative, item) for item in message.alternatives]
+    return message
+
+
+def largest_part(documents: Iterable[dict[str, Any]]) -> str:
+    """Which part of which mail is the largest of *documents*, in words."""
+    fields = max((document["fields"] for document in documents), key=_size)
+    sizes = {name: _size(value) for name, value in fields.items() if name != "attachments"}
+    for index, item in enumerate(fields["attachments"]):
+        name = f" {item[0]!r}" if isinstance(item, list) else ""
+        sizes[f"attachments[{index}]{name}"] = _size(item)
+    part = max(sizes, key=sizes.__getitem__)
+    title = _title(fields["subject"], fields["extra_headers"])
+    return f"{title}: {part} is its largest part, {sizes[part]:,} bytes"
+
+
+def message_id(headers: dict[str, Any]) -> str:
+    """The Message-ID among the extra headers of a message that was carried."""
+    return next(str(value) for name, value in headers.items() if name.lower() == "message-id")
+
+
+def _title(subject: object, headers: dict[str, Any]) -> str:
+    return f"Mail {str(subject)!r} {message_id(headers)}"
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value))
+
+
+def _stable_headers(message: EmailMessage) -> dict[str, Any]:
+    built = message.message()
+    given = {name.lower() for name in message.extra_headers}
+    stable = {name: str(built[name]) for name in ("Date", "Message-ID") if name.lower() not in given}
+    return stable | message.extra_headers
+
+
+def _overridden(kind: type[EmailMessage], base: type[EmailMessage]) -> list[str]:
+    """The methods by which *base* makes its mail that *kind* has replaced."""
+    private = {name for name in dir(base) if name.startswith("_") and not name.startswith("__")}
+    methods = {"message", "recipients"} | private
+    return sorted(name for name in methods if getattr(kind, name) is not getattr(base, name))
+
+
+def _dump(value: Any, where: str) -> Any:
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Promise() | Address():  # a translation is made in the sender's language
+            return str(value)
+        case bytes() | bytearray() | memoryview():
+            return {"$bytes": b64encode(value).decode()}
+        case EmailMessage():
+            return {"$message": to_json(value)}
+        case Message():
+            return _dump_part(value, where)
+        case list() | tuple():
+            return [_dump(item, f"{where}[{index}]") for index, item in enumerate(value)]
+        case dict() if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {key: _dump(item, f"{where}[{key!r}]") for key, item in value.items()}
+    raise NotSerializable(f"{where} is {value!r:.80} ({type(value).__name__}), which the queue cannot carry.")
+
+
+def _dump_part(part: Message, where: str) -> dict[str, str]:
+    kind = type(part).__name__
+    marker = "$part" if isinstance(part, MIMEPart) else "$mimebase"
+    try:
+        content = _flat(part)
+        document = {marker: b64encode(content).decode()}
+        same = _flat(_load(document)) == content
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        raise NotSerializable(f"{where} is a {kind} that cannot be written: {error}") from error
+    if not same:
+        raise NotSerializable(f"{where} is a {kind} that would not be the same when read again.")
+    return document
+
+
+def _flat(part: Message) -> bytes:
+    policy = email.policy.default if isinstance(part, MIMEPart) else email.policy.compat32
+    return Message.as_bytes(part, policy=policy)  # parts of Django 5.2 would take no policy
+
+
+def _load(value: Any) -> Any:
+    match value:
+        case {"$bytes": content}:
+            return b64decode(content)
+        case {"$message": document}:
+            return from_json(document)
+        case {"$part": content}:
+            return email.message_from_bytes(
+                b64decode(content), email.message.EmailMessage, policy=email.policy.default
+            )
+        case {"$mimebase": content}:
+            return email.message_from_bytes(b64decode(content), _ReadPart)
+        case dict():
+            return {key: _load(item) for key, item in value.items()}
+        case list():
+            return [_load(item) for item in value]
+    return value
+
+
+class _ReadPart(MIMEBase):
+    """A part that a parser can make, and that Django takes for an attachment."""
+
+    def __init__(self, policy: email.policy.Policy = email.policy.compat32) -> None:
+        Message.__init__(self, policy)
+
+
+def _named(kind: Any, item: Any) -> Any:
+    return kind(*item) if isinstance(item, list) else item

@@ -1,0 +1,90 @@
+"""
+System checks: what is wrong with the settings, before it goes wrong in use. None opens a connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+from components.conf import Conf, components_setting, problems
+
+_SHORTEST_TIMEOUT = 2  # seconds: below, blocking commands would time out before they have waited
+
+
+@register("components")
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """E001: COMPONENTS. E002, W002, W003: the CACHES alias it names."""
+    found: list[CheckMessage] = [
+        Error(f"settings.COMPONENTS: {problem}", id="components.E001")
+        for problem in problems(Conf, components_setting())
+    ]
+    return found or _check_cache(components_setting().get("cache", Conf.cache))
+
+
+def _check_cache(alias: str) -> list[CheckMessage]:
+    cache = settings.CACHES.get(alias)
+    if cache is None or not str(cache.get("BACKEND", "")).startswith("django_redis."):
+        return [
+            Error(
+                f"settings.CACHES has no alias {alias!r} of django-redis.",
+                hint='Give it "BACKEND": "django_redis.cache.RedisCache" and a redis:// or unix:// "LOCATION", '
+                'or name another alias in COMPONENTS["CACHE"].',
+                id="components.E002",
+            )
+        ]
+    options = cache.get("OPTIONS", {})
+    pool = options.get("CONNECTION_POOL_KWARGS", {})
+    found: list[CheckMessage] = []
+    if "retry" in pool or "retry_on_error" in pool or "retry_on_timeout" in pool:
+        found.append(
+            Warning(
+                f"settings.CACHES[{alias!r}] lets redis-py repeat commands by itself.",
+                hint="A command whose reply was lost would be carried out again. Remove retry, retry_on_error and "
+                "retry_on_timeout: what may be repeated is repeated by the services.",
+                id="components.W002",
+            )
+        )
+    timeout = pool.get("socket_timeout", options.get("SOCKET_TIMEOUT"))
+    if timeout is not None and timeout < _SHORTEST_TIMEOUT:
+        found.append(
+            Warning(
+                f"settings.CACHES[{alias!r}] has a socket timeout of {timeout} s.",
+                hint=f"Workers wait for tasks on the socket; give it {_SHORTEST_TIMEOUT} s or more.",
+                id="components.W003",
+            )
+        )
+    return found
+
+
+@register("components")
+def check_commands(**kwargs: Any) -> list[CheckMessage]:
+    """W001: two apps bring a command `runworker`."""
+    if not apps.is_installed("channels"):
+        return []
+    return [
+        Warning(
+            "Both channels and components bring a command runworker; the app that stands first in "
+            "INSTALLED_APPS hides the other's.",
+            hint="`manage.py runworker --help` shows which one you get. Put the one you need first.",
+            id="components.W001",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_embedded(**kwargs: Any) -> list[CheckMessage]:
+    """W004: the embedded server in production."""
+    if not components_setting().get("embedded"):
+        return []
+    return [
+        Warning(
+            "This project uses the embedded Redis server, which is for development and the demo.",
+            hint="Its binary may be one that gets no security fixes, and it ends with the process that started "
+            "it. Run a Redis of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
+            id="components.W004",
+        )
+    ]

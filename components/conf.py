@@ -1,0 +1,122 @@
+"""
+Settings, typed: the COMPONENTS dict for the app, OPTIONS of a TASKS alias for a task queue.
+
+Both are read when first used, and anew after `override_settings`. A wrong name or type is an
+ImproperlyConfigured error in use and a system check error before (checks.py).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
+
+
+@dataclass(frozen=True)
+class Conf:
+    """The COMPONENTS setting; each key is the field's name in capitals."""
+
+    #: First part of every key: keeps two environments on one Redis apart.
+    prefix: str = "components"
+    #: The CACHES alias (of django-redis) that says where Redis is.
+    cache: str = "default"
+    #: The folder of the embedded server, where the project uses one; None in production.
+    embedded: Path | None = None
+    #: What components.backends.mail hands each message to, in the worker.
+    mail_backend: str = "django.core.mail.backends.smtp.EmailBackend"
+    #: The TASKS alias and the queue that mail travels through.
+    mail_tasks: str = "default"
+    mail_queue: str = "default"
+
+
+@dataclass(frozen=True)
+class QueueOptions:
+    """OPTIONS of a TASKS alias whose BACKEND is RedisBackend. Durations in seconds, sizes in bytes."""
+
+    #: How long a claimed task is the worker's own without renewal; workers renew at a third of it.
+    lease: float = 30.0
+    #: How long the result of a successful task can be read. At least a minute: a push whose reply was
+    #: lost is sent again, and recognised by the result of the first.
+    result_ttl: float = 86_400.0
+    #: How many successful tasks of each queue the admin can list.
+    successful_limit: int = 1_000
+    #: Failed tasks rest in the dead set until they are this old, or this many in their queue.
+    dead_ttl: float = 180 * 86_400.0
+    dead_limit: int = 10_000
+    #: A task that was started this often and never ended kills its workers: it goes to the dead set.
+    max_starts: int = 3
+    #: The largest body (arguments as JSON) taken. Larger data belong elsewhere, with their key in the task.
+    max_body: int = 65_536
+    #: Matured delayed tasks run before others of their priority: the book's "high-delayed" before "high".
+    due_first: bool = False
+
+
+_T = TypeVar("_T", Conf, QueueOptions)
+_AT_LEAST = {"lease": 1, "result_ttl": 60, "max_starts": 1, "max_body": 1, "dead_limit": 1}
+
+
+def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with *given*, a sentence each; keys in the spelling of the class's fields."""
+    names = [field.name for field in fields(cls)]
+    hints = get_type_hints(cls)
+    for name, value in given.items():
+        if name not in names:
+            close = difflib.get_close_matches(str(name), names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(names)}."
+            yield f"{name!r} is not known; {hint}"
+            continue
+        types = get_args(hints[name]) or (hints[name],)
+        if float in types:
+            types = (*types, int)
+        if isinstance(value, bool) != (types == (bool,)) or not isinstance(value, types):
+            wanted = " or ".join(kind.__name__ for kind in types)
+            yield f"{name!r} is {value!r} ({type(value).__name__}); it must be {wanted}."
+        elif name in _AT_LEAST and value < _AT_LEAST[name]:
+            yield f"{name!r} is {value!r}; it must be at least {_AT_LEAST[name]}."
+        elif name == "prefix" and (not value or set(value) & set("{} \n")):
+            yield f"'prefix' is {value!r}; it must be a word without braces or blanks."
+
+
+def _load(cls: type[_T], given: Mapping[str, Any], where: str) -> _T:
+    for problem in problems(cls, given):
+        raise ImproperlyConfigured(f"{where}: {problem}")
+    return cls(**given)
+
+
+def components_setting() -> dict[str, Any]:
+    """The COMPONENTS dict as written by the project, its keys in lower case."""
+    return {str(name).lower(): value for name, value in getattr(settings, "COMPONENTS", {}).items()}
+
+
+@cache
+def conf() -> Conf:
+    """The app's settings, as of now. Raises ImproperlyConfigured."""
+    return _load(Conf, components_setting(), "settings.COMPONENTS")
+
+
+@cache
+def queue_options(alias: str) -> QueueOptions:
+    """The options of the task queue *alias*, as of now. Raises ImproperlyConfigured."""
+    tasks = getattr(settings, "TASKS", {})
+    if alias not in tasks:
+        raise ImproperlyConfigured(
+            f"settings.TASKS has no alias {alias!r}; it has: {', '.join(map(repr, tasks)) or 'none'}."
+        )
+    return _load(QueueOptions, tasks[alias].get("OPTIONS", {}), f'settings.TASKS[{alias!r}]["OPTIONS"]')
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "COMPONENTS":
+        conf.cache_clear()
+    elif setting == "TASKS":
+        queue_options.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="components.conf")

@@ -1,0 +1,48 @@
+"""
+What can go wrong, named for what happened. Every error of this app derives from ComponentsError;
+those that stand for a wrong argument are also a TypeError or ValueError.
+"""
+
+
+class ComponentsError(Exception):
+    """Base of every error that this app raises. Do not raise directly."""
+
+
+class RedisUnavailable(ComponentsError):
+    """Redis did not answer, or would not take the command. What was asked may be asked again."""
+
+
+class RedisNotFound(ComponentsError):
+    """No Redis server is installed here, and none was named in the settings."""
+
+
+class RedisNotStarted(ComponentsError):
+    """The embedded Redis server could not be started, or ended at once."""
+
+
+class RedisAlreadyRunning(ComponentsError):
+    """Another process holds the embedded Redis server of this folder."""
+
+
+class NotSerializable(ComponentsError, TypeError):
+    """A task argument is not JSON."""
+
+
+class BodyTooLarge(ComponentsError, ValueError):
+    """A task's arguments, as JSON, are larger than the backend's max_body."""
+
+
+class InvalidQueueName(ComponentsError, ValueError):
+    """A queue name is empty, too long, or holds a control character."""
+
+
+class UnknownTask(ComponentsError):
+    """A stored task names something that is not declared with @task."""
+
+
+class UnknownFormat(ComponentsError):
+    """A stored entry was written by a newer release than this one."""
+
+
+class WorkerDied(ComponentsError):
+    """The worker that ran the task died or stopped renewing its lease, once too often."""

@@ -1,0 +1,185 @@
+-- One step of a worker: ack what it finished, promote what is due, take over what was abandoned, claim.
+-- Repeated with the same request number it changes nothing and answers the same.
+-- KEYS[1] tasks   HASH id -> record
+-- KEYS[2] runs    HASH id -> run record: state token starts first last ended score workers
+-- KEYS[3] errors  HASH id -> JSON
+-- KEYS[4] worker  HASH of the caller
+-- KEYS[5] paused  SET of queues
+-- KEYS[6] result  prefix of the result STRINGs, an id is appended
+-- KEYS[7..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
+-- ARGV[1] worker id
+-- ARGV[2] request number, one higher for each new request
+-- ARGV[3] how many tasks are wanted
+-- ARGV[4] lease, milliseconds
+-- ARGV[5] how often a task may be started
+-- ARGV[6] how long results are kept, milliseconds
+-- ARGV[7] how many successful tasks of a queue are listed
+-- ARGV[8] how long dead tasks are kept, milliseconds
+-- ARGV[9] how many dead tasks of a queue are kept
+-- ARGV[10] number of queues
+-- ARGV[11..] per queue: name, share of what is wanted;
+--            then per finished task: number of its queue, id, token, "s" (successful) or "d" (dead), JSON
+-- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
+--         errors} of each claimed task, {ids that were no longer the caller's}
+local tasks, runs, errors, worker, paused, result = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local worker_id, request, want, lease, max_starts = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local result_ttl, successful_limit = ARGV[6], tonumber(ARGV[7])
+local dead_ttl, dead_limit, queues = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
+local SPAN, BATCH = 2 ^ 43, 100 -- as in push.lua; how much of one chore is done in one call
+local SOON = 5000000 -- microseconds: an idle worker looks again by itself before
+
+local time = redis.call("TIME")
+local now = time[1] * 1000000 + time[2]
+local now_ms = math.floor(now / 1000)
+local token = worker_id .. ":" .. request
+
+local queue = {}
+for number = 1, queues do
+  local base = 7 + 6 * (number - 1)
+  queue[number] = {
+    number = number, name = ARGV[9 + 2 * number], share = tonumber(ARGV[10 + 2 * number]),
+    ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
+    dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5],
+  }
+end
+
+local function text(number) return string.format("%.0f", number) end
+
+local function read_run(id)
+  local run = {}
+  for word in string.gmatch(redis.call("HGET", runs, id) or "", "%S+") do run[#run + 1] = word end
+  return run
+end
+
+local function write_run(id, run) redis.call("HSET", runs, id, table.concat(run, " ")) end
+
+local function bury(q, id, run)
+  for part = 3, 7 do run[part] = run[part] or "0" end
+  run[1], run[2], run[6] = "dead", "-", text(now)
+  write_run(id, run)
+  redis.call("ZADD", q.dead, now_ms, id)
+end
+
+local function ack(q, id, outcome, json)
+  redis.call("ZREM", q.running, id)
+  if outcome == "s" then
+    redis.call("HDEL", tasks, id)
+    redis.call("HDEL", runs, id)
+    redis.call("HDEL", errors, id)
+    redis.call("SET", result .. id, json, "PX", result_ttl)
+    redis.call("ZADD", q.successful, now_ms, id)
+    redis.call("ZREMRANGEBYSCORE", q.successful, "-inf", now_ms - result_ttl)
+    redis.call("ZREMRANGEBYRANK", q.successful, 0, -(successful_limit + 1))
+  else
+    redis.call("HSET", errors, id, json)
+    bury(q, id, read_run(id))
+  end
+end
+
+local function promote(q)
+  local due = redis.call("ZRANGEBYSCORE", q.delayed, "-inf", text(now), "WITHSCORES", "LIMIT", 0, BATCH)
+  for i = 1, #due, 2 do
+    local head = string.match(redis.call("HGET", tasks, due[i]) or "", "^[^\n]*")
+    local priority, due_first = string.match(head, "^1 %d+ %d+ (%-?%d+) ([01]) ")
+    local rank = (100 - (priority or 0)) * 2 + 1 - (due_first or 0)
+    redis.call("ZREM", q.delayed, due[i])
+    redis.call("ZADD", q.ready, rank * SPAN + math.floor(due[i + 1] / 1000), due[i])
+  end
+end
+
+local function take_over(q)
+  for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, BATCH)) do
+    local run = read_run(id)
+    redis.call("ZREM", q.running, id)
+    if tonumber(run[3] or max_starts) >= max_starts then
+      bury(q, id, run)
+    else
+      run[1], run[2] = "waiting", "-"
+      write_run(id, run)
+      redis.call("ZADD", q.ready, run[7], id)
+    end
+  end
+end
+
+local function trim_dead(q)
+  local old = redis.call("ZRANGEBYSCORE", q.dead, "-inf", now_ms - dead_ttl, "LIMIT", 0, BATCH)
+  local excess = math.min(redis.call("ZCARD", q.dead) - dead_limit, BATCH)
+  if #old == 0 and excess > 0 then old = redis.call("ZRANGE", q.dead, 0, excess - 1) end
+  for _, id in ipairs(old) do
+    redis.call("ZREM", q.dead, id)
+    redis.call("HDEL", tasks, id)
+    redis.call("HDEL", runs, id)
+    redis.call("HDEL", errors, id)
+  end
+end
+
+local claimed, lost = {}, {}
+
+local function claim(q, count)
+  local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
+  for i = 1, #popped, 2 do
+    local id, run = popped[i], read_run(popped[i])
+    run[1], run[2], run[3] = "running", token, text((run[3] or 0) + 1)
+    run[4], run[5], run[6], run[7] = run[4] or text(now), text(now), "0", text(popped[i + 1])
+    run[#run + 1] = worker_id
+    write_run(id, run)
+    redis.call("ZADD", q.running, now_ms + lease, id)
+    claimed[#claimed + 1] = { q.number, id }
+  end
+end
+
+local function soonest(q)
+  local due = tonumber(redis.call("ZRANGE", q.delayed, 0, 0, "WITHSCORES")[2])
+  local expiry = tonumber(redis.call("ZRANGE", q.running, 0, 0, "WITHSCORES")[2])
+  return math.min(due or math.huge, expiry and expiry * 1000 or math.huge)
+end
+
+local before = redis.call("HMGET", worker, "request", "claimed", "lost")
+if before[1] == request then
+  for number, id in string.gmatch(before[2], "(%d+) (%S+)") do
+    if read_run(id)[2] == token then claimed[#claimed + 1] = { number, id } end
+  end
+  for id in string.gmatch(before[3], "%S+") do lost[#lost + 1] = id end
+else
+  for at = 11 + 2 * queues, #ARGV, 5 do
+    local number, id, held_by, outcome, json = unpack(ARGV, at, at + 4)
+    if read_run(id)[2] == held_by then
+      ack(queue[tonumber(number)], id, outcome, json)
+    else
+      lost[#lost + 1] = id
+    end
+  end
+  for _, q in ipairs(queue) do
+    promote(q)
+    take_over(q)
+    trim_dead(q)
+    q.open = redis.call("SISMEMBER", paused, q.name) == 0
+  end
+  for _, q in ipairs(queue) do
+    if q.open then claim(q, math.min(q.share, want - #claimed)) end
+  end
+  for _, q in ipairs(queue) do
+    if q.open then claim(q, want - #claimed) end
+  end
+  local answer = {}
+  for i, entry in ipairs(claimed) do answer[i] = table.concat(entry, " ") end
+  redis.call("HSET", worker, "request", request, "claimed", table.concat(answer, " "), "lost", table.concat(lost, " "))
+end
+
+local again, full = math.huge, #claimed >= want
+for _, q in ipairs(queue) do
+  local next_look = soonest(q)
+  again = math.min(again, next_look)
+  local left = q.open and redis.call("ZCARD", q.ready) > 0
+  if full and (left or next_look < now + SOON) and redis.call("LLEN", q.wake) == 0 then
+    redis.call("RPUSH", q.wake, "1")
+  end
+end
+
+local work = {}
+for i, entry in ipairs(claimed) do
+  local number, id = tonumber(entry[1]), entry[2]
+  local record, run, wrong = redis.call("HGET", tasks, id), redis.call("HGET", runs, id), redis.call("HGET", errors, id)
+  work[i] = { number, id, record or "", run, wrong or "" }
+end
+return { text(now), again < math.huge and text(again) or "0", work, lost }

@@ -1,0 +1,25 @@
+"""Move due tasks to their queues, for workers that are too busy to."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from components.management.running import add_backend, find_backend, run
+from components.workers.poller import Poller
+
+
+class Command(BaseCommand):
+    help = (
+        "Moves delayed tasks to their queues when they are due, at most 100 ms late. Idle workers do this as well: "
+        "run it where all workers may be busy for long. SIGTERM or Ctrl-C stops it. Exit codes as runworker's."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_backend(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        backend = find_backend(options["backend"])
+        run(Poller(backend.alias), "Poller", reload=False, verbosity=options["verbosity"])

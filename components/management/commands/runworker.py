@@ -1,0 +1,92 @@
+"""Run the tasks of a RedisBackend until stopped."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from components.backends.tasks import RedisBackend
+from components.management.running import add_backend, find_backend, natural, run, seconds
+from components.workers.base import ALL
+from components.workers.choice import QueueChoice
+from components.workers.tasks import TaskWorker
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs queued tasks. The first SIGTERM or Ctrl-C lets running tasks finish, the second ends at once. "
+        "Exit codes: 0 stopped as asked, 1 stopped with unfinished tasks (they are given back), "
+        "2 wrong usage, or Redis does not answer at the start."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_backend(parser)
+        parser.add_argument(
+            "-q",
+            "--queue",
+            action="append",
+            metavar="NAME[=WEIGHT]",
+            help="A queue to serve; repeat it for more, or '*' for all (the default). The order is the priority, "
+            "unless each has a weight: then the choice is by chance, in proportion.",
+        )
+        parser.add_argument("--round-robin", action="store_true", help="Ask the queues in turn.")
+        parser.add_argument(
+            "-c", "--concurrency", type=natural, default=4, help="Tasks at a time (default: 4)."
+        )
+        parser.add_argument("--burst", action="store_true", help="Stop when no task is ready.")
+        parser.add_argument("--max-tasks", type=natural, help="Stop after so many tasks.")
+        parser.add_argument(
+            "--shutdown-timeout",
+            type=seconds,
+            default=25.0,
+            metavar="SECONDS",
+            help="How long running tasks may take to finish when stopping (default: 25).",
+        )
+        parser.add_argument(
+            "--reload",
+            action="store_true",
+            default=settings.DEBUG,
+            help="Restart when code changes, after running tasks finished (default: as DEBUG; not with --burst).",
+        )
+        parser.add_argument("--no-reload", dest="reload", action="store_false", help="Do not.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        backend = find_backend(options["backend"])
+        choice = choose(options["queue"] or [ALL], backend, round_robin=options["round_robin"])
+        worker = TaskWorker(
+            backend,
+            choice or QueueChoice([], round_robin=True),
+            all_queues=choice is None,
+            **{name: options[name] for name in ("concurrency", "burst", "max_tasks", "shutdown_timeout")},
+        )
+        served = ", ".join(choice.queues) if choice else "all queues"
+        run(
+            worker,
+            f"Worker for {served}",
+            reload=options["reload"] and not options["burst"],
+            verbosity=options["verbosity"],
+        )
+
+
+def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> QueueChoice | None:
+    """The choice that the options spell; None for all queues. Raises CommandError."""
+    if ALL in given:
+        return None
+    weights: dict[str, int] = {}
+    for item in given:
+        name, equals, weight = item.rpartition("=")
+        if equals and (not weight.isdigit() or int(weight) < 1):
+            raise CommandError(f"--queue {item}: the weight must be a whole number, 1 or more.", returncode=2)
+        weights[name if equals else item] = int(weight) if equals else 0
+    unknown = [name for name in weights if backend.queues and name not in backend.queues]
+    if unknown:
+        known = ", ".join(sorted(backend.queues))
+        raise CommandError(
+            f"--queue {unknown[0]}: TASKS[{backend.alias!r}] has only the queues {known}.", returncode=2
+        )
+    if any(weights.values()) and not all(weights.values()):
+        raise CommandError("--queue: give every queue a weight, or none.", returncode=2)
+    return QueueChoice(list(weights), weights if any(weights.values()) else {}, round_robin)

@@ -1,0 +1,47 @@
+"""
+Anchors: models without a table, for things that live in Redis.
+
+An anchor gives a page of the control room (admin/) what Django ties to a model: an entry in the menu,
+view and change permissions, and log entries that say who did what. It has no rows, and its manager
+asks no database: dumpdata and everything else that walks over all models finds nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.db import models
+
+_M = TypeVar("_M", bound=models.Model)
+
+
+class NoRows(models.Manager[_M]):
+    """A manager that never queries: the table does not exist."""
+
+    def get_queryset(self) -> models.QuerySet[_M]:
+        return super().get_queryset().none()
+
+
+class Anchor(models.Model):
+    """What a log entry can point to. Make one, log it, forget it; it is never saved."""
+
+    name = models.CharField(max_length=255, primary_key=True)
+
+    objects = NoRows()
+
+    class Meta:
+        abstract = True
+        managed = False
+        default_permissions = ("view", "change")
+        base_manager_name = "objects"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Queue(Anchor):
+    """A task queue; its name is "<TASKS alias>/<queue>"."""
+
+    class Meta(Anchor.Meta):
+        verbose_name = "queue"
+        verbose_name_plural = "queues"

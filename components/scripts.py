@@ -1,0 +1,49 @@
+"""
+Script("queues/push"): the file lua/queues/push.lua, callable.
+
+EVALSHA first; a server that does not know the script gets the source with EVAL, in the same order
+of round trips. A reply that was lost is asked for once more: that is safe because every script
+of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any
+
+from redis import Redis
+from redis.exceptions import NoScriptError
+
+from components.client import REPLY_LOST, redis_errors
+
+
+class Script:
+    """A Lua script of this app. All its keys must lie in one hash slot."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def source(self) -> str:
+        return (files("components") / "lua" / f"{self.name}.lua").read_text(encoding="utf-8")
+
+    @cached_property
+    def sha(self) -> str:
+        return sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+    def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+        """Run it; raises RedisUnavailable when there was no answer twice."""
+        with redis_errors():
+            try:
+                return self._send(client, keys, args)
+            except REPLY_LOST:
+                return self._send(client, keys, args)
+
+    def _send(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        try:
+            return client.evalsha(self.sha, len(keys), *keys, *args)
+        except NoScriptError:
+            return client.eval(self.source, len(keys), *keys, *args)

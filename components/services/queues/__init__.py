@@ -1,0 +1,34 @@
+"""
+Task queues: push now, by delay or at an instant; claim under a lease; ack with the claimer's token.
+
+tasks.py     TaskQueue, what producers and the admin use; execute_later, the book's name for a push
+consumers.py Consumer, a worker's side: advance, renew, release, wait
+records.py   how a task is written down, and TaskInfo, how it is read
+arguments.py what a task's arguments may be
+
+A task is an id in exactly one sorted set of its queue (ready, delayed, running, dead), with its record in
+one hash of the backend alias; a successful one is a result with an expiry. Every step is one script, so
+a process that dies between two steps leaves a whole task, and its lease brings it back.
+(Redis in Action, 6.4)
+"""
+
+from components.services.queues.arguments import normalize
+from components.services.queues.consumers import Claimed, Consumer, Finished, Step
+from components.services.queues.records import NewTask, QueueStats, State, TaskFailure, TaskInfo, WorkerInfo
+from components.services.queues.tasks import TaskQueue, execute_later
+
+__all__ = [
+    "Claimed",
+    "Consumer",
+    "Finished",
+    "NewTask",
+    "QueueStats",
+    "State",
+    "Step",
+    "TaskFailure",
+    "TaskInfo",
+    "TaskQueue",
+    "WorkerInfo",
+    "execute_later",
+    "normalize",
+]

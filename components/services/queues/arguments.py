@@ -1,0 +1,84 @@
+"""
+What a task's arguments may be: JSON, and not too much of it.
+
+Whatever would come out of the queue other than it went in is refused when it is pushed, with an error
+that names the value. Two liberties are Django's own: a tuple becomes a list, and bytes become text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.exceptions import BodyTooLarge, NotSerializable
+
+_SHOWN = 80  # characters of a refused value in the message
+
+
+def normalize(value: Any, where: str) -> Any:
+    """*value* as it will come out of JSON. Raises NotSerializable, which names it as *where*."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float() if math.isfinite(value):
+            return float(value)
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                raise _refuse(value, where, "encode binary data as base64 text") from None
+        case Mapping():
+            return {_key(key, where): normalize(item, f"{where}[{key!r}]") for key, item in value.items()}
+        case list() | tuple():
+            return [normalize(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    raise _refuse(value, where, _advice(value))
+
+
+def encode(task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int) -> str:
+    """The body of a task, from normalized arguments. Raises BodyTooLarge, which names the largest."""
+    body = _dump({"task": task, "args": args, "kwargs": kwargs})
+    if len(body) > max_body:
+        sizes = {f"args[{index}]": len(_dump(item)) for index, item in enumerate(args)}
+        sizes |= {f"kwargs[{key!r}]": len(_dump(item)) for key, item in kwargs.items()}
+        largest = max(sizes, key=sizes.__getitem__, default="its name")
+        raise BodyTooLarge(
+            f"The arguments of {task} are {len(body):,} bytes as JSON, and max_body is {max_body:,}; "
+            f"the largest is {largest} with {sizes.get(largest, len(task)):,} bytes. "
+            "Keep large data in a file or the database and pass its key."
+        )
+    return body
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))  # ASCII only: characters are bytes
+
+
+def _key(key: Any, where: str) -> str:
+    if isinstance(key, str):
+        return key
+    raise NotSerializable(
+        f"Unsupported type: {where} has the key {key!r} ({type(key).__name__}); keys of a JSON object are text."
+    )
+
+
+def _refuse(value: Any, where: str, advice: str) -> NotSerializable:
+    shown = repr(value)
+    if len(shown) > _SHOWN:
+        shown = shown[:_SHOWN] + "…"
+    return NotSerializable(
+        f"Unsupported type: {where} is {shown} ({type(value).__name__}), and task arguments are JSON; {advice}."
+    )
+
+
+def _advice(value: Any) -> str:
+    if hasattr(value, "_meta") and hasattr(value, "pk"):
+        return "pass its primary key and load the row in the task"
+    if isinstance(value, set | frozenset):
+        return "pass a list"
+    if isinstance(value, float):
+        return "JSON has no such number"
+    return "pass text, numbers, true, false, null, lists or dicts of them"

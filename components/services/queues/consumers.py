@@ -1,0 +1,209 @@
+"""
+Consumer: one worker's side of the queues of a backend alias.
+
+advance() is the whole of a worker's talk in the steady state: it hands in what was finished and takes what is
+next, in one script. Each request has a number, and the server remembers the last one with its answer;
+so a request whose reply was lost is sent again, by the script's caller or after an outage by the
+worker, and changes nothing twice. A claim is the worker's for a lease, and renew() keeps it; a worker
+that died is taken over by whoever advances next after the lease.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from redis import Redis
+
+from components import keys
+from components.client import get_client, longest_block, redis_errors
+from components.conf import queue_options
+from components.scripts import Script
+from components.services.queues.records import FORMAT, TaskInfo, from_us, read_task
+
+REMEMBERED = 86_400_000  # milliseconds: a silent worker is shown as lost for a day
+
+_advance = Script("queues/advance")
+_release = Script("queues/release")
+_renew = Script("queues/renew")
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A task that is this worker's until its lease ends: ack, renew or release it with the token."""
+
+    id: str
+    queue: str
+    token: str
+    #: How often it was started, this time included.
+    starts: int
+    _record: bytes
+    _run: bytes
+    _errors: bytes
+
+    def read(self) -> TaskInfo:
+        """The task itself. Raises UnknownFormat if a newer release wrote it, ValueError if it is none."""
+        return read_task(self.id, "running", self._record, self._run, self._errors or None)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of a claimed task: "successful" with its result, or "dead" with its errors, as JSON."""
+
+    task: Claimed
+    outcome: Literal["successful", "dead"]
+    document: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """What advance() sends; sent again unchanged until it is answered."""
+
+    number: int
+    #: The queues in the order of asking, and how many tasks each is asked for before the others get the rest.
+    shares: Mapping[str, int]
+    want: int
+    finished: Sequence[Finished]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The answer to one advance(): the server's time, what was claimed, and when to look again."""
+
+    now: datetime
+    claimed: list[Claimed]
+    #: When the next task is due or the next lease ends, if any.
+    look_again_at: datetime | None
+    #: Ids whose ack came too late: another worker has them, or has finished them.
+    lost: list[str]
+
+
+class Consumer:
+    """A worker or poller. Its id is new with each object; the constructor does no I/O."""
+
+    def __init__(self, alias: str = "default", *, kind: str = "worker", concurrency: int = 1) -> None:
+        self.alias = alias
+        self.kind = kind
+        self.concurrency = concurrency
+        self.host = "".join(socket.gethostname().split())[:30] or "localhost"
+        self.id = f"{self.host}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._requests = 0
+
+    @property
+    def _client(self) -> Redis:
+        return get_client()
+
+    def request(self, shares: Mapping[str, int], want: int, finished: Sequence[Finished] = ()) -> Request:
+        """The next request: *want* tasks from the queues of *shares*, and the acks of *finished*."""
+        self._requests += 1
+        others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
+        return Request(self._requests, {**shares, **others}, want, finished)
+
+    def advance(self, request: Request) -> Step:
+        """Ack, promote, take over and claim. Raises RedisUnavailable: send the same request again then."""
+        options = queue_options(self.alias)
+        queues = list(request.shares)
+        args: list[Any] = [
+            self.id,
+            request.number,
+            request.want,
+            _ms(options.lease),
+            options.max_starts,
+            _ms(options.result_ttl),
+            options.successful_limit,
+            _ms(options.dead_ttl),
+            options.dead_limit,
+            len(queues),
+        ]
+        for queue, share in request.shares.items():
+            args += (queue, share)
+        numbers = {queue: number for number, queue in enumerate(queues, start=1)}
+        for done in request.finished:
+            args += (numbers[done.task.queue], done.task.id, done.task.token, done.outcome[0], done.document)
+        answer = _advance(self._client, keys=self._keys(queues), args=args)
+        return self._step(queues, f"{self.id}:{request.number}", *answer)
+
+    def _keys(self, queues: Sequence[str]) -> list[str]:
+        alias = self.alias
+        shared = [keys.queue_tasks(alias), keys.queue_runs(alias), keys.queue_errors(alias)]
+        shared += [keys.queue_worker(alias, self.id), keys.queue_paused(alias), keys.queue_result(alias, "")]
+        parts = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
+        parts += (keys.queue_dead, keys.queue_successful, keys.queue_wake)
+        return shared + [part(alias, queue) for queue in queues for part in parts]
+
+    def _step(
+        self, queues: Sequence[str], token: str, now: bytes, again: bytes, work: list[Any], lost: list[bytes]
+    ) -> Step:
+        claimed = [
+            Claimed(
+                task_id.decode(), queues[number - 1], token, int(run.split(b" ", 3)[2]), record, run, errors
+            )
+            for number, task_id, record, run, errors in work
+        ]
+        look_again_at = from_us(again) if again != b"0" else None
+        return Step(from_us(now), claimed, look_again_at, [task_id.decode() for task_id in lost])
+
+    def renew(self, serves: Sequence[str], running: Sequence[Claimed] = ()) -> list[str]:
+        """
+        The heartbeat: this worker is alive and *serves* those queues, and the leases of *running* begin anew.
+
+        Returns the ids that are no longer this worker's: others have taken them over.
+        """
+        served = list(dict.fromkeys(task.queue for task in running))
+        numbers = {queue: number for number, queue in enumerate(served, start=1)}
+        lease = _ms(queue_options(self.alias).lease)
+        args: list[Any] = [self.id, lease, REMEMBERED, self._about(serves, len(running))]
+        for task in running:
+            args += (numbers[task.queue], task.id, task.token)
+        alias = self.alias
+        script_keys = [keys.queue_worker(alias, self.id), keys.queue_workers(alias), keys.queue_runs(alias)]
+        script_keys += [keys.queue_running(alias, queue) for queue in served]
+        return [task_id.decode() for task_id in _renew(self._client, keys=script_keys, args=args)]
+
+    def _about(self, serves: Sequence[str], running: int) -> str:
+        about: dict[str, Any] = {"v": FORMAT, "kind": self.kind, "host": self.host, "pid": os.getpid()}
+        return json.dumps(
+            about | {"queues": list(serves), "concurrency": self.concurrency, "running": running}
+        )
+
+    def release(self, tasks: Sequence[Claimed], *, delay: float = 0) -> int:
+        """Give back what was not started, to its old place or after *delay* seconds; how many were still ours."""
+        if not tasks:
+            return 0
+        queues = list(dict.fromkeys(task.queue for task in tasks))
+        numbers = {queue: number for number, queue in enumerate(queues, start=1)}
+        parts = (keys.queue_ready, keys.queue_delayed, keys.queue_running, keys.queue_wake)
+        script_keys = [keys.queue_runs(self.alias)]
+        script_keys += [part(self.alias, queue) for queue in queues for part in parts]
+        args: list[Any] = [round(delay * 1_000_000)]
+        for task in tasks:
+            args += (numbers[task.queue], task.id, task.token)
+        return int(_release(self._client, keys=script_keys, args=args))
+
+    def leave(self) -> None:
+        """Be no longer listed among the workers."""
+        with redis_errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.zrem(keys.queue_workers(self.alias), self.id)
+            pipe.delete(keys.queue_worker(self.alias, self.id))
+            pipe.execute()
+
+    def wait(self, queues: Sequence[str], seconds: float) -> bool:
+        """
+        Wait until something may be ready in *queues*; False after *seconds*, or after the longest that a
+        connection can wait, if that is less. True is a hint, and does not say that a task is left.
+        """
+        lists = [keys.queue_wake(self.alias, queue) for queue in queues]
+        lists.append((keys.queue_wake_poller if self.kind == "poller" else keys.queue_wake_all)(self.alias))
+        client = self._client
+        with redis_errors():
+            return client.blpop(lists, timeout=max(0.01, min(seconds, longest_block(client)))) is not None
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

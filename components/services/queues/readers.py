@@ -1,0 +1,197 @@
+"""
+QueueReader: what only looks at the queues of one backend alias, for get_result() and the control room.
+
+Counts are cards of sorted sets and pages are ranges of them: one or two round trips, whatever
+the size of a queue, and nothing changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from redis import Redis
+
+from components import keys
+from components.client import get_client, redis_errors
+from components.conf import QueueOptions, queue_options
+from components.exceptions import UnknownFormat
+from components.scripts import Script
+from components.services.queues.records import (
+    QueueStats,
+    State,
+    TaskInfo,
+    WorkerInfo,
+    from_us,
+    read_result,
+    read_task,
+    run_state,
+    unreadable,
+)
+
+_stats = Script("queues/stats")
+_find = Script("queues/find")
+
+
+class QueueReader:
+    """The queues behind TASKS[*alias*], read only. Every method raises RedisUnavailable."""
+
+    def __init__(self, alias: str = "default") -> None:
+        self.alias = alias
+
+    @property
+    def options(self) -> QueueOptions:
+        return queue_options(self.alias)
+
+    @property
+    def _client(self) -> Redis:
+        return get_client()
+
+    def names(self) -> list[str]:
+        """The queues that ever had a task."""
+        with redis_errors():
+            found = self._client.smembers(keys.queue_names(self.alias))
+        return sorted(name.decode() for name in cast("set[bytes]", found))
+
+    def stats(self, queue: str) -> QueueStats:
+        """The sizes of one queue."""
+        return self._stats([queue])[0]
+
+    def all_stats(self) -> list[QueueStats]:
+        """The sizes of every queue that ever had a task, by name."""
+        names = self.names()
+        return self._stats(names) if names else []
+
+    def _stats(self, queues: Sequence[str]) -> list[QueueStats]:
+        parts = (
+            keys.queue_ready,
+            keys.queue_delayed,
+            keys.queue_running,
+            keys.queue_dead,
+            keys.queue_successful,
+        )
+        script_keys = [keys.queue_paused(self.alias)]
+        script_keys += [part(self.alias, queue) for queue in queues for part in parts]
+        answers = _stats(self._client, keys=script_keys, args=queues)
+        return [
+            QueueStats(
+                name=queue,
+                ready=ready,
+                delayed=delayed,
+                running=running,
+                dead=dead,
+                successful=successful,
+                paused=bool(paused),
+                oldest_age=age / 1000 if age >= 0 else None,
+                next_due_at=from_us(due) if due != b"0" else None,
+            )
+            for queue, (ready, delayed, running, dead, successful, paused, age, due) in zip(
+                queues, answers, strict=True
+            )
+        ]
+
+    def get(self, task_id: str) -> TaskInfo | None:
+        """
+        One task; None if it was never pushed, or if its result has expired.
+
+        Raises UnknownFormat if a newer release wrote it.
+        """
+        parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
+        script_keys = [*(part(self.alias) for part in parts), keys.queue_result(self.alias, task_id)]
+        now, record, run, errors, result = _find(self._client, keys=script_keys, args=[task_id])
+        if result:
+            return read_result(task_id, result)
+        if not record:
+            return None
+        state = run_state(run)
+        if state == "waiting":
+            info = read_task(task_id, "ready", record, run, errors)
+            delayed = info.run_after is not None and info.run_after > from_us(now)
+            return read_task(task_id, "delayed", record, run, errors) if delayed else info
+        info = read_task(task_id, cast(State, state), record, run, errors)
+        return self._with_lease(info) if state == "running" else info
+
+    def _with_lease(self, info: TaskInfo) -> TaskInfo:
+        with redis_errors():
+            ends_ms = self._client.zscore(keys.queue_running(self.alias, info.queue), info.id)
+        return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
+
+    def tasks(self, queue: str, state: State, *, offset: int = 0, limit: int = 50) -> list[TaskInfo]:
+        """
+        A page of the tasks of *queue* in *state*: the next to run first, or the latest to end first.
+
+        What is no task of this release is listed too, without a name and with the reason as its error.
+        """
+        with redis_errors():
+            client = self._client
+            ids, scores = self._page(client, queue, state, offset, limit)
+            if not ids:
+                return []
+            with client.pipeline(transaction=False) as pipe:
+                for part in (keys.queue_tasks, keys.queue_runs, keys.queue_errors):
+                    pipe.hmget(part(self.alias), ids)
+                for task_id in ids:
+                    pipe.get(keys.queue_result(self.alias, task_id))
+                records, runs, errors, *results = pipe.execute()
+        rows = zip(ids, scores, records, runs, errors, results, strict=True)
+        return [info for row in rows if (info := _read_row(queue, state, *row)) is not None]
+
+    def _page(
+        self, client: Redis, queue: str, state: State, offset: int, limit: int
+    ) -> tuple[list[str], list[float]]:
+        key = getattr(keys, f"queue_{state}")(self.alias, queue)
+        latest_first = state in ("dead", "successful")
+        page = client.zrange(key, offset, offset + limit - 1, desc=latest_first, withscores=True)
+        pairs = cast("list[tuple[bytes, float]]", page)
+        return [task_id.decode() for task_id, _score in pairs], [score for _id, score in pairs]
+
+    def workers(self) -> list[WorkerInfo]:
+        """The workers and pollers that were seen within a day, the latest heartbeat first."""
+        with redis_errors():
+            client = self._client
+            page = client.zrange(keys.queue_workers(self.alias), 0, -1, desc=True, withscores=True)
+            seen = cast("list[tuple[bytes, float]]", page)
+            seconds, microseconds = client.time()
+            with client.pipeline(transaction=False) as pipe:
+                for worker_id, _at in seen:
+                    pipe.hmget(keys.queue_worker(self.alias, worker_id.decode()), "about", "started")
+                said = pipe.execute()
+        silent = seconds * 1000 + microseconds // 1000 - self.options.lease * 1000
+        return [
+            _read_worker(worker_id.decode(), about, started, seen_ms=int(at), alive=at > silent)
+            for (worker_id, at), (about, started) in zip(seen, said, strict=True)
+            if about
+        ]
+
+
+def _read_row(
+    queue: str,
+    state: State,
+    task_id: str,
+    score: float,
+    record: bytes | None,
+    run: bytes | None,
+    errors: bytes | None,
+    result: bytes | None,
+) -> TaskInfo | None:
+    try:
+        if state == "successful":
+            return read_result(task_id, result) if result else None  # expired since it was listed
+        info = read_task(task_id, state, record or b"", run, errors)
+    except (UnknownFormat, ValueError, KeyError) as reason:
+        return unreadable(task_id, queue, state, str(reason), errors)
+    return replace(info, lease_expires_at=from_us(int(score) * 1000)) if state == "running" else info
+
+
+def _read_worker(worker_id: str, about: bytes, started: bytes, *, seen_ms: int, alive: bool) -> WorkerInfo:
+    said = json.loads(about)
+    return WorkerInfo(
+        id=worker_id,
+        **{name: said[name] for name in ("kind", "host", "pid", "concurrency", "running")},
+        queues=tuple(said["queues"]),
+        started_at=from_us(started),
+        seen_at=from_us(seen_ms * 1000),
+        alive=alive,
+    )

@@ -1,0 +1,167 @@
+"""
+TaskQueue: what producers and the control room use of the queues of one backend alias.
+
+A push is one script for up to CHUNK tasks in any queues. It is sent again when its reply was lost: the
+ids are made here, and a task whose record or result exists is not stored again. What only looks
+is in readers.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from components import keys
+from components.client import redis_errors
+from components.conf import QueueOptions
+from components.exceptions import InvalidQueueName
+from components.scripts import Script
+from components.services.queues.arguments import encode, normalize
+from components.services.queues.ids import new_id
+from components.services.queues.readers import QueueReader
+from components.services.queues.records import NewTask, TaskInfo, from_us, to_us
+
+CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
+MAX_NAME = 200  # characters of a queue's name
+
+_push = Script("queues/push")
+
+
+class TaskQueue(QueueReader):
+    """
+    The queues behind TASKS[*alias*].
+
+    Every method raises RedisUnavailable when Redis does not answer; nothing has happened then, or
+    what was asked has happened and may be asked again.
+    """
+
+    def push(
+        self,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        queue: str = "default",
+        priority: int = 0,
+        delay: float | None = None,
+        at: datetime | None = None,
+    ) -> str:
+        """
+        Push the task *name* (dotted path of a function declared with @task), to run now, after *delay* seconds
+        or *at* an aware datetime; the id. Within a queue a higher *priority* (-100..100) goes first, then
+        what became runnable first.
+
+        Raises NotSerializable, BodyTooLarge, InvalidQueueName or ValueError, and stores nothing then.
+        """
+        task = NewTask(
+            name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
+        )
+        return self.push_many([task])[0].id
+
+    def push_many(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
+        """Push all *tasks*, in one round trip per CHUNK; how they were stored. All are checked before the first."""
+        options = self.options
+        checked = [_checked(task, options) for task in tasks]
+        stored: list[TaskInfo] = []
+        for start in range(0, len(checked), CHUNK):
+            stored += self._push_chunk(checked[start : start + CHUNK])
+        return stored
+
+    def _push_chunk(self, chunk: list[tuple[NewTask, str]]) -> list[TaskInfo]:
+        queues = list(dict.fromkeys(task.queue for task, _body in chunk))
+        numbers = {queue: number for number, queue in enumerate(queues, start=1)}
+        due_first = int(self.options.due_first)
+        ids = [new_id() for _task in chunk]
+        args: list[Any] = [len(queues), *queues]
+        for task_id, (task, body) in zip(ids, chunk, strict=True):
+            args += (numbers[task.queue], task_id, _due(task), task.priority, due_first, body)
+        names = [keys.queue_tasks, keys.queue_names, keys.queue_wake_all, keys.queue_wake_poller]
+        script_keys = [name(self.alias) for name in names]
+        for queue in queues:
+            script_keys += (
+                keys.queue_ready(self.alias, queue),
+                keys.queue_delayed(self.alias, queue),
+                keys.queue_wake(self.alias, queue),
+            )
+        script_keys += [keys.queue_result(self.alias, task_id) for task_id in ids]
+        enqueued = _push(self._client, keys=script_keys, args=args)
+        return [
+            _pushed(task_id, task, json.loads(body), from_us(at))
+            for task_id, (task, body), at in zip(ids, chunk, enqueued, strict=True)
+        ]
+
+    def pause(self, queue: str) -> bool:
+        """Let no worker claim from *queue* until resume(); pushes go on. False if it was paused before."""
+        check_queue(queue)
+        with redis_errors():
+            return bool(self._client.sadd(keys.queue_paused(self.alias), queue))
+
+    def resume(self, queue: str) -> bool:
+        """Let workers claim from *queue* again, and wake one. False if it was not paused."""
+        with redis_errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.srem(keys.queue_paused(self.alias), queue)
+            pipe.rpush(keys.queue_wake(self.alias, queue), "1")
+            resumed, _length = pipe.execute()
+        return bool(resumed)
+
+
+def execute_later(queue: str, name: str, args: Sequence[Any], delay: float = 0) -> str:
+    """
+    Push the task *name* into *queue* of the default backend, to run after *delay* seconds; the id.
+
+    The book's own call. It takes kwargs and priorities no more than the book's does: use TaskQueue.push.
+    """
+    return TaskQueue().push(name, args, queue=queue, delay=delay or None)
+
+
+def check_queue(name: str) -> str:
+    """*name*, if a queue can be called so. Raises InvalidQueueName."""
+    if not name or len(name) > MAX_NAME or not name.isprintable():
+        raise InvalidQueueName(
+            f"A queue cannot be called {name!r}: the name must have 1 to {MAX_NAME} printable characters."
+        )
+    return name
+
+
+def _checked(task: NewTask, options: QueueOptions) -> tuple[NewTask, str]:
+    check_queue(task.queue)
+    if not -100 <= task.priority <= 100 or int(task.priority) != task.priority:
+        raise ValueError(
+            f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
+        )
+    if task.delay is not None and task.at is not None:
+        raise ValueError(f"{task.name} has both a delay and an instant to run at; give one of them.")
+    if task.delay is not None and not 0 <= task.delay < float("inf"):
+        raise ValueError(
+            f"The delay of {task.name} is {task.delay!r}; it must be a number of seconds, 0 or more."
+        )
+    if task.at is not None and task.at.tzinfo is None:
+        raise ValueError(
+            f"{task.name} is to run at {task.at!r}, which has no time zone; give an aware datetime."
+        )
+    args = normalize(tuple(task.args), "args")
+    kwargs = normalize(task.kwargs, "kwargs")
+    return task, encode(task.name, args, kwargs, max_body=options.max_body)
+
+
+def _due(task: NewTask) -> str:
+    if task.at is not None:
+        return str(to_us(task.at))
+    return f"+{round(task.delay * 1_000_000)}" if task.delay else "0"
+
+
+def _pushed(task_id: str, task: NewTask, body: dict[str, Any], enqueued_at: datetime) -> TaskInfo:
+    due = task.at if task.delay is None else enqueued_at + timedelta(seconds=task.delay)
+    return TaskInfo(
+        id=task_id,
+        name=task.name,
+        args=body["args"],
+        kwargs=body["kwargs"],
+        queue=task.queue,
+        priority=task.priority,
+        state="delayed" if due and due > enqueued_at else "ready",
+        enqueued_at=enqueued_at,
+        run_after=due if task.at or task.delay else None,
+    )

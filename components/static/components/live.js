@@ -1,0 +1,124 @@
+/*
+ * Live refresh: fetches the page it stands on again and again, and renews the one part marked [data-live].
+ *
+ * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive.
+ * How often is the visitor's choice, and remembered; 0 is off. A hidden tab rests; requests never overlap.
+ * Status 503 says that Redis is away: the old figures stay and it goes on trying. Other failures end it.
+ */
+
+const PATIENCE = 10_000; // ms until a request is given up
+const WHILE_AWAY = 10_000; // ms between attempts while Redis is away
+const SLOWEST = 60_000; // ms between attempts after failures
+const MAX_FAILURES = 6;
+const MEMORY = "components.live";
+
+const part = document.querySelector("[data-live]");
+const control = document.querySelector("[data-live-control]");
+const choice = control.querySelector("select");
+const status = control.querySelector("[role=status]");
+let timer;
+let failures = 0;
+let busy = false;
+let updated = "";
+
+const key = (node) => node.dataset?.key;
+const say = (text) => { status.textContent = text; };
+
+function renew(old, fresh) {
+    if (old.nodeName !== fresh.nodeName || key(old) !== key(fresh)) return old.replaceWith(fresh);
+    if (old.nodeType !== Node.ELEMENT_NODE) return old.data === fresh.data || (old.data = fresh.data);
+    if (old.nodeName === "DETAILS") fresh.open = old.open;
+    for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+    return (fresh.querySelector(":scope > [data-key]") ? renewKeyed : renewInOrder)(old, fresh);
+}
+
+function renewInOrder(old, fresh) {
+    const wanted = [...fresh.childNodes];
+    wanted.forEach((node, at) => (old.childNodes[at] ? renew(old.childNodes[at], node) : old.append(node)));
+    while (old.childNodes.length > wanted.length) old.lastChild.remove();
+}
+
+function renewKeyed(old, fresh) {
+    const wanted = new Set([...fresh.children].map(key));
+    for (const row of [...old.children]) if (!wanted.has(key(row))) row.remove();
+    const kept = new Map([...old.children].map((row) => [key(row), row]));
+    [...fresh.children].forEach((row, at) => {
+        const twin = kept.get(key(row));
+        if (old.children[at] !== twin || !twin) old.insertBefore(twin ?? row, old.children[at] ?? null);
+        if (twin) renew(twin, row);
+    });
+}
+
+function show(html) {
+    const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live]");
+    if (!fresh) throw new Error("The answer has no part to show.");
+    if (part.querySelector("[data-live-unavailable]")) return location.replace(location.pathname + location.search);
+    const focused = part.contains(document.activeElement) && document.activeElement;
+    renew(part, fresh);
+    if (focused && focused !== document.activeElement) (focused.isConnected ? focused : part).focus({ preventScroll: true });
+    updated = new Date().toTimeString().slice(0, 8);
+    return say(`Updated ${updated}`);
+}
+
+/** Fetch once; the least milliseconds until the next time, or null to stop. */
+async function refresh() {
+    const options = { headers: { "X-Live": "1" }, cache: "no-store", signal: AbortSignal.timeout(PATIENCE) };
+    const answer = await fetch(location.pathname + location.search, options);
+    if (answer.status === 503) {
+        say(`Redis does not answer${updated && `; these are the figures of ${updated}`}. Trying again.`);
+        return WHILE_AWAY;
+    }
+    if (answer.redirected || [403, 404].includes(answer.status)) {
+        say("Refresh has stopped: this page is not there for you any more. Reload it to see why.");
+        return null;
+    }
+    if (!answer.ok) throw new Error(answer.statusText);
+    show(await answer.text());
+    failures = 0;
+    return 0;
+}
+
+function failed() {
+    failures += 1;
+    const goesOn = failures < MAX_FAILURES;
+    say(goesOn ? "The server does not answer. Trying again." : "Refresh has stopped: the server does not answer.");
+    return goesOn ? Math.min(1000 * 2 ** failures, SLOWEST) : null;
+}
+
+async function run() {
+    clearTimeout(timer);
+    if (busy || document.hidden || choice.value === "0") return;
+    busy = true;
+    const least = await refresh().catch(failed);
+    busy = false;
+    if (least !== null) schedule(least);
+}
+
+function schedule(least) {
+    clearTimeout(timer);
+    if (choice.value !== "0") timer = setTimeout(run, Math.max(Number(choice.value) * 1000, least));
+}
+
+function remember(value) {
+    try {
+        if (value !== undefined) localStorage.setItem(MEMORY, value);
+        return localStorage.getItem(MEMORY);
+    } catch {
+        return null; // storage is forbidden here: the choice holds for this page
+    }
+}
+
+function choose() {
+    remember(choice.value);
+    failures = 0;
+    say(choice.value === "0" ? "Refresh is off." : "");
+    schedule(0);
+}
+
+const remembered = remember();
+if ([...choice.options].some((option) => option.value === remembered)) choice.value = remembered;
+choice.addEventListener("change", choose);
+document.addEventListener("visibilitychange", run);
+control.hidden = false;
+schedule(0);

@@ -1,0 +1,73 @@
+"""
+How the control room writes numbers, instants, durations and JSON.
+
+Instants are shown in the current time zone, to the second, without the date if it is today, and with their
+distance from now beside them.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.formats import number_format
+
+register = template.Library()
+
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+@register.simple_tag(takes_context=True)
+def page_url(context: template.Context, name: str, **query: object) -> str:
+    """The URL of a page of this component: {% page_url "tasks" alias=alias queue=queue.name %}."""
+    return str(context["page_url"](name, **query))
+
+
+@register.inclusion_tag("admin/components/moment.html")
+def moment(instant: datetime | None) -> dict[str, Any]:
+    """An instant as <time>, with its distance from now; a dash for None."""
+    if instant is None:
+        return {"instant": None}
+    seconds = (timezone.now() - instant).total_seconds()
+    return {
+        "instant": instant,
+        "is_today": timezone.localdate(instant) == timezone.localdate(),
+        "is_past": seconds >= 0,
+        "distance": duration(abs(seconds)),
+    }
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """3725 as "1 h 2 min": the two largest units, and tenths below ten seconds."""
+    if seconds is None:
+        return "–"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = int(seconds)
+    for (size, unit), (smaller, smaller_unit) in zip(_UNITS, _UNITS[1:], strict=False):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
+@register.filter
+def since(later: datetime | None, earlier: datetime | None) -> str:
+    """How long after *earlier* it was; a dash if either is unknown."""
+    return duration(max((later - earlier).total_seconds(), 0.0) if later and earlier else None)
+
+
+@register.filter
+def grouped(number: int) -> str:
+    """1234567 as "1,234,567", in the way of the active language."""
+    return number_format(number, force_grouping=True)
+
+
+@register.filter
+def pretty_json(value: Any) -> str:
+    """*value* as indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

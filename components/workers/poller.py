@@ -1,0 +1,29 @@
+"""
+Poller: moves due tasks to their queues, and abandoned ones back, for workers that are too busy to.
+
+A step of a worker that wants no tasks does just that, and tells when the next task is due. The poller sleeps
+until then; a task pushed to be due earlier puts a token into its list. (Redis in Action, 6.4.2)
+"""
+
+from __future__ import annotations
+
+from components.services.queues import Consumer, TaskQueue
+from components.workers.base import Worker
+
+
+class Poller(Worker):
+    """Promotes the delayed tasks of one backend alias."""
+
+    def __init__(self, alias: str = "default") -> None:
+        self._queue = TaskQueue(alias)
+        super().__init__(Consumer(alias, kind="poller"), lease=self._queue.options.lease)
+
+    def tick(self) -> float:
+        self.queues = self._queue.names()
+        step = self.consumer.advance(self.consumer.request(dict.fromkeys(self.queues, 0), want=0))
+        if step.look_again_at is None:
+            return self._beat_every
+        return (step.look_again_at - step.now).total_seconds()
+
+    def is_done(self) -> bool:
+        return self.is_stopping

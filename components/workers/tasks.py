@@ -1,0 +1,168 @@
+"""
+TaskWorker: claims tasks, runs them in threads, and hands in what became of them.
+
+One step does both, so that a busy worker makes one round trip per batch. It claims no more than it can
+start, hence an idle neighbour never waits for what this one hoards. A step that got no answer is sent
+again as it was, and the server knows it by its number; results wait here while Redis is away.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from components.backends.tasks import RedisBackend
+from components.services.queues import Claimed, Consumer, Finished, Step
+from components.services.queues.consumers import Request
+from components.workers.base import UNHEALTHY, Worker
+from components.workers.choice import QueueChoice
+from components.workers.execution import Execution, ServerClock
+
+logger = logging.getLogger(__name__)
+
+TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
+
+
+class TaskWorker(Worker):
+    """Runs the tasks of one RedisBackend, *concurrency* at a time."""
+
+    def __init__(
+        self,
+        backend: RedisBackend,
+        choice: QueueChoice,
+        *,
+        all_queues: bool = False,
+        concurrency: int = 4,
+        burst: bool = False,
+        max_tasks: int | None = None,
+        shutdown_timeout: float = 25.0,
+    ) -> None:
+        consumer = Consumer(backend.alias, concurrency=concurrency)
+        super().__init__(consumer, lease=backend.queue.options.lease)
+        self.backend = backend
+        self.choice = choice
+        self.all_queues = all_queues
+        self.concurrency = concurrency
+        self.burst = burst
+        self.max_tasks = max_tasks
+        self.shutdown_timeout = shutdown_timeout
+        self.queues = choice.queues
+        self._clock = ServerClock()
+        self._execution = Execution(backend, self._clock)
+        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="task")
+        self._futures: dict[str, tuple[Claimed, Future[None]]] = {}
+        self._finished: list[Finished] = []
+        self._too_new: list[Claimed] = []
+        self._unanswered: Request | None = None
+        self._claimed = 0
+        self._is_empty = False
+
+    def running(self) -> Sequence[Claimed]:
+        return [claimed for claimed, _future in self._futures.values()]
+
+    def serves(self) -> Sequence[str]:
+        return super().serves() if self.all_queues else self.queues
+
+    def tick(self) -> float:
+        self._give_back()
+        want = self._want()
+        if self._unanswered is None and (want or self._finished):
+            finished, self._finished = self._finished, []
+            self._unanswered = self.consumer.request(self.choice.shares(want), want, finished)
+        if self._unanswered is None:
+            return self._patience()
+        step = self.consumer.advance(self._unanswered)
+        self._unanswered = None
+        self._clock.set(step.now)
+        return self._take(step)
+
+    def _give_back(self) -> None:
+        if self.is_stopping:
+            unstarted = [claimed for claimed, future in self._futures.values() if future.cancel()]
+            for claimed in unstarted:
+                del self._futures[claimed.id]
+            self.consumer.release(unstarted)
+        self.consumer.release(self._too_new, delay=TOO_NEW_DELAY)
+        self._too_new.clear()
+
+    def _want(self) -> int:
+        """How many tasks could start now."""
+        free = self.concurrency - len(self._futures)
+        if self.max_tasks is not None:
+            free = min(free, self.max_tasks - self._claimed)
+        return 0 if self.is_stopping else free
+
+    def _patience(self) -> float:
+        """Seconds that nothing needs to happen in, where all depends on running tasks."""
+        if self._stopping_since is None:
+            return self._beat_every
+        return self._stopping_since + self.shutdown_timeout - time.monotonic()
+
+    def _take(self, step: Step) -> float:
+        for task_id in step.lost:
+            logger.warning(
+                "Task %s had been taken over before it was handed in; this run does not count.", task_id
+            )
+        for claimed in step.claimed:
+            self._claimed += 1
+            self._futures[claimed.id] = claimed, self._pool.submit(self._run, claimed)
+        self._is_empty = not step.claimed and not self._futures
+        if self._is_empty and self.all_queues and self._learn_queues():
+            self._is_empty = False
+            return 0.0
+        if not self._want() or step.look_again_at is None:
+            return self._patience()
+        return (step.look_again_at - step.now).total_seconds()
+
+    def _learn_queues(self) -> bool:
+        names = self.backend.queue.names()
+        news = names != list(self.choice.queues)
+        self.queues = self.choice.queues = names
+        return news
+
+    def _run(self, claimed: Claimed) -> None:
+        try:
+            outcome = self._execution.run(claimed)
+        except BaseException as error:
+            logger.exception("Task %s could not be run or written down.", claimed.id)
+            outcome = self._execution.failed(claimed, error)
+        self._inbox.put((claimed, outcome))
+
+    def receive(self, item: tuple[Claimed, Finished | None]) -> None:
+        claimed, outcome = item
+        del self._futures[claimed.id]
+        if outcome is not None:
+            self._finished.append(outcome)
+        else:
+            logger.info("Task %s was written by a newer release; giving it back.", claimed.id)
+            self._too_new.append(claimed)
+
+    def wants_wake(self) -> bool:
+        return self._want() > 0
+
+    def is_done(self) -> bool:
+        if self._futures or self._finished or self._unanswered or self._too_new:
+            return self._is_overdue()
+        spent = self.max_tasks is not None and self._claimed >= self.max_tasks
+        return self.is_stopping or spent or (self.burst and self._is_empty)
+
+    def _is_overdue(self) -> bool:
+        return self.is_stopping and self._patience() <= 0
+
+    def close(self) -> int:
+        unfinished = self.running()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
+        if not unfinished and not unsaid:
+            return super().close()
+        logger.warning(
+            "Stopped with %d unfinished tasks, which are given back, and %d whose end Redis was not told; "
+            "all of them will run again.",
+            len(unfinished),
+            unsaid,
+        )
+        self.consumer.release(unfinished)
+        super().close()
+        return UNHEALTHY

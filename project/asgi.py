@@ -1,0 +1,9 @@
+"""The ASGI entry point: `uvicorn project.asgi:application`. Static files are served by project/static.py."""
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+
+application = get_asgi_application()

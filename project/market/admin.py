@@ -1,0 +1,52 @@
+"""The market in Django's admin. Sales are history: they are shown, never edited."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from .models import Item, Listing, Player, Sale
+
+
+@admin.register(Player)
+class PlayerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["user", "funds", "wants_sold_mail", "wants_expired_mail"]
+    list_select_related = ["user"]
+    search_fields = ["user__username", "user__email"]
+    raw_id_fields = ["user"]
+
+
+@admin.register(Item)
+class ItemAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["name", "kind", "owner"]
+    list_filter = ["kind"]
+    list_select_related = ["owner__user"]
+    search_fields = ["name", "owner__user__username"]
+    raw_id_fields = ["owner"]
+
+
+@admin.register(Listing)
+class ListingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["item", "seller", "price", "status", "opens_at", "ends_at"]
+    list_filter = ["status"]
+    list_select_related = ["item", "seller__user"]
+    search_fields = ["item__name", "seller__user__username"]
+    raw_id_fields = ["item", "seller"]
+    readonly_fields = ["tasks_enqueued_at", "mail_enqueued_at"]
+
+
+@admin.register(Sale)
+class SaleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["listing", "buyer", "seller", "price", "sold_at", "mail_enqueued_at"]
+    list_select_related = ["listing__item", "buyer__user", "seller__user"]
+    search_fields = ["listing__item__name", "buyer__user__username", "seller__user__username"]
+    date_hierarchy = "sold_at"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
+        return False

@@ -1,0 +1,121 @@
+"""
+Demo data: three players with full bags, some of it on offer, and two members of staff.
+
+`load()` may be called again at any time: what is there stays as it is. Without Redis it works as well; the
+tasks that end the listings are then put into the queue by a later sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from .models import Item, Listing, Player
+from .tasks import healed_by_sweep, plan
+
+PLAYERS = {"joe": 2_400, "jack": 1_150, "jill": 860}
+PLAYER_PASSWORD = "demo"
+ADMIN_PASSWORD = "admin"
+
+Thing = tuple[str, str, int | None, int | None]
+
+#: For each player: kind, name, price where it is on offer, and for how many hours (None: until sold).
+THINGS: dict[str, list[Thing]] = {
+    "joe": [
+        ("weapon", "Moonlit Dagger", 120, 24),
+        ("weapon", "Axe of the Patient Woodcutter", 340, 72),
+        ("weapon", "Slightly Haunted Longbow", None, None),
+        ("armour", "Boots of Quiet Stairs", 95, None),
+        ("armour", "Gauntlets of the Gentle Grip", None, None),
+        ("armour", "Emberwool Cloak", 410, 24),
+        ("potion", "Draught of Second Breakfast", 15, 24),
+        ("potion", "Bottled Northern Wind", 60, None),
+        ("potion", "Elixir of Clear Mornings", None, None),
+        ("scroll", "Scroll of Minor Thunder", 75, 48),
+        ("scroll", "Map to a Lake That Moved", 210, 168),
+        ("curio", "Compass That Points Home", None, None),
+        ("curio", "Jar of Captured Dusk", 180, 72),
+    ],
+    "jack": [
+        ("weapon", "Sword of the Seventh Tide", 980, 168),
+        ("weapon", "Rusty Halberd, Still Proud", 45, None),
+        ("weapon", "Hammer of Small Repairs", None, None),
+        ("armour", "Shield of the Last Door", 560, 72),
+        ("armour", "Helmet with a View", 130, 24),
+        ("armour", "Chainmail of a Thousand Knots", None, None),
+        ("potion", "Vial of Borrowed Courage", 35, 24),
+        ("potion", "Tonic Against Dragons, Mild", 240, 48),
+        ("scroll", "Recipe for Invisible Soup", None, None),
+        ("scroll", "Letter of Safe Passage", 150, None),
+        ("curio", "Whistle Only Owls Can Hear", 55, 72),
+        ("curio", "Glass Acorn", 90, None),
+        ("curio", "Key to an Unknown Cellar", None, None),
+    ],
+    "jill": [
+        ("weapon", "Staff of Unhurried Lightning", 1_450, 168),
+        ("weapon", "Knife That Peels Anything", 25, 24),
+        ("weapon", "Spear of the Heron", None, None),
+        ("armour", "Bracers of Steady Hands", 275, 48),
+        ("armour", "Cape of Fair Weather", None, None),
+        ("potion", "Philtre of Perfect Pitch", 80, None),
+        ("potion", "Ink of Invisible Ink", 40, 24),
+        ("potion", "Antidote to Regret", None, None),
+        ("scroll", "Scroll of Opening Jars", 20, None),
+        ("scroll", "Star Chart of the Southern Cellar", 320, 72),
+        ("scroll", "Ballad of the Absent King", None, None),
+        ("curio", "Lantern of Found Paths", 700, 168),
+        ("curio", "Marble with a Storm Inside", 110, 48),
+    ],
+}
+
+
+def load() -> None:
+    """Create what is missing, all of it or nothing; then enqueue what ends the new listings."""
+    listings = _create()
+    with healed_by_sweep("the demo's listings"):
+        for listing in listings:
+            plan(listing)
+
+
+@transaction.atomic
+def _create() -> list[Listing]:
+    hashed = cache(make_password)  # slow on purpose, so each password once, and only for a new user
+    _user("admin", lambda: hashed(ADMIN_PASSWORD), is_staff=True, is_superuser=True)
+    _user("guard", lambda: hashed(PLAYER_PASSWORD), is_staff=True)
+    listings = []
+    for name, funds in PLAYERS.items():
+        user = _user(name, lambda: hashed(PLAYER_PASSWORD))
+        player, _ = Player.objects.get_or_create(user=user, defaults={"funds": funds})
+        listings += _fill_bag(player, THINGS[name])
+    return listings
+
+
+def _user(name: str, password: Callable[[], str], **flags: bool) -> User:
+    found = User.objects.filter(username=name).first()
+    return found or User.objects.create(
+        username=name, email=f"{name}@fakegame.example", password=password(), **flags
+    )
+
+
+def _fill_bag(player: Player, things: list[Thing]) -> list[Listing]:
+    known = set(Item.objects.filter(name__in=[thing[1] for thing in things]).values_list("name", flat=True))
+    new = [thing for thing in things if thing[1] not in known]
+    items = Item.objects.bulk_create(Item(kind=kind, name=name, owner=player) for kind, name, _, _ in new)
+    now = timezone.now()
+    return Listing.objects.bulk_create(
+        Listing(
+            item=item,
+            seller=player,
+            price=price,
+            opens_at=now,
+            ends_at=now + timedelta(hours=hours) if hours else None,
+        )
+        for item, (_, _, price, hours) in zip(items, new, strict=True)
+        if price
+    )

@@ -1,0 +1,25 @@
+"""`manage.py loaddemo`: players, items and staff to try the site with. Their passwords are public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from project.market import demo
+
+
+class Command(BaseCommand):
+    help = "Load the demo data; what is there already stays as it is."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--force", action="store_true", help="also into a production site (DEBUG=0)")
+
+    def handle(self, *args: Any, force: bool, **options: Any) -> None:
+        if not (settings.DEBUG or force):
+            raise CommandError("The demo users' passwords are public; use --force to load them all the same.")
+        demo.load()
+        self.stdout.write(f"Players {', '.join(demo.PLAYERS)}: password {demo.PLAYER_PASSWORD}.")
+        self.stdout.write(f"Staff: admin, password {demo.ADMIN_PASSWORD};")
+        self.stdout.write(f"       guard, password {demo.PLAYER_PASSWORD}, without any permission.")

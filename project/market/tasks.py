@@ -1,0 +1,165 @@
+"""
+What happens later, and how it gets into the queue.
+
+Every task may run twice, or late, or find that its row is gone; it looks at the row and does what is left
+to do. What must not get lost is written in the database first and marked as enqueued afterwards. Between
+the two a process can die or Redis can go away; the sweep then finds the row without its mark. A sweep
+stands in the queue, delayed, before anything is bought or listed (`set_guard`), so it is always on its way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.core.mail import EmailMessage
+from django.db.models import Q
+from django.utils import timezone
+
+from components.exceptions import RedisUnavailable
+
+from . import ledger, mails
+from .models import Listing, ListingQuerySet, Player, Sale
+
+try:
+    from django.tasks import task
+except ImportError:
+    from django_tasks import task  # type: ignore[no-redef]
+
+logger = logging.getLogger(__name__)
+
+#: The guard sweeps when the transaction and what follows it have long ended,
+GUARD_DELAY = timedelta(seconds=60)
+#: and takes no row that its own process may still be about to mark.
+GRACE = timedelta(seconds=30)
+#: A task that finds itself early (clocks differ) comes again after this long.
+TOO_EARLY = timedelta(seconds=30)
+
+
+@task(queue_name="mail", priority=10)
+def send_sold_email(sale_id: int) -> bool:
+    """Tell the seller. Returns whether a mail was sent."""
+    sales = Sale.objects.select_related("listing__item", "seller__user", "buyer__user")
+    sale = sales.filter(pk=sale_id).first()
+    if sale is None or not _wanted(sale.seller, sale.seller.wants_sold_mail, f"sale {sale_id}"):
+        return False
+    _send(mails.sold(sale))
+    return True
+
+
+@task(queue_name="mail", priority=-10)
+def send_expired_email(listing_id: int) -> bool:
+    """Tell the seller that nobody bought it. Returns whether a mail was sent."""
+    listings = Listing.objects.select_related("item", "seller__user")
+    listing = listings.filter(pk=listing_id).first()
+    if listing is None or not _wanted(
+        listing.seller, listing.seller.wants_expired_mail, f"listing {listing_id}"
+    ):
+        return False
+    _send(mails.expired(listing))
+    return True
+
+
+@task(queue_name="market")
+def open_listing(listing_id: int) -> None:
+    """A delayed listing's time has come."""
+    listings = Listing.objects.filter(pk=listing_id)
+    if ledger.open_due(listings):
+        logger.info("listing %s is open", listing_id)
+    elif early := listings.filter(status=Listing.Status.SCHEDULED).first():
+        open_listing.using(run_after=max(early.opens_at, timezone.now() + TOO_EARLY)).enqueue(listing_id)
+
+
+@task(queue_name="market")
+def end_listing(listing_id: int) -> None:
+    """A listing's time is over: it ends, if nobody has bought it, and its seller is told."""
+    listings = Listing.objects.filter(pk=listing_id)
+    if _end(listings):
+        logger.info("listing %s has ended", listing_id)
+    elif (early := listings.live().first()) and early.ends_at:
+        end_listing.using(run_after=max(early.ends_at, timezone.now() + TOO_EARLY)).enqueue(listing_id)
+
+
+@task(queue_name="market")
+def sweep() -> dict[str, int]:
+    """Whatever should have happened and did not, happens now. Returns how much of each."""
+    now = timezone.now()
+    opened = ledger.open_due(Listing.objects.all())
+    over = Listing.objects.filter(
+        Q(status__in=Listing.LIVE, ends_at__lte=now)
+        | Q(status=Listing.Status.EXPIRED, mail_enqueued_at=None, ends_at__lt=now - GRACE)
+    )
+    unmailed = Sale.objects.filter(mail_enqueued_at=None, sold_at__lt=now - GRACE)
+    unplanned = (
+        Listing.objects.live()
+        .filter(tasks_enqueued_at=None, created_at__lt=now - GRACE)
+        .filter(Q(opens_at__gt=now) | Q(ends_at__gt=now))
+    )
+    done = {
+        "opened": opened,
+        "ended": sum(1 for listing in over if _end(Listing.objects.filter(pk=listing.pk))),
+        "sold mail": sum(1 for sale in unmailed if announce_sale(sale)),
+        "planned": sum(1 for listing in unplanned if plan(listing)),
+    }
+    if any(done.values()):
+        logger.warning("the sweep made good: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
+    return done
+
+
+def set_guard() -> None:
+    """Make sure that a sweep comes after what is about to be written. Raises RedisUnavailable."""
+    sweep.using(run_after=timezone.now() + GUARD_DELAY).enqueue()
+
+
+def announce_sale(sale: Sale) -> bool:
+    """Enqueue the mail to the seller, and mark the sale."""
+    send_sold_email.enqueue(sale.pk)
+    return bool(Sale.objects.filter(pk=sale.pk).update(mail_enqueued_at=timezone.now()))
+
+
+def plan(listing: Listing) -> bool:
+    """Enqueue what opens and ends the listing, each for its time, and mark the listing."""
+    if listing.status == Listing.Status.SCHEDULED:
+        open_listing.using(run_after=listing.opens_at).enqueue(listing.pk)
+    if listing.ends_at is not None:
+        end_listing.using(run_after=listing.ends_at).enqueue(listing.pk)
+    return bool(Listing.objects.filter(pk=listing.pk).update(tasks_enqueued_at=timezone.now()))
+
+
+@contextmanager
+def healed_by_sweep(what: str) -> Iterator[None]:
+    """For what follows a commit: if Redis is gone by now, that is logged, and the guard makes it good."""
+    try:
+        yield
+    except RedisUnavailable as error:
+        logger.warning("%s: its tasks were not enqueued, the sweep will do it (%s)", what, error)
+
+
+def _end(listings: ListingQuerySet) -> bool:
+    """End the one listing in *listings* if its time is over, and enqueue its mail, unless that was done."""
+    ledger.end_due(listings)
+    unmailed = listings.filter(status=Listing.Status.EXPIRED, mail_enqueued_at=None)
+    for listing in unmailed:
+        send_expired_email.enqueue(listing.pk)
+    return bool(unmailed.update(mail_enqueued_at=timezone.now()))
+
+
+def _wanted(player: Player, switched_on: bool, what: str) -> bool:
+    if not switched_on:
+        logger.info("no mail about %s: %s has switched it off", what, player)
+    elif not player.user.email:
+        logger.warning("no mail about %s: %s has no address", what, player)
+    return bool(switched_on and player.user.email)
+
+
+def _send(message: EmailMessage) -> None:
+    """Send, and log how it went; a failure goes on to the queue, which keeps the task."""
+    name = message.extra_headers["Message-ID"]
+    try:
+        message.send()
+    except Exception:
+        logger.exception("mail %s to %s could not be sent", name, message.to[0])
+        raise
+    logger.info("mail %s sent to %s: %s", name, message.to[0], message.subject)

@@ -1,0 +1,19 @@
+"""The market's pages; whatever changes something takes POST only."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from . import views
+
+app_name = "market"
+
+urlpatterns = [
+    path("", views.browse, name="browse"),
+    path("sell/", views.offer, name="offer"),
+    path("mine/", views.mine, name="mine"),
+    path("mail/", views.preferences, name="preferences"),
+    path("listings/<int:listing_id>/buy/", views.buy, name="buy"),
+    path("listings/<int:listing_id>/withdraw/", views.withdraw, name="withdraw"),
+    path("login/", views.Login.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(next_page="market:browse"), name="logout"),
+]

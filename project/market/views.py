@@ -1,0 +1,174 @@
+"""
+The market's pages. They call trading.py once, and say in words what came of it.
+
+A refusal is a message on the page that the player came from. While Redis is away, what needs it answers 503
+and says that nothing has happened; looking around, withdrawing and logging in go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.views import LoginView, redirect_to_login
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from components.exceptions import RedisUnavailable
+from components.middleware import mark_unavailable
+
+from . import trading
+from .forms import BrowseForm, ListingForm, PreferencesForm
+from .ledger import Refusal
+from .models import Item, Listing, Player
+
+PAGE_SIZE = 24
+
+
+def player_of(user: User | AnonymousUser) -> Player | None:
+    """The player that a user is; one with a starting purse, at their first visit. None for visitors."""
+    if not user.is_authenticated:
+        return None
+    return Player.objects.get_or_create(user=user)[0]
+
+
+def changes(view: Callable[[HttpRequest, int], HttpResponse]) -> Callable[[HttpRequest, int], HttpResponse]:
+    """A view that changes something takes POST, from somebody logged in; logging in does not lead to it."""
+
+    @require_POST
+    @wraps(view)
+    def guarded(request: HttpRequest, listing_id: int) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return redirect_to_login(reverse("market:browse"))
+        return view(request, listing_id)
+
+    return guarded
+
+
+@require_safe
+def browse(request: HttpRequest) -> HttpResponse:
+    """Everything that can be bought now."""
+    player = player_of(request.user)
+    form = BrowseForm({"order": "new", **request.GET.dict()})
+    listings = form.narrow(Listing.objects.open_at(timezone.now()), player)
+    listings = listings.select_related("item", "seller__user")
+    page = Paginator(listings, PAGE_SIZE).get_page(request.GET.get("page"))
+    return render(request, "market/browse.html", {"player": player, "form": form, "page": page})
+
+
+@login_required
+def offer(request: HttpRequest) -> HttpResponse:
+    """Put one of the player's items on offer."""
+    player = _me(request)
+    form = ListingForm(player, request.POST or None, initial={"item": request.GET.get("item")})
+    if request.method == "POST" and form.is_valid():
+        item: Item = form.cleaned_data["item"]
+        opens_at, ends_at = form.times()
+        try:
+            trading.list_item(player, item, form.cleaned_data["price"], opens_at=opens_at, ends_at=ends_at)
+        except RedisUnavailable as error:
+            return _unavailable(request, player, f"{item.name} was not listed.", error)
+        except Refusal as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, f"{item.name} {'will be listed' if opens_at else 'is listed'}.")
+            return redirect("market:mine")
+    return render(request, "market/offer.html", {"player": player, "form": form})
+
+
+@changes
+def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
+    """Buy at the price that stood on the button."""
+    player = _me(request)
+    try:
+        sale = trading.buy(player, listing_id, int(request.POST.get("price", "")))
+    except ValueError:
+        messages.error(request, "The price is missing. Nothing was bought.")
+    except RedisUnavailable as error:
+        return _unavailable(request, player, "Nothing was bought, and your gold is untouched.", error)
+    except Refusal as refusal:
+        messages.error(request, f"{refusal} Nothing was bought.")
+    else:
+        messages.success(request, f"{sale.listing.item.name} is yours, for {sale.price:,} gold.")
+    return _back(request, "market:browse")
+
+
+@changes
+def withdraw(request: HttpRequest, listing_id: int) -> HttpResponse:
+    """Take a listing back."""
+    try:
+        listing = trading.withdraw(_me(request), listing_id)
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"{listing.item.name} is no longer for sale.")
+    return redirect("market:mine")
+
+
+@login_required
+@require_safe
+def mine(request: HttpRequest) -> HttpResponse:
+    """What the player has, offers, and has sold."""
+    player = _me(request)
+    now = timezone.now()
+    listings = player.listings.live().exclude(ends_at__lte=now).select_related("item")
+    context = {
+        "player": player,
+        "now": now,
+        "listings": listings,
+        "items": player.items.exclude(pk__in=listings.values("item")),
+        "sales": player.sales.select_related("listing__item", "buyer__user")[:PAGE_SIZE],
+        "purchases": player.purchases.select_related("listing__item", "seller__user")[:PAGE_SIZE],
+    }
+    return render(request, "market/mine.html", context)
+
+
+@login_required
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Which mail the player wants."""
+    player = _me(request)
+    form = PreferencesForm(request.POST or None, instance=player)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Your mail settings are saved.")
+        return redirect("market:preferences")
+    return render(request, "market/preferences.html", {"player": player, "form": form})
+
+
+class Login(LoginView):
+    """The log-in page; where the demo data may be loaded, it names the demo's players."""
+
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(**kwargs, demo=settings.DEBUG)
+
+
+def _me(request: HttpRequest) -> Player:
+    player = player_of(request.user)
+    assert player is not None, "the view needs login_required"
+    return player
+
+
+def _back(request: HttpRequest, default: str) -> HttpResponse:
+    """To the page that the form stood on, with its search and page number."""
+    page = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure())
+    return redirect(page if ours else default)
+
+
+def _unavailable(request: HttpRequest, player: Player, outcome: str, error: RedisUnavailable) -> HttpResponse:
+    context = {"player": player, "outcome": outcome}
+    response = render(request, "market/unavailable.html", context, status=503)
+    mark_unavailable(request, response, error)
+    return response

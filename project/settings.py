@@ -1,0 +1,254 @@
+"""
+The demo site's settings, from the environment (12-factor).
+
+With nothing set this is a development site: SQLite and the embedded Redis server under var/, mail as
+files under var/mail. DEBUG=0 makes it a production site, which refuses to start without a secret key,
+its host names and a Redis server of its own, and then sends mail by SMTP and expects to be behind TLS.
+Sessions live in the database: the site works, and says what does not, while Redis is away.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import django
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR = BASE_DIR / "var"
+
+env = environ.Env()
+
+DEBUG = env.bool("DEBUG", default=True)
+SECRET_KEY = env.str("SECRET_KEY", default="django-insecure-for-development-only" if DEBUG else "")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+REDIS_URL = env.str("REDIS_URL", default="")
+
+if not DEBUG:
+    needed = {"SECRET_KEY": SECRET_KEY, "ALLOWED_HOSTS": ALLOWED_HOSTS, "REDIS_URL": REDIS_URL}
+    if missing := [name for name, value in needed.items() if not value]:
+        raise ImproperlyConfigured(
+            f"A production site (DEBUG=0) needs {', '.join(missing)} in its environment. The embedded Redis "
+            "server is for development; without DEBUG=0 none of these is needed."
+        )
+
+# --- Redis ----------------------------------------------------------------------------------------
+
+#: Two environments that share one Redis differ in the prefix.
+COMPONENTS: dict[str, Any] = {"PREFIX": env.str("COMPONENTS_PREFIX", default="components")}
+
+if not REDIS_URL:
+    from components.embedded import socket_url
+
+    COMPONENTS["EMBEDDED"] = VAR / "redis"
+    REDIS_URL = socket_url(COMPONENTS["EMBEDDED"])
+
+REDIS_CLUSTER = env.bool("REDIS_CLUSTER", default=False)
+#: host:port,host:port; REDIS_URL then names the service: redis://mymaster/0
+REDIS_SENTINELS = env.list("REDIS_SENTINELS", default=[])
+
+
+def redis_options() -> dict[str, Any]:
+    """How django-redis reaches Redis: a single server, a cluster, or a service that Sentinels know."""
+    options: dict[str, Any] = {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}
+    if REDIS_CLUSTER and REDIS_SENTINELS:
+        raise ImproperlyConfigured("REDIS_CLUSTER and REDIS_SENTINELS exclude each other.")
+    if REDIS_CLUSTER:
+        options["CLIENT_CLASS"] = "components.client.ClusterClient"
+    if REDIS_SENTINELS:
+        options["CLIENT_CLASS"] = "django_redis.client.SentinelClient"
+        options["CONNECTION_FACTORY"] = "django_redis.pool.SentinelConnectionFactory"
+        addresses = [address.rpartition(":") for address in REDIS_SENTINELS]
+        options["SENTINELS"] = [(host, int(port)) for host, _, port in addresses]
+    return options
+
+
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": f"{COMPONENTS['PREFIX']}:cache",
+        "OPTIONS": redis_options(),
+    }
+}
+
+# QUEUES [] takes every queue name.
+TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}}
+
+# --- The database ---------------------------------------------------------------------------------
+
+
+def database() -> dict[str, Any]:
+    """DATABASE_URL, or a file under var/. SQLite is made fit for several processes that write."""
+    config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{quote(str(VAR / 'db.sqlite3'))}")
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        if Path(config["NAME"]).parent == VAR:
+            VAR.mkdir(exist_ok=True)
+        config["OPTIONS"] = {
+            # A transaction takes the write lock when it begins: one that reads first and writes later
+            # cannot fail half-way because another has written in between.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            **config.get("OPTIONS", {}),
+        }
+    return config
+
+
+DATABASES = {"default": database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- The site -------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "csp",
+    "components",
+    "project.market",
+]
+if django.VERSION < (6, 0):
+    INSTALLED_APPS.append("django_tasks")
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "project.static.static_files",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "components.middleware.RedisUnavailableMiddleware",
+]
+
+ROOT_URLCONF = "project.urls"
+ASGI_APPLICATION = "project.asgi.application"
+WSGI_APPLICATION = "project.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+LOGIN_URL = "market:login"
+LOGIN_REDIRECT_URL = "market:browse"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_USE_FINDERS = DEBUG
+
+# --- Mail -----------------------------------------------------------------------------------------
+
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Fake Game <market@fakegame.example>")
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
+
+#: smtp://user:password@host:port, smtp+tls://, smtp+ssl://, filemail:///folder, consolemail://
+mail = env.email_url(
+    "EMAIL_URL", default=f"filemail:///{quote(str(VAR / 'mail'))}" if DEBUG else "smtp://localhost:25"
+)
+
+if django.VERSION < (6, 1):
+    EMAIL_BACKEND = mail["EMAIL_BACKEND"]
+    EMAIL_FILE_PATH = mail["EMAIL_FILE_PATH"]
+    EMAIL_HOST = mail["EMAIL_HOST"]
+    EMAIL_PORT = mail["EMAIL_PORT"] or 25
+    EMAIL_HOST_USER = mail["EMAIL_HOST_USER"] or ""
+    EMAIL_HOST_PASSWORD = mail["EMAIL_HOST_PASSWORD"] or ""
+    EMAIL_USE_TLS = mail.get("EMAIL_USE_TLS", False)
+    EMAIL_USE_SSL = mail.get("EMAIL_USE_SSL", False)
+else:
+    option_names = {
+        "EMAIL_FILE_PATH": "file_path",
+        "EMAIL_HOST": "host",
+        "EMAIL_PORT": "port",
+        "EMAIL_HOST_USER": "username",
+        "EMAIL_HOST_PASSWORD": "password",
+        "EMAIL_USE_TLS": "use_tls",
+        "EMAIL_USE_SSL": "use_ssl",
+    }
+    MAILERS = {
+        "default": {
+            "BACKEND": mail["EMAIL_BACKEND"],
+            "OPTIONS": {option: mail[name] for name, option in option_names.items() if mail.get(name)},
+        }
+    }
+
+# --- Security -------------------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+#: One switch for what makes sense only behind TLS; off for a production site inside a private network.
+HTTPS = env.bool("HTTPS", default=not DEBUG)
+SECURE_SSL_REDIRECT = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=3600 if HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", default=False)
+SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", default=False)
+# Subdomains and browsers' preload lists reach beyond this site: the owner of the domain decides.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+if env.bool("BEHIND_TLS_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# --- Logging: one format, on stderr ---------------------------------------------------------------
+
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {"django": {"handlers": [], "propagate": True}},
+}

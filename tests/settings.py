@@ -1,0 +1,25 @@
+"""
+The demo site's settings, made fit for tests: whatever the shell says, nothing is shared with a running site.
+
+Redis is nowhere until a test asks for the fixture `redis`. The database is in memory, or a test database
+beside the one that DATABASE_URL names.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(
+    DEBUG="1",
+    HTTPS="0",
+    EMAIL_URL="memorymail://",
+    COMPONENTS_PREFIX="components",
+    REDIS_URL="unix:///nowhere/this-test-does-not-ask-for-the-fixture-redis",
+    REDIS_CLUSTER="0",
+    REDIS_SENTINELS="",
+)
+os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")
+
+from project.settings import *  # noqa: F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

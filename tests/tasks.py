@@ -1,0 +1,85 @@
+"""The tasks that tests push and run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from components.compat import TaskContext, task
+
+#: Set by a test to let `wait` go on.
+gate = threading.Event()
+#: What `note` was called with, in order.
+notes: list[Any] = []
+
+
+@task
+def echo(value: Any = None) -> Any:
+    return value
+
+
+@task
+def note(value: Any) -> None:
+    notes.append(value)
+
+
+@task
+def fail(message: str = "no") -> None:
+    raise ValueError(message)
+
+
+@task
+def leave() -> None:
+    raise SystemExit(3)
+
+
+@task
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@task
+def give_back_a_set() -> set[int]:
+    return {1}
+
+
+@task
+def wait() -> None:
+    assert gate.wait(10)
+
+
+@task(takes_context=True)
+def attempt(context: TaskContext) -> int:
+    return context.attempt
+
+
+@task
+async def aecho(value: Any = None) -> Any:
+    return value
+
+
+@task
+async def afail() -> None:
+    raise ValueError("no, not this way either")
+
+
+@task
+def append(path: str, line: str, seconds: float = 0.0) -> None:
+    """Write *line*, take *seconds* (work, as others see it), write it again with a full stop."""
+    with Path(path).open("a") as file:
+        print(line, file=file, flush=True)
+        time.sleep(seconds)
+        print(f"{line}.", file=file, flush=True)
+
+
+@task
+def kill_worker() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def not_a_task() -> None:
+    raise AssertionError("only what is declared as a task may run")

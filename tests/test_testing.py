@@ -1,0 +1,110 @@
+"""The pytest plugin as a customer's project uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.cache import caches
+from django.test import override_settings
+from redis import Redis
+
+from components.conf import conf
+from components.embedded import EmbeddedServer, servers
+from components.testing import ClusterServer, empty, redis_at
+
+ROOT = Path(__file__).parent.parent
+
+SETTINGS = """
+SECRET_KEY = "a"
+INSTALLED_APPS = ["components"]
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "shop": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": "redis://redis.example.com",
+        "KEY_PREFIX": "shop",
+        "OPTIONS": {"PASSWORD": "secret", "SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
+    },
+}
+COMPONENTS = {"CACHE": "shop"}
+"""
+CONFTEST = 'pytest_plugins = ["components.testing"]'
+TESTS = """
+import pytest
+from django.core.cache import caches
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_redis_is_empty_each_time(redis, time):
+    assert redis.dbsize() == 0
+    redis.set("sword", "sold")
+
+def test_the_cache_is_there_with_its_own_options(redis):
+    caches["shop"].set("sword", ["sold"])
+    assert redis.get("shop:1:sword") == b'["sold"]'
+"""
+
+
+@pytest.fixture
+def shop(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project that uses the plugin, without a database."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makepyfile(shop_settings=SETTINGS, test_shop=TESTS)
+    pytester.makeconftest(CONFTEST)
+    return pytester
+
+
+def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester) -> None:
+    shop.runpytest_subprocess("--ds=shop_settings", "-Werror").assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("program", servers(), ids=lambda program: program.parts[-3])
+def test_a_project_can_say_which_redis_to_test_with(shop: pytest.Pytester, program: Path) -> None:
+    shop.makepyfile(
+        test_shop=f"""
+        import os
+        from pathlib import Path
+
+        def test_the_server_is_the_one_that_was_named(redis, redis_server):
+            assert Path(os.readlink(f"/proc/{{redis_server.pid}}/exe")) == Path({str(program.resolve())!r})
+        """
+    )
+
+    shop.runpytest_subprocess("--ds=shop_settings", f"--redis-server={program}").assert_outcomes(passed=1)
+
+
+def test_the_alias_is_what_it_was_when_the_test_is_over(redis_server: EmbeddedServer) -> None:
+    before = settings.CACHES
+    with empty(redis_server):
+        assert settings.CACHES[conf().cache]["LOCATION"] == redis_server.url
+
+    assert before == settings.CACHES
+
+
+def test_other_aliases_and_options_stay(redis_server: EmbeddedServer) -> None:
+    with (
+        override_settings(
+            CACHES={
+                "default": {
+                    "BACKEND": "django_redis.cache.RedisCache",
+                    "LOCATION": "a",
+                    "KEY_PREFIX": "prefix",
+                },
+                "other": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
+            }
+        ),
+        redis_at(redis_server.url, SOCKET_TIMEOUT=3) as client,
+    ):
+        assert caches["default"].key_prefix == "prefix"
+        assert settings.CACHES["default"]["OPTIONS"] == {"SOCKET_TIMEOUT": 3}
+        assert "other" in settings.CACHES
+        assert client.ping()
+
+
+def test_a_node_in_cluster_mode_knows_its_slots_after_a_restart(tmp_path: Path) -> None:
+    with ClusterServer(tmp_path) as server:
+        server.stop()
+        server.start()
+        with Redis.from_url(server.url) as node:
+            assert node.set("sword", "sold")
