@@ -10,7 +10,10 @@ from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from components.backends.mail_checks import check_mail
 from components.conf import Conf, components_setting, problems
+
+register(check_mail, "components")
 
 _SHORTEST_TIMEOUT = 2  # seconds: below, blocking commands would time out before they have waited
 

@@ -50,7 +50,7 @@ def get_client() -> Redis:
     alias = conf().cache
     try:
         with redis_errors():
-            return get_redis_connection(alias)
+            return cast(Redis, get_redis_connection(alias))
     except NotImplementedError:
         raise ImproperlyConfigured(
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
@@ -78,7 +78,7 @@ def redis_errors() -> Iterator[None]:
         raise
 
 
-class ClusterClient(DefaultClient):  # type: ignore[type-arg]
+class ClusterClient(DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
     """
     django-redis' client for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.client.ClusterClient"}.
 

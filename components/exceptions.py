@@ -46,3 +46,7 @@ class UnknownFormat(ComponentsError):
 
 class WorkerDied(ComponentsError):
     """The worker that ran the task died or stopped renewing its lease, once too often."""
+
+
+class MailNotSent(ComponentsError):
+    """The backend that sends a queued mail raised no error, and said that it sent nothing."""

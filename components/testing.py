@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 from django.conf import settings
@@ -25,6 +25,10 @@ from redis import Redis
 
 from components.conf import conf
 from components.embedded import EmbeddedServer
+
+if TYPE_CHECKING:
+    from components.backends.tasks import RedisBackend
+    from components.services.queues import TaskInfo
 
 #: OPTIONS of an alias that tell how to get at its own server; all others are kept.
 _ITS_OWN = {
@@ -94,6 +98,20 @@ def empty(server: EmbeddedServer) -> Iterator[Redis]:
     options = {"CLIENT_CLASS": "components.client.ClusterClient"} if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, **options) as client:
         yield client
+
+
+def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskInfo]:
+    """
+    Run the ready tasks of TASKS[*alias*] in this thread, those that they enqueue too, until none is ready
+    or *limit* have run; how each of them ended, in order.
+
+    It is a worker of all queues, in the order of their names, within the test's own transaction. A task that
+    fails does not raise here: its TaskInfo has the state "dead" and the errors. KeyboardInterrupt is raised.
+    """
+    from components.compat import task_backends
+    from components.workers.inline import run_ready
+
+    return run_ready(cast("RedisBackend", task_backends[alias]), limit)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

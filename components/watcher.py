@@ -29,6 +29,7 @@ class Watcher:
             bufsize=0,
         )
         self._pipe = cast(IO[bytes], self._shell.stdin)
+        os.register_at_fork(after_in_child=self._pipe.close)
 
     def close(self) -> None:
         """Watch no more; the watched process goes on, and its id may now be given to another."""

@@ -48,7 +48,7 @@ server.stop()
 """
 
 
-@pytest.fixture(params=embedded.servers(), ids=lambda program: program.parts[-3])
+@pytest.fixture(params=list(embedded.servers()), ids=lambda program: program.parts[-3])
 def program(request: pytest.FixtureRequest) -> Path:
     return Path(request.param)
 

@@ -23,16 +23,11 @@ from django.utils.module_loading import import_string
 
 from components.backends.messages import from_json, largest_part, message_id, to_json
 from components.backends.tasks import RedisBackend
-from components.compat import task
+from components.compat import Task, task
 from components.conf import conf
-from components.exceptions import BodyTooLarge, ComponentsError
-from components.services.queues import NewTask
+from components.exceptions import BodyTooLarge, ComponentsError, MailNotSent
 
 logger = logging.getLogger(__name__)
-
-
-class MailNotSent(ComponentsError):
-    """The real backend raised no error, and said that it sent nothing."""
 
 
 class EmailBackend(BaseEmailBackend):
@@ -72,8 +67,8 @@ class EmailBackend(BaseEmailBackend):
         """
         Enqueue every message that has a recipient; how many were accepted.
 
-        Raises NotSerializable or BodyTooLarge, with the message and its part, or RedisUnavailable; one
-        round trip takes hundreds of messages, and all of them or none.
+        Raises NotSerializable or BodyTooLarge, with the message and its part, and has enqueued none then;
+        RedisUnavailable. All go in one round trip.
         """
         messages = [message for message in email_messages if message.recipients()]
         reports = [message for message in messages if deliver.module_path in str(message.subject)]
@@ -90,14 +85,11 @@ class EmailBackend(BaseEmailBackend):
         return accepted
 
     def _enqueue(self, documents: list[dict[str, Any]]) -> int:
-        queued = deliver.using(backend=conf().mail_tasks, queue_name=conf().mail_queue)
+        queued = delivery()
         backend = queued.get_backend()
         try:
             if isinstance(backend, RedisBackend):
-                name, queue = queued.module_path, queued.queue_name
-                backend.queue.push_many(
-                    NewTask(name=name, args=(document, self.alias), queue=queue) for document in documents
-                )
+                backend.enqueue_many(queued, [((document, self.alias), {}) for document in documents])
             else:
                 for document in documents:
                     queued.enqueue(document, self.alias)
@@ -154,3 +146,8 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
         raise
     logger.info("Sent %s to %d recipients", identity, recipients)
     return identity
+
+
+def delivery() -> Task[..., str]:
+    """deliver, with the backend and the queue that the settings name now. Raises InvalidTask."""
+    return deliver.using(backend=conf().mail_tasks, queue_name=conf().mail_queue)

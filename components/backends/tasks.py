@@ -52,37 +52,52 @@ class RedisBackend(BaseTaskBackend):
     supports_get_result = True
     supports_priority = True
 
-    def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self.queue = TaskQueue(alias)
 
-    def validate_task(self, task: Task) -> None:
+    def validate_task(self, task: Task[..., Any]) -> None:
         super().validate_task(task)
         try:
             check_queue(task.queue_name)
         except InvalidQueueName as error:
             raise InvalidTask(str(error)) from None
 
-    def enqueue(self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any]) -> TaskResult:
+    def enqueue(  # type: ignore[override]  # the arguments of any task, not of one signature
+        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[..., Any]:
         """
         Store a call of *task* and return its TaskResult, READY.
 
         Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
         """
-        self.validate_task(task)
-        new = NewTask(
-            name=task.module_path,
-            args=args,
-            kwargs=kwargs,
-            queue=task.queue_name,
-            priority=int(task.priority),
-            at=_aware(task.run_after),
-        )
-        result = self._result(task, self.queue.push_many([new])[0])
-        task_enqueued.send(type(self), task_result=result)
-        return result
+        return self.enqueue_many(task, [(args, kwargs)])[0]
 
-    def get_result(self, result_id: str) -> TaskResult:
+    def enqueue_many(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[TaskResult[..., Any]]:
+        """
+        Store many calls of *task*, each its args and kwargs, in one round trip per 500. Raises as enqueue();
+        all are checked before the first is stored.
+        """
+        self.validate_task(task)
+        new = [
+            NewTask(
+                name=task.module_path,
+                args=args,
+                kwargs=kwargs,
+                queue=task.queue_name,
+                priority=int(task.priority),
+                at=_aware(task.run_after),
+            )
+            for args, kwargs in calls
+        ]
+        results = [self._result(task, info) for info in self.queue.push_many(new)]
+        for result in results:
+            task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def get_result(self, result_id: str) -> TaskResult[..., Any]:
         """
         The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
         UnknownTask if what it names is no longer declared.
@@ -92,7 +107,7 @@ class RedisBackend(BaseTaskBackend):
             raise TaskResultDoesNotExist(result_id)
         return self.to_result(info)
 
-    def to_result(self, info: TaskInfo) -> TaskResult:
+    def to_result(self, info: TaskInfo) -> TaskResult[..., Any]:
         """*info* in Django's terms. Raises UnknownTask."""
         task = resolve(info.name).using(
             priority=info.priority,
@@ -102,8 +117,8 @@ class RedisBackend(BaseTaskBackend):
         )
         return self._result(task, info)
 
-    def _result(self, task: Task, info: TaskInfo) -> TaskResult:
-        result = TaskResult(
+    def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+        result: TaskResult[..., Any] = TaskResult(
             task=task,
             id=info.id,
             status=_STATUSES[info.state],
@@ -123,10 +138,12 @@ class RedisBackend(BaseTaskBackend):
         object.__setattr__(result, "_return_value", info.return_value)  # as Django's own backends do
         return result
 
-    def check(self, **kwargs: Any) -> Iterable[CheckMessage]:
+    def check(self, **kwargs: Any) -> list[CheckMessage]:
         """System check messages for this alias' OPTIONS."""
-        for problem in problems(QueueOptions, self.options):
-            yield Error(f'TASKS[{self.alias!r}]["OPTIONS"]: {problem}', id="components.E003")
+        return [
+            Error(f'TASKS[{self.alias!r}]["OPTIONS"]: {problem}', id="components.E003")
+            for problem in problems(QueueOptions, self.options)
+        ]
 
 
 def redis_aliases() -> list[str]:
@@ -134,7 +151,7 @@ def redis_aliases() -> list[str]:
     return [alias for alias in task_backends if isinstance(task_backends[alias], RedisBackend)]
 
 
-def resolve(name: str) -> Task:
+def resolve(name: str) -> Task[..., Any]:
     """The task declared at the dotted path *name*. Raises UnknownTask, which says what is there instead."""
     try:
         found = import_string(name)

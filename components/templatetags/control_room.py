@@ -8,7 +8,8 @@ distance from now beside them.
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from django import template
@@ -31,10 +32,11 @@ def moment(instant: datetime | None) -> dict[str, Any]:
     """An instant as <time>, with its distance from now; a dash for None."""
     if instant is None:
         return {"instant": None}
-    seconds = (timezone.now() - instant).total_seconds()
+    local, now = timezone.localtime(instant), timezone.localtime(datetime.now(UTC))
+    seconds = (now - local).total_seconds()
     return {
-        "instant": instant,
-        "is_today": timezone.localdate(instant) == timezone.localdate(),
+        "instant": local,
+        "is_today": local.date() == now.date(),
         "is_past": seconds >= 0,
         "distance": duration(abs(seconds)),
     }
@@ -44,11 +46,11 @@ def moment(instant: datetime | None) -> dict[str, Any]:
 def duration(seconds: float | None) -> str:
     """3725 as "1 h 2 min": the two largest units, and tenths below ten seconds."""
     if seconds is None:
-        return "–"
+        return "\N{EN DASH}"
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = int(seconds)
-    for (size, unit), (smaller, smaller_unit) in zip(_UNITS, _UNITS[1:], strict=False):
+    for (size, unit), (smaller, smaller_unit) in pairwise(_UNITS):
         if whole >= size:
             rest = whole % size // smaller
             return f"{whole // size} {unit} {rest} {smaller_unit}" if rest else f"{whole // size} {unit}"

@@ -126,7 +126,6 @@ class TaskWorker(Worker):
         try:
             outcome = self._execution.run(claimed)
         except BaseException as error:
-            logger.exception("Task %s could not be run or written down.", claimed.id)
             outcome = self._execution.failed(claimed, error)
         self._inbox.put((claimed, outcome))
 

@@ -59,7 +59,7 @@ def changes(view: Callable[[HttpRequest, int], HttpResponse]) -> Callable[[HttpR
 def browse(request: HttpRequest) -> HttpResponse:
     """Everything that can be bought now."""
     player = player_of(request.user)
-    form = BrowseForm({"order": "new", **request.GET.dict()})
+    form = BrowseForm({"order": "new", **request.GET.dict()}, label_suffix="")
     listings = form.narrow(Listing.objects.open_at(timezone.now()), player)
     listings = listings.select_related("item", "seller__user")
     page = Paginator(listings, PAGE_SIZE).get_page(request.GET.get("page"))
@@ -70,7 +70,9 @@ def browse(request: HttpRequest) -> HttpResponse:
 def offer(request: HttpRequest) -> HttpResponse:
     """Put one of the player's items on offer."""
     player = _me(request)
-    form = ListingForm(player, request.POST or None, initial={"item": request.GET.get("item")})
+    form = ListingForm(
+        player, request.POST or None, initial={"item": request.GET.get("item")}, label_suffix=""
+    )
     if request.method == "POST" and form.is_valid():
         item: Item = form.cleaned_data["item"]
         opens_at, ends_at = form.times()
@@ -137,7 +139,7 @@ def mine(request: HttpRequest) -> HttpResponse:
 def preferences(request: HttpRequest) -> HttpResponse:
     """Which mail the player wants."""
     player = _me(request)
-    form = PreferencesForm(request.POST or None, instance=player)
+    form = PreferencesForm(request.POST or None, instance=player, label_suffix="")
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, "Your mail settings are saved.")
@@ -149,6 +151,9 @@ class Login(LoginView):
     """The log-in page; where the demo data may be loaded, it names the demo's players."""
 
     redirect_authenticated_user = True
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "label_suffix": ""}
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(**kwargs, demo=settings.DEBUG)

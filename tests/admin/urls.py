@@ -1,17 +1,30 @@
-"""The default admin site, and one of a project's own that takes the same pages."""
+"""The default admin site, one of a project's own that takes the same pages, and views that need Redis."""
 
 from __future__ import annotations
 
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from components.admin import QueueAdmin
 from components.models import Queue
+from components.services.queues import TaskQueue
 
 operations = admin.AdminSite(name="operations")
 operations.register(Queue, QueueAdmin)
 
+
+def view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(TaskQueue().names())
+
+
+async def async_view(request: HttpRequest) -> HttpResponse:
+    return view(request)
+
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("operations/", operations.urls),
+    path("view/", view),
+    path("async-view/", async_view),
 ]

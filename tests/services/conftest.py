@@ -12,10 +12,14 @@ from components.testing import empty
 
 
 @pytest.fixture
-def redis(redis_mode: str, request: pytest.FixtureRequest) -> Iterator[Redis]:
+def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
+    fixture = "redis_server" if redis_mode == "plain" else "redis_cluster_server"
+    server: EmbeddedServer = request.getfixturevalue(fixture)
+    return server
+
+
+@pytest.fixture
+def redis(server: EmbeddedServer) -> Iterator[Redis]:
     """The project's Redis, empty; in cluster mode a key of another slot is an error."""
-    server: EmbeddedServer = request.getfixturevalue(
-        "redis_server" if redis_mode == "plain" else "redis_cluster_server"
-    )
     with empty(server) as client:
         yield client

@@ -17,7 +17,7 @@
 -- ARGV[8] how long dead tasks are kept, milliseconds
 -- ARGV[9] how many dead tasks of a queue are kept
 -- ARGV[10] number of queues
--- ARGV[11..] per queue: name, share of what is wanted;
+-- ARGV[11..] per queue: name, share of what is wanted (0: none, the queue has acks only);
 --            then per finished task: number of its queue, id, token, "s" (successful) or "d" (dead), JSON
 -- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
 --         errors} of each claimed task, {ids that were no longer the caller's}
@@ -159,7 +159,7 @@ else
     if q.open then claim(q, math.min(q.share, want - #claimed)) end
   end
   for _, q in ipairs(queue) do
-    if q.open then claim(q, want - #claimed) end
+    if q.open and q.share > 0 then claim(q, want - #claimed) end
   end
   local answer = {}
   for i, entry in ipairs(claimed) do answer[i] = table.concat(entry, " ") end

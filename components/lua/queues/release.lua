@@ -20,7 +20,11 @@ for at = 2, #ARGV, 3 do
   if run[2] == token then
     run[1], run[2], run[3] = "waiting", "-", string.format("%d", run[3] - 1)
     run[#run] = nil
-    redis.call("HSET", runs, id, table.concat(run, " "))
+    if run[3] == "0" then
+      redis.call("HDEL", runs, id)
+    else
+      redis.call("HSET", runs, id, table.concat(run, " "))
+    end
     redis.call("ZREM", running, id)
     if delay > 0 then
       redis.call("ZADD", delayed, due, id)

@@ -70,7 +70,7 @@ def _refuse(value: Any, where: str, advice: str) -> NotSerializable:
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + "…"
     return NotSerializable(
-        f"Unsupported type: {where} is {shown} ({type(value).__name__}), and task arguments are JSON; {advice}."
+        f"Unsupported type: {where} is {shown} ({type(value).__name__}), which is not JSON; {advice}."
     )
 
 

@@ -133,8 +133,8 @@ class Consumer:
         alias = self.alias
         shared = [keys.queue_tasks(alias), keys.queue_runs(alias), keys.queue_errors(alias)]
         shared += [keys.queue_worker(alias, self.id), keys.queue_paused(alias), keys.queue_result(alias, "")]
-        parts = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
-        parts += (keys.queue_dead, keys.queue_successful, keys.queue_wake)
+        waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
+        parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
         return shared + [part(alias, queue) for queue in queues for part in parts]
 
     def _step(

@@ -221,6 +221,7 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
         raise UnknownFormat(
             f"The result of task {task_id} is stored in format {document['v']}, newer than {FORMAT}."
         )
+    instants: dict[str, Any] = {name: from_us(document[name]) if document[name] else None for name in _INSTANTS}
     return TaskInfo(
         id=task_id,
         name=document["task"],
@@ -228,5 +229,5 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
         worker_ids=tuple(document["worker_ids"]),
         errors=tuple(TaskFailure(*failure) for failure in document["errors"]),
         **{name: document[name] for name in ("args", "kwargs", "queue", "priority", "return_value")},
-        **{name: from_us(document[name]) if document[name] else None for name in _INSTANTS},
+        **instants,
     )

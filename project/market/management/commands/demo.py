@@ -1,0 +1,127 @@
+"""`manage.py demo`: the whole site with everything that it needs, on this machine only, until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.urls import reverse
+
+from components.conf import conf
+from components.embedded import EmbeddedServer
+from components.exceptions import ComponentsError, RedisUnavailable
+from components.services.servers import inspect_server
+from project.market import demo
+from project.supervisor import ProcessEnded, Supervisor, is_free
+
+READY = """
+  Fake Game        {site}
+                   log in as {players}; password {player_password}
+  Control room     {admin}
+                   log in as admin, password {admin_password}
+
+  What to try
+    1. As jack, buy something that joe sells.
+    2. In the control room, see the mail to joe go through the queue "mail": {queues}
+    3. Read the mail: {mail}
+{redis}
+  Ctrl-C stops everything.
+"""
+TRY_REDIS = """\
+    4. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
+       Redis comes back after {pause:g} seconds, and nothing is lost.
+"""
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Command(BaseCommand):
+    help = "Run the site with demo data, a worker, a poller and its own Redis (unless REDIS_URL is set)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="of 127.0.0.1 (default: 8000)")
+        parser.add_argument(
+            "--redis-pause",
+            type=float,
+            default=10.0,
+            metavar="SECONDS",
+            help="how long the embedded Redis stays away after it was ended (default: 10)",
+        )
+
+    def handle(self, *args: Any, port: int, redis_pause: float, **options: Any) -> None:
+        if not settings.DEBUG:
+            raise CommandError(
+                "This is a production site (DEBUG=0); the demo's passwords are public.", returncode=2
+            )
+        if not 0 < port < 65536 or not is_free(port):
+            other = port + 1 if 0 < port < 65535 else 8000
+            raise CommandError(
+                f"Port {port} of 127.0.0.1 is taken or cannot be used. Choose another: "
+                f"make demo PORT={other}, or manage.py demo --port {other}.",
+                returncode=2,
+            )
+        try:
+            self._run(port, redis_pause)
+        except KeyboardInterrupt:
+            self.stdout.write("\nThe demo has stopped. Its data stay in var/ for the next time.")
+        except ProcessEnded:
+            raise CommandError(
+                "One of the processes ended by itself, the first that is reported as stopped above."
+            ) from None
+        except RedisUnavailable as error:
+            raise CommandError(f"{error}\nREDIS_URL says where it should be.", returncode=2) from error
+        except ComponentsError as error:
+            raise CommandError(str(error), returncode=2) from error
+
+    def _run(self, port: int, redis_pause: float) -> None:
+        _interrupt_on_signals()
+        with _redis() as redis:
+            call_command("migrate", verbosity=0, interactive=False)
+            demo.load()
+            supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self.stdout.write)
+            supervisor.run(lambda: self._welcome(port, redis, redis_pause))
+
+    def _welcome(self, port: int, redis: EmbeddedServer | None, pause: float) -> None:
+        site = f"http://127.0.0.1:{port}"
+        self.stdout.write(
+            READY.format(
+                site=site + reverse("market:browse"),
+                players=", ".join(demo.PLAYERS),
+                player_password=demo.PLAYER_PASSWORD,
+                admin=site + reverse("admin:index"),
+                admin_password=demo.ADMIN_PASSWORD,
+                queues=site + reverse("admin:components_queue_changelist"),
+                mail=settings.VAR / "mail",
+                redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
+            )
+        )
+
+
+@contextmanager
+def _redis() -> Iterator[EmbeddedServer | None]:
+    """The embedded server, or none where REDIS_URL names one that answers."""
+    folder = conf().embedded
+    if folder is None:
+        inspect_server()
+        yield None
+    else:
+        with EmbeddedServer(folder) as server:
+            yield server
+
+
+def _interrupt_on_signals() -> None:
+    """The first signal to stop is a KeyboardInterrupt; later ones do not disturb the stopping."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in _STOP_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in _STOP_SIGNALS:
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(each, stop)

@@ -1,0 +1,18 @@
+"""How the market's pages say things."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.timesince import timeuntil
+
+register = template.Library()
+
+
+@register.filter
+def span(until: datetime) -> str:
+    """The time from now on, in its largest unit only: "2 days"."""
+    now = timezone.now()
+    return timeuntil(until, now, depth=1) if until - now >= timedelta(minutes=1) else "less than a minute"

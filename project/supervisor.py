@@ -1,0 +1,114 @@
+"""
+Runs the site as the Procfile says, under honcho, until someone stops it or one of its processes ends.
+
+honcho runs in a session of its own: Ctrl-C reaches this process alone, which stops honcho, and honcho the
+others. A Watcher does the same should this process be killed. The embedded Redis belongs to this process;
+when it ends it is started again, after a pause long enough to see how the site does without it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from components.embedded import EmbeddedServer
+from components.watcher import Watcher
+
+_LOOK = 0.2  # seconds between two looks at the processes
+_HONCHO_STARTS = 5.0  # seconds after which honcho has long started its processes, even if the site hangs
+
+
+class ProcessEnded(Exception):
+    """A process of the site ended, though nobody had asked it to; honcho has stopped the others."""
+
+
+class Supervisor:
+    """The processes of the site on *port*, beside *redis*, an embedded server or none."""
+
+    def __init__(
+        self, port: int, redis: EmbeddedServer | None, *, redis_pause: float, say: Callable[[str], None]
+    ) -> None:
+        self._port = port
+        self._redis = redis
+        self._redis_pause = redis_pause
+        self._redis_returns_at: float | None = None
+        self._say = say
+
+    def run(self, ready: Callable[[], None]) -> None:
+        """
+        Call *ready* when the site answers, and go on until KeyboardInterrupt; no process is left then.
+
+        Raises ProcessEnded, or what EmbeddedServer.start() raises if Redis cannot be started again.
+        """
+        with self._honcho() as honcho:
+            self._await_site(honcho)
+            if honcho.poll() is None:
+                ready()
+            while honcho.poll() is None:
+                self._look_after_redis()
+                time.sleep(_LOOK)
+        raise ProcessEnded
+
+    @contextmanager
+    def _honcho(self) -> Iterator[subprocess.Popen[bytes]]:
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        honcho = subprocess.Popen(
+            [sys.executable, "-m", "honcho", "-e", os.devnull, "start", "-p", str(self._port)],
+            cwd=settings.BASE_DIR,
+            env={**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        watcher = Watcher(honcho.pid)
+        try:
+            yield honcho
+        finally:
+            # Asked to stop before it has started all its processes, honcho would lose sight of them.
+            self._await_site(honcho, at_most=_HONCHO_STARTS)
+            watcher.close()
+            honcho.terminate()
+            honcho.wait()
+
+    def _await_site(self, honcho: subprocess.Popen[bytes], at_most: float = float("inf")) -> None:
+        """Wait until the site answers, or honcho ends because one of its processes did."""
+        deadline = time.monotonic() + at_most
+        while honcho.poll() is None and not is_open(self._port) and time.monotonic() < deadline:
+            time.sleep(_LOOK)
+
+    def _look_after_redis(self) -> None:
+        if self._redis is None or not self._redis.has_ended():
+            return
+        if self._redis_returns_at is None:
+            self._redis_returns_at = time.monotonic() + self._redis_pause
+            self._say(f"Redis has ended. It is started again in {self._redis_pause:g} seconds.")
+        elif time.monotonic() >= self._redis_returns_at:
+            self._redis.stop()
+            self._redis.start()
+            self._redis_returns_at = None
+            self._say("Redis is back, with all its data.")
+
+
+def is_open(port: int) -> bool:
+    """Whether something answers at this port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_free(port: int) -> bool:
+    """Whether this port of 127.0.0.1 can be had."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return not is_open(port)

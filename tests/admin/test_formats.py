@@ -1,0 +1,79 @@
+"""Numbers, instants and durations as the control room writes them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import override_settings
+from django.utils import translation
+
+from components.admin.base import Paging
+from components.templatetags.control_room import duration, grouped, moment, pretty_json, since
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (None, "–"),
+        (0, "0.0 s"),
+        (0.25, "0.2 s"),
+        (9.94, "9.9 s"),
+        (10, "10 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (61, "1 min 1 s"),
+        (3600, "1 h"),
+        (3725, "1 h 2 min"),
+        (86_399, "23 h 59 min"),
+        (90_000, "1 d 1 h"),
+        (400 * 86_400, "400 d"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds, written):
+    assert duration(seconds) == written
+
+
+@pytest.mark.parametrize("use_tz", [True, False])
+def test_an_instant_has_its_distance_from_now(use_tz):
+    with override_settings(USE_TZ=use_tz):
+        past = moment(datetime.now(UTC) - timedelta(hours=2, seconds=1))
+        future = moment(datetime.now(UTC) + timedelta(days=3, seconds=1))
+
+    assert (past["distance"], past["is_past"]) == ("2 h", True)
+    assert (future["distance"], future["is_past"], future["is_today"]) == ("3 d", False, False)
+
+
+def test_what_never_happened_is_a_dash():
+    assert moment(None) == {"instant": None}
+    assert since(None, NOON) == since(NOON, None) == "–"
+
+
+def test_clocks_that_disagree_give_no_negative_duration():
+    assert since(NOON, NOON + timedelta(seconds=1)) == "0.0 s"
+
+
+def test_numbers_are_grouped_in_the_way_of_the_language():
+    assert grouped(1_234_567) == "1,234,567"
+    with translation.override("de"):
+        assert grouped(1_234_567) == "1.234.567"
+
+
+def test_json_is_indented_and_keeps_its_letters():
+    assert pretty_json({"name": "Jürgen"}) == '{\n  "name": "Jürgen"\n}'
+
+
+def test_a_page_of_a_list_knows_its_neighbours():
+    first, middle, last = Paging(120, 0), Paging(120, 50), Paging(120, 100)
+
+    assert (first.previous, first.first, first.last, first.next) == (None, 1, 50, 50)
+    assert (middle.previous, middle.first, middle.last, middle.next) == (0, 51, 100, 100)
+    assert (last.previous, last.first, last.last, last.next) == (50, 101, 120, None)
+
+
+def test_an_empty_list_has_one_page_without_neighbours():
+    empty = Paging(0)
+
+    assert (empty.previous, empty.first, empty.last, empty.next) == (None, 0, 0, None)

@@ -1,0 +1,465 @@
+"""Mail through the queue: accepted by EmailBackend, sent by deliver() through the real backend."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import django
+import pytest
+from django.core import mail
+from django.core.exceptions import ImproperlyConfigured
+from django.core.mail import EmailMessage, EmailMultiAlternatives, mail_admins, send_mail, send_mass_mail
+from django.core.mail.backends import smtp
+from django.core.mail.backends.base import BaseEmailBackend
+from django.utils.log import AdminEmailHandler
+from pytest_django import Settings
+from redis import Redis
+
+from components.backends.mail import EmailBackend, MailNotSent, deliver, real_backend
+from components.backends.mail_checks import check_mail
+from components.compat import task_backends
+from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownFormat
+from components.services.queues import TaskInfo, TaskQueue
+from components.workers.choice import QueueChoice
+from components.workers.tasks import TaskWorker
+
+HAS_MAILERS = django.VERSION >= (6, 1)
+TASKS = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
+
+QUEUE = "components.backends.mail.EmailBackend"
+MEMORY = "django.core.mail.backends.locmem.EmailBackend"
+SMTP = "django.core.mail.backends.smtp.EmailBackend"
+FILES = "django.core.mail.backends.filebased.EmailBackend"
+
+
+def send_through_queue(settings: Settings, real: str, *, silent: bool = False, **options: Any) -> None:
+    """Set the project up as docs/mail.md says, with *real* as the backend that sends."""
+    if HAS_MAILERS:
+        queue = {"mailer": "real"} | ({"fail_silently": True} if silent else {})
+        settings.MAILERS = {
+            "default": {"BACKEND": QUEUE, "OPTIONS": queue},
+            "real": {"BACKEND": real, "OPTIONS": options},
+        }
+    else:
+        settings.EMAIL_BACKEND = QUEUE
+        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_BACKEND": real}
+        for name, value in options.items():
+            setattr(settings, "EMAIL_FILE_PATH" if name == "file_path" else f"EMAIL_{name.upper()}", value)
+
+
+@pytest.fixture(autouse=True)
+def through_queue(settings: Settings, redis: Redis) -> None:
+    """Mail goes through Redis, and then into mail.outbox."""
+    send_through_queue(settings, MEMORY)
+
+
+def waiting(queue: str = "default", alias: str = "default") -> list[TaskInfo]:
+    return TaskQueue(alias).tasks(queue, "ready")
+
+
+def deliver_all() -> None:
+    """Let a worker empty the queue, one mail after the other."""
+    TaskWorker(task_backends["default"], QueueChoice(["default"]), concurrency=1, burst=True).run()
+
+
+def hello(**options: Any) -> EmailMessage:
+    return EmailMessage(**{"subject": "Hello", "body": "World", "to": ["b@example.com"]} | options)
+
+
+def test_mail_waits_in_the_queue_until_a_worker_sends_it() -> None:
+    accepted = send_mail("Hello", "World", "a@example.com", ["b@example.com"], html_message="<p>World</p>")
+
+    assert accepted == 1
+    assert mail.outbox == []
+
+    deliver_all()
+    (sent,) = mail.outbox
+
+    assert isinstance(sent, EmailMultiAlternatives)
+    assert (sent.subject, sent.body) == ("Hello", "World")
+    assert (sent.from_email, sent.to) == ("a@example.com", ["b@example.com"])
+    assert sent.alternatives == [("<p>World</p>", "text/html")]
+
+
+def test_many_messages_go_in_one_round_trip(redis: Redis) -> None:
+    send_mass_mail([(f"Mail {number}", "", None, ["b@example.com"]) for number in range(1)])
+    redis.config_resetstat()
+
+    accepted = send_mass_mail([(f"Mail {number}", "", None, ["b@example.com"]) for number in range(30)])
+    calls = sum(stats["calls"] for name, stats in redis.info("commandstats").items() if "evalsha" in name)
+
+    assert accepted == 30
+    assert calls == 1
+    assert len(waiting()) == 31
+
+
+def test_messages_leave_in_the_order_in_which_they_came() -> None:
+    send_mass_mail([(f"Mail {number}", "", None, ["b@example.com"]) for number in range(5)])
+    deliver_all()
+
+    assert [message.subject for message in mail.outbox] == [f"Mail {number}" for number in range(5)]
+
+
+def test_mail_to_the_admins_goes_through_the_queue(settings: Settings) -> None:
+    settings.ADMINS = ["boss@example.com"] if django.VERSION >= (6, 0) else [("Boss", "boss@example.com")]
+    mail_admins("Look", "here", html_message="<p>here</p>")
+    deliver_all()
+
+    assert [message.recipients() for message in mail.outbox] == [["boss@example.com"]]
+
+
+@pytest.mark.parametrize("recipients", [{"to": []}, {"to": [""]}, {"to": [], "cc": [], "bcc": []}])
+def test_a_message_to_nobody_is_not_accepted(recipients: Any) -> None:
+    accepted = connection().send_messages([hello(**recipients), hello(bcc=["c@example.com"])])
+
+    assert accepted == 1
+    assert len(waiting()) == 1
+
+
+def test_no_messages_are_no_round_trip(settings: Settings) -> None:
+    settings.CACHES = nowhere()
+
+    assert connection().send_messages([]) == 0
+
+
+def test_a_mail_sent_twice_is_the_same_mail() -> None:
+    hello().send()
+    (task,) = waiting()
+    first, second = deliver.func(*task.args), deliver.func(*task.args)
+
+    assert first == second
+    assert [message.message()["Message-ID"] for message in mail.outbox] == [first, first]
+    assert mail.outbox[0].message()["Date"] == mail.outbox[1].message()["Date"]
+
+
+def test_the_settings_name_the_queue_and_the_task_backend(settings: Settings) -> None:
+    settings.TASKS = {**settings.TASKS, "post": {**settings.TASKS["default"], "QUEUES": ["out"]}}
+    settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_TASKS": "post", "MAIL_QUEUE": "out"}
+    hello().send()
+
+    assert len(waiting("out", "post")) == 1
+    assert waiting() == []
+
+
+def test_mail_goes_through_the_task_backend_of_another_maker_too(settings: Settings) -> None:
+    settings.TASKS = {"default": {"BACKEND": f"{TASKS}.backends.immediate.ImmediateBackend"}}
+    send_mass_mail([("One", "", None, ["b@example.com"]), ("Two", "", None, ["b@example.com"])])
+
+    assert [message.subject for message in mail.outbox] == ["One", "Two"]
+
+
+# What cannot be carried
+
+
+def test_one_message_that_cannot_be_carried_keeps_all_others_out_of_the_queue() -> None:
+    bad = hello(subject="Bad")
+    bad.tags = {"a", "set"}  # type: ignore[attr-defined]
+
+    with pytest.raises(NotSerializable, match=r"Mail 'Bad' <.+>: tags"):
+        connection().send_messages([hello(), bad])
+    assert waiting() == []
+
+
+def test_a_mail_that_is_too_large_is_refused_by_name_and_part() -> None:
+    large = hello(subject="Invoice", attachments=[("invoice.pdf", b"x" * 65_536, "application/pdf")])
+
+    with pytest.raises(
+        BodyTooLarge, match=r"Mail 'Invoice' <.+>: attachments\[0\] 'invoice.pdf' .* max_body"
+    ):
+        connection().send_messages([hello(), large])
+    assert waiting() == []
+
+
+def test_the_limit_is_the_one_of_the_task_backend(settings: Settings) -> None:
+    default = {**settings.TASKS["default"], "OPTIONS": {"max_body": 1_000_000}}
+    settings.TASKS = {"default": default}
+
+    assert hello(attachments=[("invoice.pdf", b"x" * 65_536, "application/pdf")]).send() == 1
+
+
+def test_a_line_feed_in_a_header_is_refused_before_anything_is_queued() -> None:
+    with pytest.raises(ValueError, match=r"newlines|linefeed"):
+        hello(subject="Hi\nBcc: everybody@example.com").send()
+    assert waiting() == []
+
+
+def test_a_user_name_and_a_password_are_refused_rather_than_stored() -> None:
+    with pytest.raises(TypeError, match="not written into the queue"):
+        EmailBackend(username="a", password="b")
+
+
+# fail_silently
+
+
+def test_an_error_is_raised_when_redis_is_away(settings: Settings) -> None:
+    settings.CACHES = nowhere()
+
+    with pytest.raises(RedisUnavailable):
+        hello().send()
+
+
+def test_silently_nothing_is_raised_and_nothing_counted(settings: Settings) -> None:
+    send_through_queue(settings, MEMORY, silent=True)
+    settings.CACHES = nowhere()
+
+    assert connection(silent=True).send_messages([hello(), hello()]) == 0
+
+
+def test_silently_the_good_messages_are_accepted_and_the_bad_is_logged(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    send_through_queue(settings, MEMORY, silent=True)
+    caplog.set_level(logging.INFO, logger="components.backends.mail")
+    bad = hello(subject="Bad")
+    bad.tags = {"a", "set"}  # type: ignore[attr-defined]
+
+    accepted = connection(silent=True).send_messages([hello(), bad, hello()])
+
+    assert accepted == 2
+    assert [record.getMessage().split("<")[0] for record in caplog.records] == [
+        "Not queued, silently as asked: Mail 'Bad' "
+    ]
+
+
+# The worker
+
+
+def test_success_is_logged_with_the_message_id_and_the_number_of_recipients(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="components.backends.mail")
+    hello(headers={"Message-ID": "<1@example.com>"}, cc=["c@example.com"]).send()
+    deliver_all()
+
+    assert (
+        "components.backends.mail",
+        logging.INFO,
+        "Sent <1@example.com> to 2 recipients",
+    ) in caplog.record_tuples
+
+
+def test_a_mail_that_cannot_be_sent_is_a_dead_task_and_an_error_in_the_log(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    send_through_queue(settings, SMTP, host="127.0.0.1", port=closed_port())
+    hello(headers={"Message-ID": "<1@example.com>"}).send()
+    deliver_all()
+    (dead,) = TaskQueue().tasks("default", "dead")
+    errors = [message for name, level, message in caplog.record_tuples if name == "components.backends.mail"]
+
+    assert dead.errors[0].exception_class_path == "builtins.ConnectionRefusedError"
+    assert "<1@example.com> to 1 recipients failed: [Errno " in errors[0]
+
+
+class Silent(smtp.EmailBackend):
+    """Raises no error, and sends nothing, when there is no server."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"fail_silently": True})
+
+
+def test_a_backend_that_says_it_sent_nothing_has_failed(settings: Settings) -> None:
+    send_through_queue(settings, f"{__name__}.Silent", host="127.0.0.1", port=closed_port())
+    hello().send()
+    (task,) = waiting()
+
+    with pytest.raises(MailNotSent):
+        deliver.func(*task.args)
+
+
+def test_the_real_backend_gets_its_settings(settings: Settings, tmp_path: Path) -> None:
+    send_through_queue(settings, FILES, file_path=str(tmp_path))
+    hello(body="Grüße").send()
+    deliver_all()
+    (file,) = tmp_path.iterdir()
+
+    assert "Subject: Hello" in file.read_text()
+
+
+def test_a_mail_of_a_newer_release_is_not_sent() -> None:
+    hello().send()
+    (task,) = waiting()
+
+    with pytest.raises(UnknownFormat):
+        deliver.func({**task.args[0], "v": 2})
+    assert mail.outbox == []
+
+
+def test_mail_queued_before_the_project_named_its_mailers_is_sent_after(settings: Settings) -> None:
+    hello().send()
+    (task,) = waiting()
+    deliver.func(task.args[0])
+
+    assert len(mail.outbox) == 1
+
+
+def test_mail_queued_by_a_process_with_mailers_is_sent_by_one_without() -> None:
+    hello().send()
+    (task,) = waiting()
+    deliver.func(task.args[0], "default")
+
+    assert len(mail.outbox) == 1
+
+
+# Reports of failed mail
+
+
+@pytest.fixture
+def admins(settings: Settings) -> Iterator[None]:
+    """Errors are mailed to the admins, as Django does by itself when DEBUG is off."""
+    settings.ADMINS = ["boss@example.com"] if django.VERSION >= (6, 0) else [("Boss", "boss@example.com")]
+    handler = AdminEmailHandler()
+    handler.setLevel(logging.ERROR)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    yield
+    root.removeHandler(handler)
+
+
+@pytest.mark.usefixtures("admins")
+def test_the_report_of_a_failed_mail_does_not_become_the_next_failed_mail(settings: Settings) -> None:
+    send_through_queue(settings, SMTP, host="127.0.0.1", port=closed_port())
+    hello().send()
+    deliver_all()
+
+    assert [task.args[0]["fields"]["subject"] for task in TaskQueue().tasks("default", "dead")] == ["Hello"]
+    assert waiting() == []
+
+
+@pytest.mark.usefixtures("admins")
+def test_the_report_of_a_failed_mail_arrives_when_the_server_is_well() -> None:
+    hello().send()
+    (task,) = waiting()
+    deliver.enqueue({**task.args[0], "class": "Postcard"})
+    deliver_all()
+
+    assert any("components.backends.mail.deliver" in message.subject for message in mail.outbox)
+
+
+def test_mail_of_a_newer_release_waits_for_one() -> None:
+    hello().send()
+    (task,) = waiting()
+    newer = deliver.enqueue({**task.args[0], "v": 2})
+    deliver_all()
+
+    found = TaskQueue().get(newer.id)
+    assert found is not None
+    assert found.state != "dead"
+    assert found.worker_ids == ()
+
+
+# Settings
+
+
+def test_the_queue_cannot_be_its_own_real_backend(settings: Settings) -> None:
+    hello().send()
+    (task,) = waiting()
+    if HAS_MAILERS:
+        entry = {"BACKEND": QUEUE, "OPTIONS": {"mailer": "default"}}
+        settings.MAILERS = {"default": entry}
+    else:
+        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_BACKEND": QUEUE}
+
+    with pytest.raises(ImproperlyConfigured, match="would put it back"):
+        deliver.func(*task.args)
+    assert [message.id for message in check_mail()] == ["components.E004"]
+
+
+def test_a_correct_setting_passes_the_check() -> None:
+    assert check_mail() == []
+
+
+def test_a_task_backend_that_does_not_exist_is_found_by_the_check(settings: Settings) -> None:
+    settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_TASKS": "post"}
+
+    assert "post" in check_mail()[0].msg
+
+
+def test_a_queue_that_the_task_backend_does_not_take_is_found_by_the_check(settings: Settings) -> None:
+    settings.TASKS = {"default": {**settings.TASKS["default"], "QUEUES": ["default"]}}
+    settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_QUEUE": "post"}
+
+    assert "post" in check_mail()[0].msg
+
+
+if HAS_MAILERS:
+
+    def test_a_mailer_that_is_not_named_is_found_at_once_and_by_the_check(settings: Settings) -> None:
+        settings.MAILERS = {"default": {"BACKEND": QUEUE}}
+
+        with pytest.raises(ImproperlyConfigured, match="must name the entry that really sends"):
+            hello().send()
+        assert "smtp" in check_mail()[0].msg
+
+    def test_a_mailer_that_does_not_exist_is_found_by_the_check(settings: Settings) -> None:
+        settings.MAILERS = {"default": {"BACKEND": QUEUE, "OPTIONS": {"mailer": "smpt"}}}
+
+        assert "'smpt' is not configured" in check_mail()[0].msg
+
+    def test_each_queued_entry_has_a_mailer_of_its_own(settings: Settings) -> None:
+        settings.MAILERS["bulk"] = {"BACKEND": QUEUE, "OPTIONS": {"mailer": "cheap"}}
+        settings.MAILERS["cheap"] = {"BACKEND": MEMORY}
+        hello().send()
+        hello().send(using="bulk")
+        deliver_all()
+
+        assert sorted(message.sent_using for message in mail.outbox) == ["cheap", "real"]  # type: ignore[attr-defined]
+
+    def test_mail_in_the_queue_is_sent_after_the_project_turned_the_queue_off(settings: Settings) -> None:
+        hello().send()
+        settings.MAILERS = {"default": {"BACKEND": MEMORY}}
+        deliver_all()
+
+        assert len(mail.outbox) == 1
+
+    def test_without_mailers_mail_is_sent_by_the_backend_of_the_older_setting(settings: Settings) -> None:
+        del settings.MAILERS
+        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_BACKEND": MEMORY}
+        EmailBackend().send_messages([hello()])
+        deliver_all()
+
+        assert len(mail.outbox) == 1
+
+    def test_without_mailers_smtp_is_opened_by_the_older_settings_and_warns_of_nothing(
+        settings: Settings,
+    ) -> None:
+        del settings.MAILERS
+        backend = real_backend(None)
+
+        assert isinstance(backend, smtp.EmailBackend)
+        assert (backend.host, backend.port) == ("localhost", 25)
+        assert check_mail() == []
+
+else:
+
+    def test_a_backend_that_does_not_exist_is_found_by_the_check(settings: Settings) -> None:
+        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_BACKEND": "nowhere.EmailBackend"}
+
+        assert "nowhere" in check_mail()[0].msg
+
+    def test_mail_that_does_not_go_through_the_queue_is_not_checked(settings: Settings) -> None:
+        settings.EMAIL_BACKEND = MEMORY
+        settings.COMPONENTS = {**settings.COMPONENTS, "MAIL_TASKS": "nowhere"}
+
+        assert check_mail() == []
+
+
+def connection(*, silent: bool = False) -> BaseEmailBackend:
+    """The backend as Django makes it for the project's mail."""
+    return mail.mailers["default"] if HAS_MAILERS else mail.get_connection(fail_silently=silent)
+
+
+def nowhere() -> dict[str, Any]:
+    """CACHES with a Redis that does not answer."""
+    return {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "unix:///nowhere/redis.sock"}}
+
+
+def closed_port() -> int:
+    """A port of loopback at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

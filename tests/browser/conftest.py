@@ -1,0 +1,93 @@
+"""
+A real Chromium, the system's own, and pages that keep what it complained about.
+
+Where there is none, browser tests are skipped with the reason; with CI in the environment they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+_REPORT_VIOLATIONS = """
+document.addEventListener("securitypolicyviolation", (event) =>
+    console.error(`CSP: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
+"""
+
+
+@dataclass
+class Window:
+    """One browser page, and the errors of its console: scripts, policy violations, missing files."""
+
+    page: Page
+    base: str
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self.base + path)
+        return self.page
+
+    def note(self, message: ConsoleMessage) -> None:
+        is_about_the_page = message.location.get("url") == self.page.url  # its own status, 404 or 503
+        if message.type == "error" and not (is_about_the_page and "Failed to load" in message.text):
+            self.complaints.append(message.text)
+
+
+def chromium() -> str:
+    """The browser's path; skips or fails the test where there is none."""
+    for program in PROGRAMS:
+        if found := shutil.which(program):
+            return found
+    reason = f"no Chromium on PATH (looked for {', '.join(PROGRAMS)})"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Per module, not per session: Playwright's event loop runs in the thread of the tests, and those of
+    other modules are not to meet it. Django is told that it may be used beside it."""
+    args = ["--no-sandbox"] if os.geteuid() == 0 else []
+    path = chromium()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=path, args=args) as browser,
+    ):
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield browser
+
+
+@pytest.fixture
+def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]]:
+    """window(client, **options of a browser context): a window in which the user of *client* is logged in."""
+    contexts = []
+
+    def opened(client: Client | None = None, **options: Any) -> Window:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        if client is not None:
+            session = client.cookies[settings.SESSION_COOKIE_NAME].value
+            cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
+            context.add_cookies([cookie])
+        context.add_init_script(_REPORT_VIOLATIONS)
+        window = Window(context.new_page(), live_server.url)
+        window.page.on("console", window.note)
+        window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
+        return window
+
+    yield opened
+    for context in contexts:
+        context.close()

@@ -1,0 +1,376 @@
+"""The Queues page in a real browser: policy, live refresh, keyboard, colours, small screens, no scripts."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import expect
+
+from components.embedded import EmbeddedServer
+from components.services.queues import TaskQueue
+from components.testing import redis_at
+from tests.admin import scene
+
+ROOT = "/admin/components/queue/"
+MAIL = "?alias=default&queue=mail"
+PAGES = {
+    "overview": "",
+    **{state: f"tasks/{MAIL}&state={state}" for state in ("ready", "delayed", "running", "dead", "successful")},
+    "task": "task/?alias=default&id={dead}",
+    "result": "task/?alias=default&id={successful}",
+    "pause": f"pause/{MAIL}",
+    "history": "default_2Fmail/history/",
+    "missing": "task/?alias=default&id=gone",
+}
+
+CONTRASTS = """() => {
+    const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+    const luminance = ([r, g, b]) => {
+        const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const background = (node) => {
+        for (; node; node = node.parentElement) {
+            const colour = rgb(getComputedStyle(node).backgroundColor);
+            if (colour.length === 3 || colour[3] > 0) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = {};
+    const walker = document.createTreeWalker(document.querySelector("#content"), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const parent = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !parent.checkVisibility()) continue;
+        const [one, two] = [luminance(rgb(getComputedStyle(parent).color)), luminance(background(parent))];
+        found[walker.currentNode.data.trim()] = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+    }
+    return found;
+}"""
+
+
+@pytest.fixture
+def admin(transactional_db):
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client
+
+
+@pytest.fixture
+def ids(redis):
+    return scene.one_of_each("mail")
+
+
+def refreshed(page, seconds=5):
+    """Let *seconds* pass for the page, and wait until it has said that it was renewed."""
+    page.get_by_role("status").evaluate("node => { node.textContent = ''; }")
+    page.clock.fast_forward(seconds * 1000)
+    expect(page.get_by_role("status")).to_contain_text("Updated")
+
+
+def ready_of(page, queue="mail"):
+    return page.locator(f'tr[data-key="{queue}"] td').first
+
+
+def fetches(page):
+    """A list that grows with each refresh."""
+    seen = []
+    page.on("request", lambda request: seen.append(request.url) if request.headers.get("x-live") else None)
+    return seen
+
+
+@pytest.fixture
+def overview(window, admin, ids):
+    """The first page, with a clock that the test can put forward."""
+    opened = window(admin)
+    opened.page.clock.install()
+    return opened.open(ROOT)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_breaks_the_policy_or_has_a_script_error(window, admin, ids, name):
+    opened = window(admin)
+
+    response = opened.page.goto(opened.base + ROOT + PAGES[name].format(**ids))
+
+    policy = response.headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "unsafe" not in policy
+    assert opened.complaints == []
+
+
+def test_a_break_of_the_policy_would_be_noticed(window, admin, ids):
+    opened = window(admin)
+
+    opened.open(ROOT).evaluate("document.body.setAttribute('style', 'color: red')")
+
+    assert "CSP: style-src-attr inline" in "".join(opened.complaints)
+
+
+def test_the_figures_are_renewed_every_five_seconds(overview):
+    scene.ready("mail", count=1234)
+    scene.ready("news")
+
+    refreshed(overview)
+
+    expect(ready_of(overview)).to_have_text("1,235")
+    expect(ready_of(overview, "news")).to_have_text("1")
+
+
+def test_refresh_can_be_switched_off_and_this_is_remembered(overview):
+    seen = fetches(overview)
+
+    overview.get_by_label("Refresh").select_option("off")
+    expect(overview.get_by_role("status")).to_have_text("Refresh is off.")
+    overview.clock.fast_forward("10:00")
+    overview.reload()
+    overview.clock.fast_forward("10:00")
+    overview.get_by_role("link", name="1 dead in mail").click()
+    overview.clock.fast_forward("10:00")
+
+    expect(overview.get_by_label("Refresh")).to_have_value("0")
+    assert seen == []
+
+
+def test_another_interval_holds_at_once_and_on_the_next_page(overview):
+    overview.get_by_label("Refresh").select_option("every 15 s")
+    overview.reload()
+    seen = fetches(overview)
+
+    overview.clock.run_for(14_000)
+    assert seen == []
+
+    overview.clock.run_for(2_000)
+    expect(overview.get_by_role("status")).to_contain_text("Updated")
+    assert len(seen) == 1
+
+
+def test_a_hidden_page_rests_and_is_renewed_when_it_is_seen_again(overview):
+    hide = """(hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    seen = fetches(overview)
+
+    overview.evaluate(hide, True)
+    overview.clock.fast_forward("10:00")
+    assert seen == []
+
+    overview.evaluate(hide, False)
+    expect(overview.get_by_role("status")).to_contain_text("Updated")
+    assert len(seen) == 1
+
+
+def test_requests_never_overlap(overview, live_server):
+    held, seen = [], fetches(overview)
+    overview.route(f"{live_server.url}{ROOT}", held.append)
+
+    overview.clock.run_for(60_000)
+    assert len(seen) == len(held) == 1
+
+    held[0].continue_()
+    expect(overview.get_by_role("status")).to_contain_text("Updated")
+    overview.clock.run_for(5_000)
+    assert len(seen) == 2
+
+
+def test_a_refresh_keeps_the_focus_where_it_was(overview):
+    link = overview.get_by_role("link", name="Pause mail")
+    link.focus()
+    scene.ready("a queue that comes before")
+
+    refreshed(overview)
+
+    expect(ready_of(overview, "a queue that comes before")).to_have_text("1")
+    expect(link).to_be_focused()
+
+
+def test_a_refresh_keeps_scrolling_open_details_and_the_selection(window, admin, ids):
+    task_id = scene.dead("mail", failures=3, args=list(range(200)))
+    opened = window(admin, viewport={"width": 360, "height": 400})
+    opened.page.clock.install()
+    page = opened.open(f"{ROOT}task/?alias=default&id={task_id}")
+    page.locator("details").first.locator("summary").click()
+    page.locator("details").last.locator("summary").click()
+    page.locator("pre").first.evaluate("node => { node.scrollTop = 321; getSelection().selectAllChildren(node); }")
+    page.evaluate("scrollTo(0, 500)")
+    state = """() => [scrollY, document.querySelector("pre").scrollTop, getSelection().toString().length > 200,
+        ...Array.from(document.querySelectorAll("details"), (node) => node.open)]"""
+    before = page.evaluate(state)
+
+    refreshed(page)
+
+    assert before[1:] == [321, True, True, False, False]
+    assert page.evaluate(state) == before
+
+
+def test_rows_that_go_take_no_others_with_them(window, admin, redis):
+    first, second, third = scene.ready("mail", count=3)
+    opened = window(admin)
+    opened.page.clock.install()
+    page = opened.open(f"{ROOT}tasks/{MAIL}")
+    kept = page.locator(f'tr[data-key="{third}"]').element_handle()
+    consumer = scene.worker("mail")
+    consumer.advance(consumer.request({"mail": 2}, 2))
+
+    refreshed(page)
+
+    expect(page.locator("#live tbody tr")).to_have_count(1)
+    assert kept.evaluate("node => node.isConnected")
+    expect(page.get_by_role("link", name="Running 2")).to_be_visible()
+
+
+def test_while_redis_is_away_the_figures_stay_and_are_called_old(window, admin, tmp_path):
+    with EmbeddedServer(tmp_path / "redis") as server, redis_at(server.url):
+        scene.ready("mail", count=7)
+        opened = window(admin)
+        opened.page.clock.install()
+        page = opened.open(ROOT)
+        refreshed(page)
+
+        server.stop()
+        page.clock.fast_forward(5_000)
+        expect(page.get_by_role("status")).to_contain_text("Redis does not answer; these are the figures of")
+        expect(ready_of(page)).to_have_text("7")
+
+        server.start()
+        refreshed(page, seconds=10)
+        expect(ready_of(page)).to_have_text("7")
+
+
+def test_a_page_that_came_without_redis_comes_back_by_itself(window, admin, tmp_path):
+    server = EmbeddedServer(tmp_path / "redis")
+    with redis_at(server.url):
+        opened = window(admin)
+        opened.page.clock.install()
+        page = opened.open(ROOT)
+        expect(page.get_by_role("alert")).to_contain_text("Redis does not answer")
+        assert opened.complaints == []
+
+        with server:
+            scene.ready("mail", count=7)
+            page.clock.fast_forward(5_000)
+            expect(ready_of(page)).to_have_text("7")
+
+
+def test_after_some_failures_refresh_stops_and_says_so(overview, live_server):
+    seen = fetches(overview)
+    overview.route(f"{live_server.url}{ROOT}", lambda route: route.fulfill(status=500))
+
+    overview.clock.run_for(5_000)
+    expect(overview.get_by_role("status")).to_have_text("The server does not answer. Trying again.")
+    for attempt in range(2, 7):
+        with overview.expect_request(lambda request: bool(request.headers.get("x-live"))):
+            overview.clock.run_for(60_000)
+        overview.wait_for_load_state("networkidle")
+
+    expect(overview.get_by_role("status")).to_have_text("Refresh has stopped: the server does not answer.")
+    overview.clock.run_for(600_000)
+    assert len(seen) == attempt == 6
+
+
+def test_who_was_logged_out_is_told(overview):
+    overview.context.clear_cookies()
+
+    overview.clock.fast_forward(5_000)
+
+    expect(overview.get_by_role("status")).to_contain_text("Refresh has stopped")
+    expect(ready_of(overview)).to_have_text("1")
+
+
+def test_all_works_without_scripts(window, admin, ids):
+    page = window(admin, java_script_enabled=False).open(ROOT)
+    expect(page.get_by_label("Refresh")).to_be_hidden()
+
+    page.get_by_role("link", name="1 dead in mail").click()
+    page.locator("#live tbody a").click()
+    expect(page.locator("details pre")).to_contain_text("no route")
+
+    page.get_by_role("link", name="mail", exact=True).first.click()
+    page.get_by_role("link", name="Pause mail").click()
+    page.get_by_role("button", name="Pause mail").click()
+
+    expect(page.locator(".messagelist")).to_contain_text("Paused the queue mail")
+    assert TaskQueue().stats("mail").paused
+
+
+def test_a_queue_is_paused_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, ids):
+    page = window(admin).open(ROOT)
+
+    for name in ("Pause mail", "Pause mail"):
+        press_tab_until(page, name)
+        page.keyboard.press("Enter")
+        page.wait_for_load_state()
+
+    expect(page.locator(".messagelist")).to_contain_text("Paused the queue mail")
+
+
+def press_tab_until(page, name):
+    describe = """() => {
+        const node = document.activeElement, style = getComputedStyle(node);
+        const isOurs = Boolean(node.closest("#live, .live-control"));
+        return [node.ariaLabel ?? node.value ?? node.textContent.trim(), isOurs, style.outlineStyle];
+    }"""
+    for _attempt in range(100):
+        page.keyboard.press("Tab")
+        label, is_ours, outline = page.evaluate(describe)
+        assert not is_ours or outline != "none", label
+        if label == name:
+            return
+    pytest.fail(f"{name} cannot be reached")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "dark by choice"])
+@pytest.mark.parametrize("name", PAGES)
+def test_text_has_the_contrast_of_wcag_aa(window, admin, ids, name, theme):
+    opened = window(admin, color_scheme=theme.split()[0] if theme != "dark by choice" else "light")
+    if theme == "dark by choice":
+        opened.page.add_init_script("localStorage.setItem('theme', 'dark')")
+
+    page = opened.open(ROOT + PAGES[name].format(**ids))
+
+    contrasts = page.evaluate(CONTRASTS)
+    is_dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 18, 18)"
+    assert is_dark is theme.startswith("dark")
+    assert len(contrasts) >= 3
+    assert {text: ratio for text, ratio in contrasts.items() if ratio < 4.5} == {}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_small_screen_scrolls_tables_and_not_the_page(window, admin, ids, name):
+    page = window(admin, viewport={"width": 360, "height": 640}).open(ROOT + PAGES[name].format(**ids))
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+@pytest.mark.parametrize("name", PAGES.keys() - {"history"})
+def test_the_structure_says_what_is_what(window, admin, ids, name):
+    page = window(admin).open(ROOT + PAGES[name].format(**ids))
+
+    levels = page.eval_on_selector_all("main :is(h1, h2, h3, h4)", "nodes => nodes.map(n => Number(n.tagName[1]))")
+    unnamed = page.eval_on_selector_all(
+        "main :is(a, button, input:not([type=hidden]), select, summary, [role=region], nav)",
+        """nodes => nodes.filter(n => !(n.ariaLabel || n.textContent.trim() || n.labels?.length || n.value))
+            .map(n => n.outerHTML)""",
+    )
+    unscoped = page.eval_on_selector_all("main th:not([scope])", "nodes => nodes.map(n => n.outerHTML)")
+    untitled = page.eval_on_selector_all("main table:not(:has(> caption))", "nodes => nodes.map(n => n.outerHTML)")
+    identified = page.eval_on_selector_all("[id]", "nodes => nodes.map(n => n.id)")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert unnamed == unscoped == untitled == []
+    assert len(identified) == len(set(identified))
+
+
+def test_what_scrolls_can_be_scrolled_with_the_keyboard(window, admin, ids):
+    page = window(admin, viewport={"width": 360, "height": 640}).open(ROOT)
+    region = page.get_by_role("region", name=re.compile("^Queues of"))
+    assert region.evaluate("node => node.scrollWidth > node.clientWidth")
+
+    region.focus()
+    page.keyboard.press("ArrowRight")
+
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    assert region.locator("thead th").first.bounding_box()["x"] >= 0

@@ -1,0 +1,163 @@
+"""The demo site's settings, as different environments see them; each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+PRODUCTION = {
+    "DEBUG": "0",
+    "SECRET_KEY": "a" * 20 + "bcdefghijklmnopqrstuvwxyz0123456789",
+    "ALLOWED_HOSTS": "market.example",
+    "REDIS_URL": "redis://redis.example:6379/0",
+}
+
+SHOW = """
+import json, sys
+import django
+from django.conf import settings
+django.setup()
+print(json.dumps({name: getattr(settings, name, None) for name in sys.argv[1:]}, default=str))
+"""
+
+
+def python(*arguments: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run Python with nothing but this environment; warnings are errors."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", *arguments],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "project.settings", **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def settings(*names: str, **environment: str) -> dict[str, Any]:
+    result = python("-c", SHOW, *names, environment=environment)
+    assert not result.stderr
+    return dict(json.loads(result.stdout))
+
+
+@pytest.mark.parametrize("missing", ["SECRET_KEY", "ALLOWED_HOSTS", "REDIS_URL"])
+def test_a_production_site_refuses_to_start_without(missing: str) -> None:
+    rest = {name: value for name, value in PRODUCTION.items() if name != missing}
+
+    result = python("manage.py", "check", environment=rest)
+
+    assert result.returncode == 1
+    assert (
+        f"ImproperlyConfigured: A production site (DEBUG=0) needs {missing} in its environment"
+        in result.stderr
+    )
+
+
+def test_all_that_is_missing_is_named_at_once() -> None:
+    result = python("manage.py", "check", environment={"DEBUG": "0"})
+
+    assert "needs SECRET_KEY, ALLOWED_HOSTS, REDIS_URL in its environment" in result.stderr
+
+
+def test_a_production_site_passes_the_deployment_check() -> None:
+    result = python("manage.py", "check", "--deploy", "--fail-level", "INFO", environment=PRODUCTION)
+
+    assert result.returncode == 0, result.stderr
+    assert "no issues" in result.stdout
+
+
+def test_a_fresh_clone_is_a_development_site_of_its_own() -> None:
+    found = settings("DEBUG", "DATABASES", "CACHES", "COMPONENTS")
+
+    assert found["DEBUG"] is True
+    assert found["DATABASES"]["default"]["NAME"] == str(ROOT / "var" / "db.sqlite3")
+    assert found["COMPONENTS"]["EMBEDDED"] == str(ROOT / "var" / "redis")
+    assert found["CACHES"]["default"]["LOCATION"].startswith("unix://")
+
+
+@pytest.mark.parametrize("url", ["", "sqlite:////srv/market.sqlite3"])
+def test_sqlite_is_made_fit_for_several_processes(url: str) -> None:
+    options = settings("DATABASES", **{"DATABASE_URL": url} if url else {})["DATABASES"]["default"]["OPTIONS"]
+
+    assert options["transaction_mode"] == "IMMEDIATE"
+    assert options["timeout"] == 20
+    assert "journal_mode=WAL" in options["init_command"]
+
+
+def test_another_database_is_taken_as_it_is() -> None:
+    database = settings("DATABASES", DATABASE_URL="postgres://joe:moon@db.example/market")["DATABASES"][
+        "default"
+    ]
+
+    assert (database["HOST"], database["NAME"], database["USER"]) == ("db.example", "market", "joe")
+    assert not database.get("OPTIONS")
+
+
+def test_the_prefix_keeps_the_cache_apart_too() -> None:
+    found = settings("COMPONENTS", "CACHES", COMPONENTS_PREFIX="staging")
+
+    assert found["COMPONENTS"]["PREFIX"] == "staging"
+    assert found["CACHES"]["default"]["KEY_PREFIX"] == "staging:cache"
+
+
+def test_a_cluster_is_asked_for_by_the_environment() -> None:
+    cache = settings("CACHES", REDIS_URL="redis://node.example", REDIS_CLUSTER="1")["CACHES"]["default"]
+
+    assert cache["OPTIONS"]["CLIENT_CLASS"] == "components.client.ClusterClient"
+
+
+def test_sentinels_are_asked_for_by_the_environment() -> None:
+    cache = settings(
+        "CACHES", REDIS_URL="redis://mymaster/0", REDIS_SENTINELS="a.example:26379,b.example:26380"
+    )
+
+    options = cache["CACHES"]["default"]["OPTIONS"]
+    assert options["CLIENT_CLASS"] == "django_redis.client.SentinelClient"
+    assert options["SENTINELS"] == [["a.example", 26379], ["b.example", 26380]]
+
+
+def test_cluster_and_sentinels_exclude_each_other() -> None:
+    result = python(
+        "manage.py", "check", environment={**PRODUCTION, "REDIS_CLUSTER": "1", "REDIS_SENTINELS": "a:1"}
+    )
+
+    assert "REDIS_CLUSTER and REDIS_SENTINELS exclude each other" in result.stderr
+
+
+def test_mail_goes_where_its_url_says() -> None:
+    names = (
+        ("EMAIL_BACKEND", "EMAIL_HOST", "EMAIL_PORT", "EMAIL_USE_TLS") if not has_mailers() else ("MAILERS",)
+    )
+
+    found = settings(*names, EMAIL_URL="smtp+tls://joe:moon@mail.example:587")
+
+    mail = found.get("MAILERS", {}).get("default", {}).get("OPTIONS") or {
+        name.removeprefix("EMAIL_").lower(): value for name, value in found.items()
+    }
+    assert (mail["host"], mail["port"], mail["use_tls"]) == ("mail.example", 587, True)
+
+
+def has_mailers() -> bool:
+    from django.conf import settings
+
+    return hasattr(settings, "MAILERS")
+
+
+def test_a_site_behind_a_proxy_redirects_nobody_who_came_by_https() -> None:
+    assert settings("SECURE_PROXY_SSL_HEADER", **PRODUCTION, BEHIND_TLS_PROXY="1") == {
+        "SECURE_PROXY_SSL_HEADER": ["HTTP_X_FORWARDED_PROTO", "https"]
+    }
+
+
+def test_https_can_be_left_to_a_private_network() -> None:
+    found = settings(
+        "SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE", "SECURE_HSTS_SECONDS", **PRODUCTION, HTTPS="0"
+    )
+
+    assert found == {"SECURE_SSL_REDIRECT": False, "SESSION_COOKIE_SECURE": False, "SECURE_HSTS_SECONDS": 0}

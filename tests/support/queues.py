@@ -1,0 +1,104 @@
+"""
+Short words for what tests of the task queue do again and again.
+
+Time passes by data: what should be old or due gets an earlier instant in Redis, and no test sleeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, get_args
+
+from django.test.utils import override_settings
+from redis import Redis
+
+from components import keys
+from components.services.queues import Claimed, Consumer, Finished, NewTask, State, Step, TaskFailure, TaskQueue
+from components.services.queues.records import to_us, write_errors, write_result
+
+STATES: tuple[State, ...] = get_args(State)
+ECHO = "tests.tasks.echo"
+LONG_AGO = 1  # as a score: the first millisecond, or microsecond, of 1970
+
+
+def options(**options: Any) -> AbstractContextManager[Any]:
+    """OPTIONS of the alias "default", for a with block."""
+    backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": [], "OPTIONS": options}
+    return override_settings(TASKS={"default": backend})
+
+
+def step(
+    consumer: Consumer,
+    want: int = 1,
+    queues: Sequence[str] | Mapping[str, int] = ("default",),
+    finished: Sequence[Finished] = (),
+) -> Step:
+    """One advance(); *queues* in strict order, or with their shares."""
+    shares = queues if isinstance(queues, Mapping) else dict.fromkeys(queues, want)
+    return consumer.advance(consumer.request(shares, want, finished))
+
+
+def claim(
+    consumer: Consumer, want: int = 1, queues: Sequence[str] | Mapping[str, int] = ("default",)
+) -> list[Claimed]:
+    return step(consumer, want, queues).claimed
+
+
+def claim_one(consumer: Consumer, queue: str = "default") -> Claimed:
+    [claimed] = claim(consumer, 1, [queue])
+    return claimed
+
+
+def hand_in(consumer: Consumer, *finished: Finished) -> Step:
+    """Ack, and claim nothing."""
+    return step(consumer, 0, [], finished)
+
+
+def succeeded(claimed: Claimed, value: Any = None) -> Finished:
+    info = claimed.read()
+    finished_at = info.last_attempted_at
+    return Finished(
+        claimed, "successful", write_result(replace(info, return_value=value, finished_at=finished_at))
+    )
+
+
+def failed(claimed: Claimed, message: str = "no") -> Finished:
+    return Finished(claimed, "dead", write_errors([TaskFailure("builtins.ValueError", message)]))
+
+
+def ids(tasks: Iterable[Claimed]) -> list[str]:
+    return [task.id for task in tasks]
+
+
+def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:
+    new = [NewTask(name=ECHO, args=[number], queue=queue, **task) for number in range(count)]
+    return [info.id for info in TaskQueue().push_many(new)]
+
+
+def come_due(
+    redis: Redis, *task_ids: str, queue: str = "default", at: datetime | None = None
+) -> None:
+    """The delayed tasks are due: since *at*, or for ever."""
+    score = to_us(at) if at else LONG_AGO
+    assert redis.zadd(keys.queue_delayed("default", queue), dict.fromkeys(task_ids, score), xx=True, ch=True)
+
+
+def end_lease(redis: Redis, *task_ids: str, queue: str = "default") -> None:
+    """The leases of the running tasks have ended."""
+    running = keys.queue_running("default", queue)
+    assert redis.zadd(running, dict.fromkeys(task_ids, LONG_AGO), xx=True, ch=True) == len(task_ids)
+
+
+def age(redis: Redis, key: str, by: timedelta) -> None:
+    """The milliseconds of a sorted set are all earlier by so much."""
+    for member, score in redis.zrange(key, 0, -1, withscores=True):
+        redis.zadd(key, {member: score - by // timedelta(milliseconds=1)})
+
+
+def places(queue: str = "default") -> dict[State, list[str]]:
+    """The ids of each state, in the order of the listing; states without any are left out."""
+    listed = {state: ids(TaskQueue().tasks(queue, state, limit=10_000)) for state in STATES}
+    return {state: found for state, found in listed.items() if found}
