@@ -1,9 +1,16 @@
 """The demo site: the market at the root, the control room under /admin/."""
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import include, path
+from django.utils.functional import lazy
+from django.views.generic import RedirectView
+
+#: Browsers ask for it on pages that name no icon, such as the admin's.
+icon = RedirectView.as_view(url=lazy(static, str)("market/coin.svg"))
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("favicon.ico", icon),
     path("", include("project.market.urls")),
 ]

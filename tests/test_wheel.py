@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -23,7 +24,7 @@ from django.urls import reverse
 
 call_command("check", fail_level="WARNING")
 call_command("migrate", verbosity=0)
-client = Client()
+client = Client(SERVER_NAME="localhost")
 client.force_login(get_user_model().objects.create_superuser("admin"))
 response = client.get(reverse("admin:components_queue_changelist"))
 print(components.__file__)
@@ -48,12 +49,14 @@ def pip(*args: str | Path) -> None:
 
 
 def settings_from_readme() -> str:
-    (block,) = re.findall(r"```python\n(# settings\.py\n.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return block
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^ *```python\n( *# settings\.py\n.*?)^ *```$", readme, re.DOTALL | re.MULTILINE)
+    return dedent(block)
 
 
 def test_it_carries_templates_scripts_static_files_and_types(site_packages):
-    found = {path.relative_to(site_packages / "components").as_posix() for path in site_packages.rglob("*.*")}
+    app = site_packages / "components"
+    found = {path.relative_to(app).as_posix() for path in app.rglob("*.*")}
 
     assert {
         "py.typed",
@@ -63,6 +66,7 @@ def test_it_carries_templates_scripts_static_files_and_types(site_packages):
         "templates/admin/components/base.html",
         "templates/components/unavailable.html",
     } <= found
+    assert {path.name.partition("-")[0] for path in site_packages.iterdir()} == {"components"}
     assert not any("market" in path for path in found)
 
 

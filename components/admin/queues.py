@@ -36,7 +36,8 @@ class AliasOverview:
     @classmethod
     def of(cls, alias: str) -> AliasOverview:
         service = TaskQueue(alias)
-        return cls(alias, service.all_stats(), service.workers())
+        workers = sorted(service.workers(), key=lambda worker: (worker.host, worker.started_at, worker.id))
+        return cls(alias, service.all_stats(), workers)
 
     @property
     def unserved(self) -> list[str]:

@@ -33,6 +33,9 @@ ALL = "*"  # every queue there is, also those to come
 _SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries while Redis is away
 _LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
 
+# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look.
+_TOKEN, _LOOK = object(), object()
+
 
 class Killed(BaseException):
     """The second signal: end at once. A BaseException, since it may arrive anywhere."""
@@ -51,6 +54,9 @@ class Worker(ABC):
         self._stopping_since: float | None = None
         self._away_since: float | None = None
         self._retries = 0
+        self._heeds_signals = True
+        #: A token was taken from Redis since the last step: there is work, for this worker or for another.
+        self.has_token = False
         #: Set when run() is over.
         self.ended = threading.Event()
 
@@ -86,7 +92,7 @@ class Worker(ABC):
         """Drain: begin nothing new, finish what runs. Safe from signal handlers and other threads."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
-        self._inbox.put(None)
+        self._inbox.put(_LOOK)
 
     def run(self) -> int:
         """
@@ -96,17 +102,21 @@ class Worker(ABC):
             self.beat()
             self._listener.start()
             with self._signals():
-                self._loop()
-                return self._close()
+                return self._work()
         finally:
+            self._listener.end()
             self.ended.set()
 
-    def _loop(self) -> None:
+    def _work(self) -> int:
         try:
+            pause = self._try_tick()
             while not self.is_done():
-                self._sleep(self._try_tick())
+                self._sleep(pause)
+                pause = self._try_tick()
+            return self._close()
         except Killed:
             logger.warning("Stopping at once.")
+            return self._close()
 
     def _close(self) -> int:
         try:
@@ -158,7 +168,9 @@ class Worker(ABC):
         return not self.is_stopping
 
     def receive_any(self, item: Any) -> None:
-        if item is not None:
+        if item is _TOKEN:
+            self.has_token = True
+        elif item is not _LOOK:
             self.receive(item)
 
     @contextmanager
@@ -174,13 +186,16 @@ class Worker(ABC):
         try:
             yield
         finally:
+            self._heeds_signals = False
             for number, handler in before.items():
                 signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.is_stopping:
+        if not self.is_stopping:
+            self.stop()
+        elif self._heeds_signals:
+            self._heeds_signals = False  # a third must not disturb what the second began
             raise Killed
-        self.stop()
 
 
 class _Listener(threading.Thread):
@@ -190,20 +205,31 @@ class _Listener(threading.Thread):
         super().__init__(name="listener", daemon=True)
         self._worker = worker
         self._wanted = threading.Event()
+        self._is_over = False
 
     def listen(self, wanted: bool) -> None:
         (self._wanted.set if wanted else self._wanted.clear)()
 
+    def end(self) -> None:
+        """Listen no more; a wait that has begun goes on for its few seconds."""
+        self._is_over = True
+        self._wanted.set()
+
     def run(self) -> None:
+        while not self._is_over:
+            self._wanted.wait()
+            if not self._is_over:
+                self._take_token()
+
+    def _take_token(self) -> None:
         worker = self._worker
-        while self._wanted.wait():
-            try:
-                woken = worker.consumer.wait(worker.queues, seconds=float("inf"))
-            except RedisUnavailable:
-                woken = True  # the loop will see for itself
-            if woken:
-                self._wanted.clear()
-                worker._inbox.put(None)
+        try:
+            item = _TOKEN if worker.consumer.wait(worker.queues, seconds=float("inf")) else None
+        except RedisUnavailable:
+            item = _LOOK  # the loop will see for itself
+        if item is not None:
+            self._wanted.clear()
+            worker._inbox.put(item)
 
 
 def _sentence(error: Exception) -> str:

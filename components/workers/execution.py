@@ -76,9 +76,7 @@ class Execution:
             return self.failed(claimed, error, info.errors)
         return self._call(claimed, info, result)
 
-    def failed(
-        self, claimed: Claimed, error: BaseException, earlier: Sequence[TaskFailure] = ()
-    ) -> Finished:
+    def failed(self, claimed: Claimed, error: BaseException, earlier: Sequence[TaskFailure] = ()) -> Finished:
         """What to hand in when the task was not called, or its end not written down, because of *error*."""
         logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
         return Finished(claimed, "dead", write_errors([*earlier, _failure(error)]))
@@ -114,7 +112,9 @@ class Execution:
 
     def _value(self, result: TaskResult[..., Any]) -> Any:
         task = result.task
-        context: tuple[TaskContext[..., Any], ...] = (TaskContext(task_result=result),) if task.takes_context else ()
+        context: tuple[TaskContext[..., Any], ...] = (
+            (TaskContext(task_result=result),) if task.takes_context else ()
+        )
         return self.apply(task, *context, *result.args, **result.kwargs)
 
     def apply(self, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -143,7 +143,9 @@ class _EventLoop:
         with self._guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_run_forever, args=[self._loop], name="coroutines", daemon=True).start()
+                threading.Thread(
+                    target=_run_forever, args=[self._loop], name="coroutines", daemon=True
+                ).start()
             return self._loop
 
 

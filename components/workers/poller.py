@@ -2,7 +2,8 @@
 Poller: moves due tasks to their queues, and abandoned ones back, for workers that are too busy to.
 
 A step of a worker that wants no tasks does just that, and tells when the next task is due. The poller sleeps
-until then; a task pushed to be due earlier puts a token into its list. (Redis in Action, 6.4.2)
+until then; a task pushed to be due earlier puts a token into its list. The tokens of the queues are for
+workers: it takes none of them. (Redis in Action, 6.4.2)
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ class Poller(Worker):
         super().__init__(Consumer(alias, kind="poller"), lease=self._queue.options.lease)
 
     def tick(self) -> float:
-        self.queues = self._queue.names()
-        step = self.consumer.advance(self.consumer.request(dict.fromkeys(self.queues, 0), want=0))
+        queues = self._queue.names()
+        step = self.consumer.advance(self.consumer.request(dict.fromkeys(queues, 0), want=0))
         if step.look_again_at is None:
             return self._beat_every
         return (step.look_again_at - step.now).total_seconds()

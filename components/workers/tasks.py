@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 from components.backends.tasks import RedisBackend
 from components.services.queues import Claimed, Consumer, Finished, Step
@@ -52,15 +52,17 @@ class TaskWorker(Worker):
         self._clock = ServerClock()
         self._execution = Execution(backend, self._clock)
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="task")
-        self._futures: dict[str, tuple[Claimed, Future[None]]] = {}
+        self._running: dict[str, Claimed] = {}
         self._finished: list[Finished] = []
+        self._unstarted: list[Claimed] = []
         self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
+        self._learn_at = 0.0
         self._is_empty = False
 
     def running(self) -> Sequence[Claimed]:
-        return [claimed for claimed, _future in self._futures.values()]
+        return list(self._running.values())
 
     def serves(self) -> Sequence[str]:
         return super().serves() if self.all_queues else self.queues
@@ -68,8 +70,9 @@ class TaskWorker(Worker):
     def tick(self) -> float:
         self._give_back()
         want = self._want()
-        if self._unanswered is None and (want or self._finished):
+        if self._unanswered is None and (want or self._finished or self.has_token):
             finished, self._finished = self._finished, []
+            self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(self.choice.shares(want), want, finished)
         if self._unanswered is None:
             return self._patience()
@@ -79,17 +82,14 @@ class TaskWorker(Worker):
         return self._take(step)
 
     def _give_back(self) -> None:
-        if self.is_stopping:
-            unstarted = [claimed for claimed, future in self._futures.values() if future.cancel()]
-            for claimed in unstarted:
-                del self._futures[claimed.id]
-            self.consumer.release(unstarted)
+        self.consumer.release(self._unstarted)
+        self._unstarted.clear()
         self.consumer.release(self._too_new, delay=TOO_NEW_DELAY)
         self._too_new.clear()
 
     def _want(self) -> int:
         """How many tasks could start now."""
-        free = self.concurrency - len(self._futures)
+        free = self.concurrency - len(self._running)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
         return 0 if self.is_stopping else free
@@ -105,11 +105,15 @@ class TaskWorker(Worker):
             logger.warning(
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
+        if self.is_stopping:  # it was told to while it asked
+            self._unstarted += step.claimed
+            return 0.0
         for claimed in step.claimed:
             self._claimed += 1
-            self._futures[claimed.id] = claimed, self._pool.submit(self._run, claimed)
-        self._is_empty = not step.claimed and not self._futures
-        if self._is_empty and self.all_queues and self._learn_queues():
+            self._running[claimed.id] = claimed
+            self._pool.submit(self._run, claimed)
+        self._is_empty = not step.claimed and not self._running
+        if self.all_queues and self._learn_queues():
             self._is_empty = False
             return 0.0
         if not self._want() or step.look_again_at is None:
@@ -117,6 +121,10 @@ class TaskWorker(Worker):
         return (step.look_again_at - step.now).total_seconds()
 
     def _learn_queues(self) -> bool:
+        """Whether there are new queues. A worker with all slots taken asks only now and then."""
+        if not self._want() and time.monotonic() < self._learn_at:
+            return False
+        self._learn_at = time.monotonic() + self._beat_every
         names = self.backend.queue.names()
         news = names != list(self.choice.queues)
         self.queues = self.choice.queues = names
@@ -125,13 +133,13 @@ class TaskWorker(Worker):
     def _run(self, claimed: Claimed) -> None:
         try:
             outcome = self._execution.run(claimed)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  (whatever it is, the task has ended and its worker goes on)
             outcome = self._execution.failed(claimed, error)
         self._inbox.put((claimed, outcome))
 
     def receive(self, item: tuple[Claimed, Finished | None]) -> None:
         claimed, outcome = item
-        del self._futures[claimed.id]
+        del self._running[claimed.id]
         if outcome is not None:
             self._finished.append(outcome)
         else:
@@ -142,7 +150,7 @@ class TaskWorker(Worker):
         return self._want() > 0
 
     def is_done(self) -> bool:
-        if self._futures or self._finished or self._unanswered or self._too_new:
+        if self._running or self._finished or self._unanswered or self._unstarted or self._too_new:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
         return self.is_stopping or spent or (self.burst and self._is_empty)
@@ -151,8 +159,8 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
-        unfinished = self.running()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        unfinished = [*self.running(), *self._unstarted]
+        self._pool.shutdown(wait=False)
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
         if not unfinished and not unsaid:
             return super().close()

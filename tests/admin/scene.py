@@ -9,7 +9,9 @@ from typing import Any, Literal
 from components.services.queues import Claimed, Consumer, Finished, NewTask, TaskFailure, TaskQueue
 from components.services.queues.records import write_errors, write_result
 
-TRACEBACK = 'Traceback (most recent call last):\n  File "tasks.py", line 4, in send\nOSError: <b>no route</b>\n'
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "tasks.py", line 4, in send\nOSError: <b>no route</b>\n'
+)
 
 
 def ready(queue: str = "mail", count: int = 1, **task: Any) -> list[str]:

@@ -11,13 +11,14 @@ from django.utils import translation
 from components.admin.base import Paging
 from components.templatetags.control_room import duration, grouped, moment, pretty_json, since
 
+DASH = "\N{EN DASH}"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     ("seconds", "written"),
     [
-        (None, "–"),
+        (None, DASH),
         (0, "0.0 s"),
         (0.25, "0.2 s"),
         (9.94, "9.9 s"),
@@ -48,7 +49,7 @@ def test_an_instant_has_its_distance_from_now(use_tz):
 
 def test_what_never_happened_is_a_dash():
     assert moment(None) == {"instant": None}
-    assert since(None, NOON) == since(NOON, None) == "–"
+    assert since(None, NOON) == since(NOON, None) == DASH
 
 
 def test_clocks_that_disagree_give_no_negative_duration():

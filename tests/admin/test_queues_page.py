@@ -17,6 +17,7 @@ from tests.admin import scene
 
 ROOT = "/admin/components/queue/"
 STATES = ["ready", "delayed", "running", "dead", "successful"]
+DASH = "\N{EN DASH}"
 AWKWARD = "a/b ü%{}&?#'\"<script>alert(1)</script>"
 
 pytestmark = pytest.mark.usefixtures("redis")
@@ -66,9 +67,9 @@ def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer
 
 def test_big_numbers_are_grouped(viewer, redis):
     scene.ready("mail")
-    redis.zadd(keys.queue_dead("default", "mail"), {str(number): number for number in range(1_234_567)})
+    redis.zadd(keys.queue_dead("default", "mail"), {str(number): number for number in range(12_345)})
 
-    assert "1,234,567" in page(viewer)
+    assert "12,345" in page(viewer)
 
 
 def test_the_overview_shows_workers_and_marks_in_words_the_one_that_is_silent(viewer, redis):
@@ -78,9 +79,12 @@ def test_the_overview_shows_workers_and_marks_in_words_the_one_that_is_silent(vi
 
     first, second = page(viewer).split(alive.id)[1].split(silent.id)
 
-    assert "worker" in first and "mail, news" in first and "0 of 8" in first
+    assert "worker" in first
+    assert "mail, news" in first
+    assert "0 of 8" in first
     assert "Not alive" not in first
-    assert "poller" in second and "Not alive, last seen 2023-11-14" in second
+    assert "poller" in second
+    assert "Not alive, last seen 2023-11-14" in second
 
 
 def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
@@ -97,7 +101,10 @@ def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
 
 def test_each_alias_on_redis_has_its_own_part(viewer, settings):
     backend = "components.backends.tasks.RedisBackend"
-    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}, "bulk": {"BACKEND": backend, "QUEUES": []}}
+    settings.TASKS = {
+        "default": {"BACKEND": backend, "QUEUES": []},
+        "bulk": {"BACKEND": backend, "QUEUES": []},
+    }
     TaskQueue("bulk").push("market.tasks.send", queue="imports")
 
     assert "<h2>bulk</h2>" in viewer.get(ROOT).text
@@ -116,11 +123,13 @@ def test_the_list_of_a_state_has_its_tasks_and_only_those(viewer, state):
     text = page(viewer, "tasks/", alias="default", queue="mail", state=state)
 
     assert [found for found, task_id in ids.items() if task_id in text] == [state]
-    assert "1–1 of 1" in text
+    assert f"1{DASH}1 of 1" in text
 
 
 def test_a_list_without_tasks_says_so(viewer):
-    assert "No task is dead in this queue." in page(viewer, "tasks/", alias="default", queue="mail", state="dead")
+    assert "No task is dead in this queue." in page(
+        viewer, "tasks/", alias="default", queue="mail", state="dead"
+    )
 
 
 def test_a_long_list_comes_in_pages_of_fifty(viewer):
@@ -129,10 +138,14 @@ def test_a_long_list_comes_in_pages_of_fifty(viewer):
 
     first, second, third = (page(viewer, "tasks/", **where, offset=offset) for offset in (0, 50, 100))
 
-    assert ids[49] in first and ids[50] not in first
-    assert "1–50 of 101 Next" in first and "Previous" not in first
-    assert "Previous 51–100 of 101 Next" in second
-    assert ids[100] in third and "Previous 101–101 of 101" in third and "Next" not in third
+    assert ids[49] in first
+    assert ids[50] not in first
+    assert f"1{DASH}50 of 101 Next" in first
+    assert "Previous" not in first
+    assert f"Previous 51{DASH}100 of 101 Next" in second
+    assert ids[100] in third
+    assert f"Previous 101{DASH}101 of 101" in third
+    assert "Next" not in third
 
 
 def test_the_links_between_pages_keep_queue_and_state(viewer):
@@ -145,7 +158,10 @@ def test_the_links_between_pages_keep_queue_and_state(viewer):
         assert f'href="{escape("?" + urlencode({**query, "offset": offset}))}"' in html
 
 
-@pytest.mark.parametrize(("offset", "shown"), [("9" * 30, "1–"), ("1000", "101–101"), ("-1", "1–"), ("x", "1–")])
+@pytest.mark.parametrize(
+    ("offset", "shown"),
+    [("9" * 30, f"1{DASH}"), ("1000", f"101{DASH}101"), ("-1", f"1{DASH}"), ("x", f"1{DASH}")],
+)
 def test_an_offset_that_makes_no_sense_shows_a_page_that_exists(viewer, offset, shown):
     scene.ready("mail", count=101)
 
@@ -153,7 +169,9 @@ def test_an_offset_that_makes_no_sense_shows_a_page_that_exists(viewer, offset, 
 
 
 def test_a_task_shows_all_that_is_known_of_it(viewer):
-    task_id = scene.successful("mail", args=[{"sale": 7}], kwargs={"to": "Jürgen"}, priority=-5, result={"sent": True})
+    task_id = scene.successful(
+        "mail", args=[{"sale": 7}], kwargs={"to": "Jürgen"}, priority=-5, result={"sent": True}
+    )
 
     text = page(viewer, "task/", alias="default", id=task_id)
 
@@ -197,10 +215,12 @@ def test_a_queue_of_any_name_can_be_listed_paused_and_looked_up(operator, queue)
     posted = operator.post(f"{ROOT}pause/?{urlencode(query)}", follow=True)
     logged = operator.get(LogEntry.objects.get().get_admin_url(), follow=True)
 
-    assert "send" in listed and "Active" in listed
+    assert "send" in listed
+    assert "Active" in listed
     assert TaskQueue().stats(queue).paused
     assert "Paused Resume" in words(posted)
-    assert logged.request["PATH_INFO"] == f"{ROOT}tasks/" and "Paused Resume" in words(logged)
+    assert logged.request["PATH_INFO"] == f"{ROOT}tasks/"
+    assert "Paused Resume" in words(logged)
 
 
 def test_half_a_surrogate_pair_is_shown_and_breaks_nothing(viewer):
@@ -262,11 +282,14 @@ def test_pausing_and_resuming_are_logged_with_who_and_what(operator):
         assert f"{verb.capitalize()}d the queue mail (3 tasks ready, 0 delayed)." in words(response)
 
     entries = LogEntry.objects.order_by("pk")
-    assert [(entry.object_id, entry.object_repr) for entry in entries] == [("default/mail", "default/mail")] * 2
+    assert [(entry.object_id, entry.object_repr) for entry in entries] == [
+        ("default/mail", "default/mail")
+    ] * 2
     assert [entry.change_message.split()[0] for entry in entries] == ["Paused", "Resumed"]
     assert {entry.user.username for entry in entries} == {"staff ('change_queue',)"}
     history = page(operator, "default_2Fmail/history/")
-    assert "Paused the queue mail" in history and "Resumed the queue mail" in history
+    assert "Paused the queue mail" in history
+    assert "Resumed the queue mail" in history
 
 
 @pytest.mark.parametrize(("verb", "said"), [("pause", "is paused already"), ("resume", "is not paused")])
@@ -312,7 +335,8 @@ def test_a_refresh_gets_its_part_alone_and_leaves_messages_to_the_page(operator)
     whole = operator.get(ROOT).text
 
     assert part.startswith('<div id="live" data-live')
-    assert "<html" not in part and "Paused the queue mail" not in part
+    assert "<html" not in part
+    assert "Paused the queue mail" not in part
     assert "Paused the queue mail" in whole
 
 
@@ -320,7 +344,9 @@ def test_the_first_page_asks_no_more_of_redis_with_more_tasks(viewer, redis):
     def commands():
         redis.config_resetstat()
         viewer.get(ROOT)
-        return {name: stats["calls"] for name, stats in redis.info("commandstats").items() if "config" not in name}
+        return {
+            name: stats["calls"] for name, stats in redis.info("commandstats").items() if "config" not in name
+        }
 
     scene.one_of_each("mail")
     few = commands()

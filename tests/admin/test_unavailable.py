@@ -69,7 +69,8 @@ def test_a_visitor_gets_a_plain_page_that_says_nothing_of_the_server(caplog):
     assert response.status_code == 503
     assert response["Retry-After"] == "10"
     assert response["Content-Type"].startswith("text/html")
-    assert "Redis does not answer" in response.text and "nowhere" not in response.text
+    assert "Redis does not answer" in response.text
+    assert "nowhere" not in response.text
     assert "no-store" in response["Cache-Control"]
 
 
@@ -91,7 +92,8 @@ def test_the_middleware_works_under_asgi(path):
 
 
 @pytest.mark.parametrize(
-    "accept", ["application/json", "application/problem+json", "application/json, text/html;q=0.5", "application/*"]
+    "accept",
+    ["application/json", "application/problem+json", "application/json, text/html;q=0.5", "application/*"],
 )
 def test_a_client_that_prefers_json_gets_problem_details(accept):
     response = Client().get("/view/", headers={"Accept": accept})

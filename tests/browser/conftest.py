@@ -19,11 +19,6 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
-_REPORT_VIOLATIONS = """
-document.addEventListener("securitypolicyviolation", (event) =>
-    console.error(`CSP: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
-"""
-
 
 @dataclass
 class Window:
@@ -82,7 +77,6 @@ def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]
             session = client.cookies[settings.SESSION_COOKIE_NAME].value
             cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
             context.add_cookies([cookie])
-        context.add_init_script(_REPORT_VIOLATIONS)
         window = Window(context.new_page(), live_server.url)
         window.page.on("console", window.note)
         window.page.on("pageerror", lambda error: window.complaints.append(str(error)))

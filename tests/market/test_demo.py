@@ -65,7 +65,7 @@ def test_a_user_of_the_same_name_keeps_their_password(db: None) -> None:
     assert authenticate(username="admin", password="secret") is not None
 
 
-def test_each_password_is_hashed_once(db: None, django_assert_max_num_queries: object) -> None:
+def test_each_password_is_hashed_once(db: None) -> None:
     demo.load()
 
     hashes = set(User.objects.values_list("password", flat=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -184,9 +185,9 @@ def test_a_purchase_stands_even_if_redis_dies_after_it(
     ],
     ids=["debts", "gifts", "an end at the opening", "two live listings of one item", "a sale to oneself"],
 )
-def test_the_database_itself_refuses(listing: Listing, impossible: object) -> None:
+def test_the_database_itself_refuses(listing: Listing, impossible: Callable[[Listing], object]) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        impossible(listing)  # type: ignore[operator]
+        impossible(listing)
 
 
 def test_the_mail_of_a_sale_waits_before_all_other_mail(redis: Redis, listing: Listing, jack: Player) -> None:

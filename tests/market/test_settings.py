@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import django
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -131,22 +132,22 @@ def test_cluster_and_sentinels_exclude_each_other() -> None:
 
 
 def test_mail_goes_where_its_url_says() -> None:
-    names = (
-        ("EMAIL_BACKEND", "EMAIL_HOST", "EMAIL_PORT", "EMAIL_USE_TLS") if not has_mailers() else ("MAILERS",)
-    )
+    url = "smtp+tls://joe:moon@mail.example:587"
 
-    found = settings(*names, EMAIL_URL="smtp+tls://joe:moon@mail.example:587")
+    if django.VERSION < (6, 1):
+        found = settings("EMAIL_HOST", "EMAIL_PORT", "EMAIL_HOST_USER", "EMAIL_USE_TLS", EMAIL_URL=url)
 
-    mail = found.get("MAILERS", {}).get("default", {}).get("OPTIONS") or {
-        name.removeprefix("EMAIL_").lower(): value for name, value in found.items()
-    }
-    assert (mail["host"], mail["port"], mail["use_tls"]) == ("mail.example", 587, True)
+        assert list(found.values()) == ["mail.example", 587, "joe", True]
+    else:
+        options = settings("MAILERS", EMAIL_URL=url)["MAILERS"]["default"]["OPTIONS"]
 
-
-def has_mailers() -> bool:
-    from django.conf import settings
-
-    return hasattr(settings, "MAILERS")
+        assert options == {
+            "host": "mail.example",
+            "port": 587,
+            "username": "joe",
+            "password": "moon",
+            "use_tls": True,
+        }
 
 
 def test_a_site_behind_a_proxy_redirects_nobody_who_came_by_https() -> None:

@@ -50,3 +50,9 @@ def test_a_part_of_a_file_can_be_asked_for(client: Client) -> None:
 
 def test_what_is_no_static_file_is_not_found(client: Client) -> None:
     assert client.get("/static/market/nothing.css").status_code == 404
+
+
+def test_a_browser_that_asks_for_an_icon_finds_one(client: Client) -> None:
+    response = client.get("/favicon.ico", follow=True)
+
+    assert response["Content-Type"] == "image/svg+xml"

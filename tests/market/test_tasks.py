@@ -14,6 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 from redis import Redis
 
+from components.compat import Task
 from project.market import tasks, trading
 from project.market.models import Listing, Player, Sale
 from tests.market.conftest import ends_in, names, opens_in, queued
@@ -110,8 +111,8 @@ def test_a_mail_that_cannot_be_sent_is_logged_and_fails_the_task(
 
 
 @pytest.mark.parametrize("task", [tasks.send_sold_email, tasks.send_expired_email])
-def test_mail_about_what_is_gone_is_not_sent(db: None, task: object) -> None:
-    assert task.call(4_711) is False  # type: ignore[attr-defined]
+def test_mail_about_what_is_gone_is_not_sent(db: None, task: Task[[int], bool]) -> None:
+    assert task.call(4_711) is False
     assert mail.outbox == []
 
 

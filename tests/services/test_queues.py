@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test.utils import override_settings
 from redis import Redis
 
 from components import keys
@@ -375,11 +377,16 @@ def test_a_thousand_tasks_go_through_in_a_few_calls(queue: TaskQueue) -> None:
     assert ids(claim(consumer, 1_000)) == tasks[500:]
 
 
-def test_tasks_of_other_aliases_are_not_seen(queue: TaskQueue, redis: Redis) -> None:
-    with options():
-        queue.push(ECHO)
-    other = TaskQueue("other")
+def test_the_queues_of_another_alias_are_others(queue: TaskQueue) -> None:
+    backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}
+    with override_settings(TASKS={"default": backend, "mail": backend}):
+        task_id = TaskQueue("mail").push(ECHO)
 
-    assert not redis.exists(keys.queue_ready("other", "default"))
-    with pytest.raises(Exception, match="'other'"):
-        other.push(ECHO)
+        assert claim(Consumer()) == []
+        assert queue.names() == []
+        assert ids(claim(Consumer("mail"))) == [task_id]
+
+
+def test_an_alias_that_is_not_in_the_settings_is_an_error(queue: TaskQueue) -> None:
+    with pytest.raises(ImproperlyConfigured, match="no alias 'mail'; it has: 'default'"):
+        TaskQueue("mail").push(ECHO)

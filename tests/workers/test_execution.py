@@ -92,9 +92,7 @@ def listening(signal: Signal) -> Iterator[list[tuple[type, TaskResult]]]:
 
 
 @pytest.mark.parametrize("echo", [tasks.echo, tasks.aecho], ids=["sync", "async"])
-def test_a_task_is_called_with_its_arguments_and_its_value_is_the_result(
-    runner: Runner, echo: Task
-) -> None:
+def test_a_task_is_called_with_its_arguments_and_its_value_is_the_result(runner: Runner, echo: Task) -> None:
     result = runner.call(echo, {"item": ["sword", 97]})
 
     assert result.status == TaskResultStatus.SUCCESSFUL
@@ -152,9 +150,7 @@ def test_the_traceback_tells_the_cause(runner: Runner) -> None:
     ],
     ids=["SystemExit", "KeyboardInterrupt", "async SystemExit", "async KeyboardInterrupt"],
 )
-def test_a_task_cannot_end_its_worker(
-    runner: Runner, leave: Task, raised: type[BaseException]
-) -> None:
+def test_a_task_cannot_end_its_worker(runner: Runner, leave: Task, raised: type[BaseException]) -> None:
     result = runner.call(leave)
 
     assert result.status == TaskResultStatus.FAILED
@@ -266,9 +262,7 @@ def test_the_started_signal_carries_the_running_result(runner: Runner) -> None:
     assert result.finished_at is None
 
 
-def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
-    runner: Runner
-) -> None:
+def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(runner: Runner) -> None:
     with listening(task_finished) as sent:
         result = runner.call(tasks.echo, ("sword", 97))
 
@@ -276,9 +270,7 @@ def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
     assert result.enqueued_at <= result.started_at <= result.finished_at  # type: ignore[operator]
 
 
-def test_the_finished_signal_of_a_failure_carries_what_get_result_will_give(
-    runner: Runner
-) -> None:
+def test_the_finished_signal_of_a_failure_carries_what_get_result_will_give(runner: Runner) -> None:
     with listening(task_finished) as sent:
         result = runner.call(tasks.fail)
 
@@ -304,7 +296,9 @@ def test_a_success_is_in_djangos_own_log(runner: Runner, caplog: pytest.LogCaptu
     caplog.set_level(logging.INFO)
     result = runner.call(tasks.echo)
 
-    started, ended = [entry for entry in caplog.records if entry.name == LOGGER and entry.levelno == logging.INFO]
+    started, ended = [
+        entry for entry in caplog.records if entry.name == LOGGER and entry.levelno == logging.INFO
+    ]
     assert result.id in started.getMessage()
     assert result.id in ended.getMessage()
     assert ended.exc_info is None
@@ -324,7 +318,9 @@ def test_a_receiver_that_raises_does_not_change_how_a_task_ends(
         result = runner.call(task)
 
     assert result.status == quiet.status
-    assert [error.exception_class for error in result.errors] == [error.exception_class for error in quiet.errors]
+    assert [error.exception_class for error in result.errors] == [
+        error.exception_class for error in quiet.errors
+    ]
 
 
 @pytest.fixture
@@ -342,17 +338,13 @@ def database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str
 
 
 @pytest.mark.parametrize("connect", [jobs.connect, jobs.aconnect], ids=["sync", "async"])
-def test_a_task_leaves_no_database_connection_open(
-    runner: Runner, database: str, connect: Task
-) -> None:
+def test_a_task_leaves_no_database_connection_open(runner: Runner, database: str, connect: Task) -> None:
     for _ in range(2):
         connect.enqueue(database)
     with ThreadPoolExecutor(1) as thread:  # the same for both
         ended = [thread.submit(runner.execution.run, runner.claim()).result(10) for _ in range(2)]
     runner.consumer.advance(runner.consumer.request({}, 0, [done for done in ended if done]))
-    had_been_open = [
-        info.return_value for info in runner.backend.queue.tasks("default", "successful")
-    ]
+    had_been_open = [info.return_value for info in runner.backend.queue.tasks("default", "successful")]
 
     assert had_been_open == [False, False]
 

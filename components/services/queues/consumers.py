@@ -66,7 +66,8 @@ class Request:
     """What advance() sends; sent again unchanged until it is answered."""
 
     number: int
-    #: The queues in the order of asking, and how many tasks each is asked for before the others get the rest.
+    #: The queues in the order of asking, and how many tasks each is asked for before they are asked for the
+    #: rest; 0 asks for none at all.
     shares: Mapping[str, int]
     want: int
     finished: Sequence[Finished]

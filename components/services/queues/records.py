@@ -21,7 +21,7 @@ State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 FORMAT = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def from_us(microseconds: int | str | bytes) -> datetime:
@@ -31,7 +31,7 @@ def from_us(microseconds: int | str | bytes) -> datetime:
 
 def to_us(instant: datetime) -> int:
     """Microseconds of the epoch from an aware datetime, exactly."""
-    return (instant - _EPOCH) // _MICROSECOND
+    return (instant - _EPOCH) // MICROSECOND
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from components import keys
@@ -21,10 +21,13 @@ from components.scripts import Script
 from components.services.queues.arguments import encode, normalize
 from components.services.queues.ids import new_id
 from components.services.queues.readers import QueueReader
-from components.services.queues.records import NewTask, TaskInfo, from_us, to_us
+from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
 
 CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
 MAX_NAME = 200  # characters of a queue's name
+LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hold later instants no more
+LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
+_PRIORITIES = range(-100, 101)
 
 _push = Script("queues/push")
 
@@ -76,7 +79,7 @@ class TaskQueue(QueueReader):
         ids = [new_id() for _task in chunk]
         args: list[Any] = [len(queues), *queues]
         for task_id, (task, body) in zip(ids, chunk, strict=True):
-            args += (numbers[task.queue], task_id, _due(task), task.priority, due_first, body)
+            args += (numbers[task.queue], task_id, _due(task), int(task.priority), due_first, body)
         names = [keys.queue_tasks, keys.queue_names, keys.queue_wake_all, keys.queue_wake_poller]
         script_keys = [name(self.alias) for name in names]
         for queue in queues:
@@ -118,7 +121,7 @@ def execute_later(queue: str, name: str, args: Sequence[Any], delay: float = 0) 
 
 def check_queue(name: str) -> str:
     """*name*, if a queue can be called so. Raises InvalidQueueName."""
-    if not name or len(name) > MAX_NAME or not name.isprintable():
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not name.isprintable():
         raise InvalidQueueName(
             f"A queue cannot be called {name!r}: the name must have 1 to {MAX_NAME} printable characters."
         )
@@ -127,29 +130,38 @@ def check_queue(name: str) -> str:
 
 def _checked(task: NewTask, options: QueueOptions) -> tuple[NewTask, str]:
     check_queue(task.queue)
-    if not -100 <= task.priority <= 100 or int(task.priority) != task.priority:
+    if task.priority not in _PRIORITIES:
         raise ValueError(
             f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
         )
-    if task.delay is not None and task.at is not None:
-        raise ValueError(f"{task.name} has both a delay and an instant to run at; give one of them.")
-    if task.delay is not None and not 0 <= task.delay < float("inf"):
-        raise ValueError(
-            f"The delay of {task.name} is {task.delay!r}; it must be a number of seconds, 0 or more."
-        )
-    if task.at is not None and task.at.tzinfo is None:
-        raise ValueError(
-            f"{task.name} is to run at {task.at!r}, which has no time zone; give an aware datetime."
-        )
+    _check_instant(task)
     args = normalize(tuple(task.args), "args")
     kwargs = normalize(task.kwargs, "kwargs")
     return task, encode(task.name, args, kwargs, max_body=options.max_body)
 
 
+def _check_instant(task: NewTask) -> None:
+    if task.delay is not None and task.at is not None:
+        raise ValueError(f"{task.name} has both a delay and an instant to run at; give one of them.")
+    if task.delay is not None and not (
+        isinstance(task.delay, int | float) and 0 <= task.delay <= LONGEST_DELAY
+    ):
+        raise ValueError(
+            f"The delay of {task.name} is {task.delay!r}; it must be a number of seconds, "
+            f"0 to {LONGEST_DELAY:,}."
+        )
+    if task.at is not None and task.at.tzinfo is None:
+        raise ValueError(
+            f"{task.name} is to run at {task.at!r}, which has no time zone; give an aware datetime."
+        )
+    if task.at is not None and task.at > LATEST:
+        raise ValueError(f"{task.name} is to run at {task.at!r}, which is later than {LATEST!r}.")
+
+
 def _due(task: NewTask) -> str:
     if task.at is not None:
         return str(to_us(task.at))
-    return f"+{round(task.delay * 1_000_000)}" if task.delay else "0"
+    return f"+{timedelta(seconds=task.delay) // MICROSECOND}" if task.delay else "0"
 
 
 def _pushed(task_id: str, task: NewTask, body: dict[str, Any], enqueued_at: datetime) -> TaskInfo:

@@ -24,30 +24,39 @@ let updated = "";
 const key = (node) => node.dataset?.key;
 const say = (text) => { status.textContent = text; };
 
+/** Make *old* like *fresh*. Children are the same if they have the same data-key, or none and the same name. */
 function renew(old, fresh) {
-    if (old.nodeName !== fresh.nodeName || key(old) !== key(fresh)) return old.replaceWith(fresh);
-    if (old.nodeType !== Node.ELEMENT_NODE) return old.data === fresh.data || (old.data = fresh.data);
+    if (old.nodeType !== Node.ELEMENT_NODE) {
+        if (old.data !== fresh.data) old.data = fresh.data;
+        return;
+    }
     if (old.nodeName === "DETAILS") fresh.open = old.open;
     for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
     for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
-    return (fresh.querySelector(":scope > [data-key]") ? renewKeyed : renewInOrder)(old, fresh);
+    let place = old.firstChild;
+    for (const node of [...fresh.childNodes]) {
+        const twin = find(node, place);
+        if (twin) {
+            removeBetween(place, twin);
+            renew(twin, node);
+            place = twin.nextSibling;
+        } else old.insertBefore(node, place);
+    }
+    removeBetween(place, null);
 }
 
-function renewInOrder(old, fresh) {
-    const wanted = [...fresh.childNodes];
-    wanted.forEach((node, at) => (old.childNodes[at] ? renew(old.childNodes[at], node) : old.append(node)));
-    while (old.childNodes.length > wanted.length) old.lastChild.remove();
+function find(node, place) {
+    if (node.nodeType !== Node.ELEMENT_NODE) return place?.nodeName === node.nodeName ? place : null;
+    while (place && (place.nodeName !== node.nodeName || key(place) !== key(node))) place = place.nextSibling;
+    return place;
 }
 
-function renewKeyed(old, fresh) {
-    const wanted = new Set([...fresh.children].map(key));
-    for (const row of [...old.children]) if (!wanted.has(key(row))) row.remove();
-    const kept = new Map([...old.children].map((row) => [key(row), row]));
-    [...fresh.children].forEach((row, at) => {
-        const twin = kept.get(key(row));
-        if (old.children[at] !== twin || !twin) old.insertBefore(twin ?? row, old.children[at] ?? null);
-        if (twin) renew(twin, row);
-    });
+function removeBetween(node, end) {
+    while (node !== end) {
+        const next = node.nextSibling;
+        node.remove();
+        node = next;
+    }
 }
 
 function show(html) {

@@ -1,0 +1,49 @@
+"""Ids sort by creation, which settles the order of what became runnable in one millisecond."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from uuid import RFC_4122, UUID
+
+import pytest
+
+from components.services.queues import ids
+from components.services.queues.ids import new_id
+
+
+def test_ids_sort_by_creation() -> None:
+    made = [new_id() for _ in range(10_000)]
+
+    assert made == sorted(made)
+    assert len(set(made)) == 10_000
+
+
+@pytest.mark.parametrize("ahead", [0, 86_400_000], ids=["the clock stands still", "the clock is turned back"])
+def test_ids_sort_by_creation_even_when(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time_ns() // 1_000_000
+    monkeypatch.setattr(ids, "_last", (now + 60_000 + ahead) << 12)
+
+    made = [new_id() for _ in range(10_000)]
+
+    assert made == sorted(made)
+    assert len(set(made)) == 10_000
+
+
+def test_ids_of_many_threads_differ_and_sort_within_each() -> None:
+    def make(count: int) -> list[str]:
+        return [new_id() for _ in range(count)]
+
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(make, [2_000] * 4))
+
+    assert all(each == sorted(each) for each in made)
+    assert len({task_id for each in made for task_id in each}) == 8_000
+
+
+def test_an_id_is_a_uuid_of_version_7_that_tells_the_time() -> None:
+    before = time.time_ns() // 1_000_000
+    made = UUID(hex=new_id())
+
+    assert (made.version, made.variant) == (7, RFC_4122)
+    assert abs((made.int >> 80) - before) < 60_000

@@ -1,0 +1,343 @@
+"""Pushing: when a task becomes runnable, many at once, and what is refused before anything is stored."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import IntEnum
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.contrib.auth.models import User
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from components import keys
+from components.embedded import EmbeddedServer
+from components.exceptions import BodyTooLarge, InvalidQueueName, NotSerializable
+from components.services.queues import Consumer, NewTask, TaskQueue
+from components.services.queues.tasks import CHUNK, LATEST, LONGEST_DELAY
+from tests.support.monitoring import sent_to
+from tests.support.queues import (
+    ECHO,
+    claim,
+    claim_one,
+    come_due,
+    hand_in,
+    ids,
+    options,
+    places,
+    push_many,
+    server_time,
+    succeeded,
+)
+
+quick = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+instants = st.datetimes(
+    datetime(1970, 1, 2), datetime(2247, 12, 31), timezones=st.sampled_from([UTC, ZoneInfo("Asia/Kathmandu")])
+)
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+json_values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=15
+)
+
+
+class Urgency(IntEnum):
+    HIGH = 50
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+def test_a_delayed_task_waits_until_it_is_due(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO, delay=60)
+    assert claim(Consumer()) == []
+    assert places() == {"delayed": [task_id]}
+    come_due(redis, task_id)
+
+    assert ids(claim(Consumer())) == [task_id]
+
+
+def test_a_delay_runs_out_by_itself(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO, delay=0.02)
+    due = queue.stats("default").next_due_at
+    assert due is not None
+
+    claimed: list[str] = []
+    while not claimed:
+        claimed = ids(claim(Consumer()))
+        now = server_time()
+
+    assert claimed == [task_id]
+    assert due <= now < due + timedelta(seconds=5)
+
+
+def test_an_instant_in_the_past_means_now(queue: TaskQueue) -> None:
+    first = queue.push(ECHO)
+    past = queue.push(ECHO, at=datetime(1999, 12, 31, tzinfo=UTC))
+
+    assert ids(claim(Consumer(), 2)) == [first, past]
+
+
+@pytest.mark.parametrize("delay", [0, 0.0, None])
+def test_no_delay_means_now(queue: TaskQueue, delay: float | None) -> None:
+    task_id = queue.push(ECHO, delay=delay)
+
+    info = queue.get(task_id)
+    assert info is not None
+    assert (info.state, info.run_after) == ("ready", None)
+
+
+@given(st.lists(instants, min_size=1, max_size=20))
+@quick
+def test_instants_come_back_to_the_microsecond(redis: Redis, wanted: list[datetime]) -> None:
+    queue = TaskQueue()
+
+    pushed = queue.push_many([NewTask(name=ECHO, at=at) for at in wanted])
+
+    stored = [queue.get(info.id) for info in pushed]
+    assert [info.run_after for info in stored if info] == wanted
+    assert stored == pushed
+
+
+def test_an_instant_survives_the_whole_life_of_a_task(queue: TaskQueue, redis: Redis) -> None:
+    at = datetime(2247, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    task_id = queue.push(ECHO, at=at)
+    come_due(redis, task_id)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    assert claimed.read().run_after == at
+
+    hand_in(consumer, succeeded(claimed))
+
+    info = queue.get(task_id)
+    assert info is not None
+    assert (info.state, info.run_after) == ("successful", at)
+
+
+@given(st.lists(st.just(0.0) | st.floats(10, LONGEST_DELAY), min_size=1, max_size=20))
+@quick
+def test_what_a_push_returns_is_what_is_stored(redis: Redis, delays: list[float]) -> None:
+    queue = TaskQueue()
+
+    pushed = queue.push_many([NewTask(name=ECHO, delay=delay, queue="q") for delay in delays])
+
+    assert pushed == [queue.get(info.id) for info in pushed]
+
+
+@given(st.lists(json_values, max_size=5), st.dictionaries(st.text(), json_values, max_size=5))
+@quick
+def test_json_comes_out_as_it_went_in(redis: Redis, args: list[Any], kwargs: dict[str, Any]) -> None:
+    with options(max_body=1_000_000):
+        task_id = TaskQueue().push(ECHO, args, kwargs)
+
+    info = TaskQueue().get(task_id)
+    assert info is not None
+    assert json.dumps([info.args, info.kwargs]) == json.dumps([args, kwargs])
+
+
+def test_tuples_become_lists_and_text_in_bytes_becomes_text(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO, [(1, (2,)), b"\xc3\xbc", Urgency.HIGH], {"a": {"b": (b"c",)}})
+
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.args == [[1, [2]], "ü", 50]
+    assert info.kwargs == {"a": {"b": ["c"]}}
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ([1, {2}], {}, r"args\[1\] is \{2\} \(set\), .* pass a list"),
+        ([frozenset()], {}, r"args\[0\] is frozenset\(\)"),
+        ([[1, [2, {"a": {3}}]]], {}, r"args\[0\]\[1\]\[1\]\['a'\] is \{3\}"),
+        ([], {"user": User(pk=7, username="jill")}, r"kwargs\['user'\] is <User: jill> .* pass its primary key"),
+        ([float("nan")], {}, r"args\[0\] is nan \(float\), .* no such number"),
+        ([], {"a": [float("-inf")]}, r"kwargs\['a'\]\[0\] is -inf"),
+        ([b"\xff"], {}, r"args\[0\] is b'\\xff' \(bytes\), .* base64"),
+        ([Decimal("1.5")], {}, r"args\[0\] is Decimal\('1.5'\)"),
+        ([datetime(2026, 1, 2)], {}, r"args\[0\] is datetime.datetime\(2026, 1, 2, 0, 0\)"),
+        ([{"a": {1: "b"}}], {}, r"args\[0\]\['a'\] has the key 1 \(int\)"),
+        ([{None: 1}], {}, r"args\[0\] has the key None"),
+        ([], {1: 2}, r"kwargs has the key 1 \(int\)"),
+        ([object], {}, r"args\[0\] is <class 'object'> \(type\)"),
+        ([{"x" * 100}], {}, r"args\[0\] is \{'x{78}… \(set\)"),
+    ],
+)
+def test_what_is_not_json_is_refused_by_name(
+    queue: TaskQueue, redis: Redis, args: list[Any], kwargs: dict[Any, Any], message: str
+) -> None:
+    with pytest.raises(NotSerializable, match=message) as refused:
+        queue.push(ECHO, args, kwargs)
+
+    assert isinstance(refused.value, TypeError)
+    assert redis.dbsize() == 0
+
+
+def test_a_body_over_the_limit_is_refused_with_its_largest_argument(queue: TaskQueue, redis: Redis) -> None:
+    body = json.dumps({"task": ECHO, "args": ["small"], "kwargs": {"big": "x" * 100}}, separators=(",", ":"))
+    with options(max_body=len(body)):
+        queue.push(ECHO, ["small"], {"big": "x" * 100})
+    redis.flushall()
+
+    with options(max_body=len(body) - 1), pytest.raises(BodyTooLarge) as refused:
+        queue.push(ECHO, ["small"], {"big": "x" * 100})
+
+    assert isinstance(refused.value, ValueError)
+    assert f"are {len(body):,} bytes" in str(refused.value)
+    assert "largest is kwargs['big'] with 102 bytes" in str(refused.value)
+    assert redis.dbsize() == 0
+
+
+def test_the_size_counts_bytes_not_characters(queue: TaskQueue) -> None:
+    with options(max_body=200):
+        queue.push(ECHO, ["x" * 100])
+        with pytest.raises(BodyTooLarge, match=r"largest is args\[0\] with 602 bytes"):
+            queue.push(ECHO, ["ü" * 100])
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ({"priority": 101}, "is 101; it must be a whole number, -100 to 100"),
+        ({"priority": -101}, "is -101"),
+        ({"priority": 0.5}, "is 0.5"),
+        ({"priority": float("nan")}, "is nan"),
+        ({"priority": "5"}, "is '5'"),
+        ({"priority": None}, "is None"),
+        ({"delay": -1}, "is -1; it must be a number of seconds"),
+        ({"delay": float("inf")}, "is inf"),
+        ({"delay": float("nan")}, "is nan"),
+        ({"delay": LONGEST_DELAY + 1}, "is 3162240001"),
+        ({"delay": "5"}, "is '5'"),
+        ({"delay": timedelta(1)}, r"is datetime.timedelta\(days=1\)"),
+        ({"at": datetime(2027, 1, 1)}, r"datetime.datetime\(2027, 1, 1, 0, 0\), which has no time zone"),
+        ({"at": LATEST + timedelta(microseconds=1)}, "2248, .* which is later than"),
+        ({"delay": 1, "at": datetime(2027, 1, 1, tzinfo=UTC)}, "both a delay and an instant"),
+    ],
+)
+def test_options_out_of_range_are_refused_by_name(
+    queue: TaskQueue, redis: Redis, task: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"{ECHO} .*{message}"):
+        queue.push(ECHO, **task)
+
+    assert redis.dbsize() == 0
+
+
+def test_a_whole_number_is_a_priority_whatever_its_type(queue: TaskQueue) -> None:
+    pushed = [queue.push(ECHO, priority=priority) for priority in (10.0, Urgency.HIGH, True)]
+
+    claimed = [task.read() for task in claim(Consumer(), 3)]
+
+    assert [(info.id, info.priority) for info in claimed] == [(pushed[1], 50), (pushed[0], 10), (pushed[2], 1)]
+
+
+PRINTABLE = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), min_size=1, max_size=50)
+
+
+@given(st.lists(PRINTABLE, min_size=1, max_size=5, unique=True))
+@quick
+def test_a_queue_may_be_called_anything_printable(redis: Redis, names: list[str]) -> None:
+    redis.flushall()
+    queue = TaskQueue()
+    now = {name: queue.push(ECHO, queue=name) for name in names}
+    later = {name: queue.push(ECHO, queue=name, delay=60) for name in names}
+    paused, *others = names
+    queue.pause(paused)
+
+    claimed = claim(Consumer(), 100, names)
+
+    assert {task.queue: task.id for task in claimed} == {name: now[name] for name in others}
+    assert {task.queue: task.read().queue for task in claimed} == {name: name for name in others}
+    assert queue.names() == sorted(names)
+    assert [stats.name for stats in queue.all_stats()] == sorted(names)
+    assert places(paused) == {"ready": [now[paused]], "delayed": [later[paused]]}
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", "a\tb", "\x00", "a\u2028b", "\ud800", "x" * 201, 5, None])
+def test_other_names_are_refused(queue: TaskQueue, redis: Redis, name: Any) -> None:
+    with pytest.raises(InvalidQueueName) as refused:
+        queue.push(ECHO, queue=name)
+
+    assert repr(name) in str(refused.value)
+    assert redis.dbsize() == 0
+
+
+def test_pausing_refuses_such_a_name_too(queue: TaskQueue, redis: Redis) -> None:
+    with pytest.raises(InvalidQueueName):
+        queue.pause("a\nb")
+
+    assert redis.dbsize() == 0
+
+
+def test_many_tasks_of_many_queues_go_in_one_round_trip(queue: TaskQueue, server: EmbeddedServer) -> None:
+    push_many(1)
+    tasks = [
+        NewTask(name=ECHO, args=[number], queue=f"q{number % 7}", delay=number % 2 * 60, priority=number % 3)
+        for number in range(CHUNK)
+    ]
+
+    with sent_to(server) as commands:
+        pushed = queue.push_many(tasks)
+
+    assert commands == ["EVALSHA"]
+    assert [(info.args, info.queue, info.priority) for info in pushed] == [
+        ([number], f"q{number % 7}", number % 3) for number in range(CHUNK)
+    ]
+    assert sum(stats.ready for stats in queue.all_stats()) == CHUNK / 2 + 1
+    assert sum(stats.delayed for stats in queue.all_stats()) == CHUNK / 2
+
+
+def test_a_thousand_tasks_need_two_round_trips(queue: TaskQueue, server: EmbeddedServer) -> None:
+    push_many(1)
+
+    with sent_to(server) as commands:
+        push_many(1_000)
+
+    assert commands == ["EVALSHA"] * 2
+    assert queue.stats("default").ready == 1_001
+
+
+def test_pushing_claiming_and_acking_is_one_round_trip_each(queue: TaskQueue, server: EmbeddedServer) -> None:
+    consumer = Consumer()
+    queue.push(ECHO)
+    hand_in(consumer, succeeded(claim_one(consumer)))
+
+    with sent_to(server) as commands:
+        queue.push(ECHO)
+        hand_in(consumer, succeeded(claim_one(consumer)))
+
+    assert commands == ["EVALSHA"] * 3
+
+
+def test_nothing_to_push_sends_nothing(queue: TaskQueue, server: EmbeddedServer) -> None:
+    with sent_to(server) as commands:
+        pushed = queue.push_many([])
+
+    assert pushed == []
+    assert commands == []
+
+
+def test_one_bad_task_keeps_back_the_whole_batch(queue: TaskQueue, redis: Redis) -> None:
+    tasks = [NewTask(name=ECHO)] * CHUNK + [NewTask(name=ECHO, args=[date(2026, 1, 1)])]
+
+    with pytest.raises(NotSerializable):
+        queue.push_many(tasks)
+
+    assert redis.dbsize() == 0
+
+
+def test_what_is_pushed_keeps_nothing_that_expires(queue: TaskQueue, redis: Redis) -> None:
+    queue.push(ECHO)
+    queue.push(ECHO, delay=60)
+
+    parts = (keys.queue_tasks("default"), keys.queue_ready("default", "default"))
+    assert [redis.ttl(key) for key in (*parts, keys.queue_delayed("default", "default"))] == [-1, -1, -1]

@@ -1,0 +1,260 @@
+"""Wake lists: at most one token, which says "look". Losing one costs time, never a task."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.services.queues import Consumer, TaskQueue
+from tests.support.queues import (
+    ECHO,
+    claim,
+    claim_one,
+    come_due,
+    end_lease,
+    hand_in,
+    options,
+    push_many,
+    step,
+    succeeded,
+)
+
+ANY = "default"
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    """With tokens of its first use taken."""
+    queue = TaskQueue()
+    queue.push(ECHO)
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer)))
+    forget(redis)
+    return queue
+
+
+def tokens(redis: Redis, queue: str = "default") -> int:
+    return redis.llen(keys.queue_wake(ANY, queue))
+
+
+def forget(redis: Redis) -> None:
+    for key in (keys.queue_wake(ANY, "default"), keys.queue_wake_all(ANY), keys.queue_wake_poller(ANY)):
+        redis.delete(key)
+
+
+def test_pushes_leave_one_token(queue: TaskQueue, redis: Redis) -> None:
+    queue.push(ECHO)
+    assert tokens(redis) == 1
+
+    push_many(1_000)
+    queue.push(ECHO, delay=60)
+
+    assert tokens(redis) == 1
+    assert redis.llen(keys.queue_wake_all(ANY)) == 0
+
+
+def test_the_first_task_of_a_queue_wakes_workers_of_all_queues(queue: TaskQueue, redis: Redis) -> None:
+    queue.push(ECHO, queue="new")
+    queue.push(ECHO, queue="newer")
+
+    assert tokens(redis, "new") == 1
+    assert redis.llen(keys.queue_wake_all(ANY)) == 1
+
+
+def test_only_what_is_due_before_all_others_wakes_the_poller(queue: TaskQueue, redis: Redis) -> None:
+    poller = keys.queue_wake_poller(ANY)
+    queue.push(ECHO)
+    assert redis.llen(poller) == 0
+
+    queue.push(ECHO, delay=60)
+    assert redis.llen(poller) == 1
+    forget(redis)
+    queue.push(ECHO, delay=90)
+    assert (redis.llen(poller), tokens(redis)) == (0, 0)
+    queue.push(ECHO, delay=30)
+    queue.push(ECHO, delay=20)
+
+    assert (redis.llen(poller), tokens(redis)) == (1, 1)
+
+
+def test_a_push_wakes_whoever_waits(queue: TaskQueue) -> None:
+    worker, poller = Consumer(), Consumer(kind="poller")
+    with ThreadPoolExecutor(3) as pool:
+        waits = [
+            pool.submit(worker.wait, ["other", "new"], 10),
+            pool.submit(Consumer().wait, [], 10),
+            pool.submit(poller.wait, [], 10),
+        ]
+        queue.push(ECHO, queue="new", delay=60)
+
+        assert [wait.result() for wait in waits] == [True, True, True]
+
+
+def test_waiting_ends_after_the_time_that_was_given(queue: TaskQueue) -> None:
+    assert Consumer().wait(["default"], 0.01) is False
+    assert Consumer().wait(["default"], -1) is False
+
+
+def test_a_worker_does_not_hear_the_poller_nor_the_poller_the_worker(queue: TaskQueue, redis: Redis) -> None:
+    redis.rpush(keys.queue_wake_poller(ANY), "1")
+    assert Consumer().wait(["default"], 0.01) is False
+    forget(redis)
+    redis.rpush(keys.queue_wake_all(ANY), "1")
+
+    assert Consumer(kind="poller").wait([], 0.01) is False
+
+
+def test_who_could_not_take_everything_wakes_the_next(queue: TaskQueue, redis: Redis) -> None:
+    push_many(3)
+    forget(redis)
+
+    claim(Consumer(), 1)
+    claim(Consumer(), 1)
+    assert tokens(redis) == 1
+    forget(redis)
+    claim(Consumer(), 2)
+
+    assert tokens(redis) == 0
+
+
+def test_who_took_the_last_and_has_no_room_wakes_another_for_what_is_due_soon(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    push_many(1)
+    queue.push(ECHO, delay=4)
+    forget(redis)
+
+    claim(Consumer(), 1)
+
+    assert tokens(redis) == 1
+
+
+def test_what_is_due_later_wakes_nobody_now(queue: TaskQueue, redis: Redis) -> None:
+    push_many(1)
+    queue.push(ECHO, delay=3_600)
+    forget(redis)
+
+    claim(Consumer(), 1)
+
+    assert tokens(redis) == 0
+
+
+def test_a_poller_wakes_a_worker_for_what_it_has_moved(queue: TaskQueue, redis: Redis) -> None:
+    due, abandoned = queue.push(ECHO, delay=60), queue.push(ECHO)
+    claim_one(Consumer())
+    forget(redis)
+    come_due(redis, due)
+
+    step(Consumer(kind="poller"), 0, {"default": 0})
+    assert tokens(redis) == 1
+    claim(Consumer())
+    forget(redis)
+    end_lease(redis, abandoned)
+    step(Consumer(kind="poller"), 0, {"default": 0})
+
+    assert tokens(redis) == 1
+
+
+def test_an_idle_step_leaves_no_token(queue: TaskQueue, redis: Redis) -> None:
+    claim(Consumer(), 1)
+    step(Consumer(kind="poller"), 0, {"default": 0})
+
+    assert tokens(redis) == 0
+
+
+def test_giving_back_wakes_another(queue: TaskQueue, redis: Redis) -> None:
+    consumer = Consumer()
+    push_many(2)
+    claimed = claim(consumer, 2)
+    forget(redis)
+
+    consumer.release(claimed)
+
+    assert tokens(redis) == 1
+
+
+def test_a_paused_queue_gives_nothing_and_wakes_nobody(queue: TaskQueue, redis: Redis) -> None:
+    queue.pause("default")
+    due = queue.push(ECHO, delay=60)
+    push_many(2)
+    come_due(redis, due)
+    forget(redis)
+
+    claimed = [*claim(Consumer(), 1), *claim(Consumer(kind="poller"), 0)]
+
+    assert claimed == []
+    assert tokens(redis) == 0
+    assert queue.stats("default").ready == 3
+
+
+def test_a_paused_queue_leaves_the_others_alone(queue: TaskQueue) -> None:
+    queue.pause("default")
+    push_many(1)
+    other = push_many(1, queue="other")
+
+    claimed = claim(Consumer(), 2, ["default", "other"])
+
+    assert [task.id for task in claimed] == other
+
+
+def test_what_runs_in_a_paused_queue_can_be_finished_and_is_taken_over(queue: TaskQueue, redis: Redis) -> None:
+    done, abandoned = push_many(2)
+    consumer = Consumer()
+    claimed = claim(consumer, 2)
+    queue.pause("default")
+    end_lease(redis, abandoned)
+
+    hand_in(consumer, succeeded(claimed[0]))
+
+    stats = queue.stats("default")
+    assert (stats.running, stats.ready) == (0, 1)
+    queue.resume("default")
+    assert [task.starts for task in claim(consumer, 2)] == [2]
+
+
+def test_resuming_wakes_a_worker_once(queue: TaskQueue, redis: Redis) -> None:
+    queue.pause("default")
+    push_many(3)
+
+    resumed = [queue.resume("default") for _ in range(3)]
+
+    assert resumed == [True, False, False]
+    assert tokens(redis) == 1
+    assert len(claim(Consumer(), 5)) == 3
+
+
+def test_pausing_says_whether_it_changed_anything(queue: TaskQueue) -> None:
+    assert not queue.stats("default").paused
+    assert queue.pause("default") is True
+    assert queue.pause("default") is False
+    assert queue.stats("default").paused
+
+    assert queue.resume("default") is True
+    assert queue.resume("default") is False
+    assert not queue.stats("default").paused
+
+
+def test_a_step_tells_when_to_look_again(queue: TaskQueue, redis: Redis) -> None:
+    assert step(Consumer()).look_again_at is None
+
+    queue.push(ECHO, delay=60)
+    due = queue.push(ECHO, delay=30)
+    assert step(Consumer()).look_again_at == queue.get(due).run_after
+    queue.push(ECHO)
+    with options(lease=10):
+        claimed = step(Consumer())
+
+    assert (claimed.look_again_at - claimed.now).total_seconds() == pytest.approx(10, abs=0.002)
+
+
+def test_more_due_tasks_than_one_call_moves_are_looked_at_again_at_once(queue: TaskQueue, redis: Redis) -> None:
+    tasks = push_many(101, delay=60)
+    come_due(redis, *tasks)
+
+    answer = step(Consumer(), 1)
+
+    assert answer.look_again_at is not None
+    assert answer.look_again_at <= answer.now
