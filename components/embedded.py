@@ -30,6 +30,7 @@ from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotSt
 from components.watcher import Watcher
 
 _OLDEST = (6, 2)
+_MULTI_PART = (7, 0)  # from here on the append-only file is a folder, which older servers overlook
 _LONGEST_PATH = 100  # bytes: the kernel's limit for a socket is 107 on Linux, 103 on macOS
 _SHORT = Path(f"/tmp/components-{os.getuid()}")  # not in TMPDIR, in which two shells may differ
 _POLL = 0.005  # seconds between two looks at a server that starts or ends; a start takes some 10 ms
@@ -154,6 +155,7 @@ class EmbeddedServer:
         server = self._server or find_server()
         self._lock = _lock(_private(self.folder))
         try:
+            self._refuse_newer_data(server)
             self._end_orphan()
             self._launch(server)
         except BaseException:
@@ -203,6 +205,15 @@ class EmbeddedServer:
             if self.has_ended():
                 raise RedisNotStarted(f"Redis ended at once. Its log:\n{self._log_since(logged)}")
             time.sleep(_POLL)
+
+    def _refuse_newer_data(self, server: Path) -> None:
+        version = _version(server)
+        if version < _MULTI_PART and (self.folder / "appendonlydir").exists():
+            raise RedisNotStarted(
+                f"The data in {self.folder} were written by Redis 7 or newer, and {server} is older "
+                f"({'.'.join(map(str, version))}): it would not see them. Install a newer Redis, or remove the "
+                "folder to begin anew."
+            )
 
     def _log_since(self, logged: int) -> str:
         log = (self.folder / "redis.log").read_bytes()[logged:].decode(errors="replace")

@@ -1,9 +1,9 @@
 """
-Runs the site as the Procfile says, under honcho, until someone stops it or one of its processes ends.
+Runs the site until someone stops it or one of its processes (processes.py) ends.
 
-honcho runs in a session of its own: Ctrl-C reaches this process alone, which stops honcho, and honcho the
-others. A Watcher does the same should this process be killed. The embedded Redis belongs to this process;
-when it ends it is started again, after a pause long enough to see how the site does without it.
+honcho, which runs them, has a session of its own: Ctrl-C reaches this process alone, which stops honcho,
+and honcho the others. A Watcher does the same should this process be killed. The embedded Redis belongs to
+this process; when it ends it is started again, after a pause to see how the site does without it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from django.conf import settings
 
@@ -59,11 +58,10 @@ class Supervisor:
 
     @contextmanager
     def _honcho(self) -> Iterator[subprocess.Popen[bytes]]:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         honcho = subprocess.Popen(
-            [sys.executable, "-m", "honcho", "-e", os.devnull, "start", "-p", str(self._port)],
+            [sys.executable, "-m", "project.processes", str(self._port)],
             cwd=settings.BASE_DIR,
-            env={**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )

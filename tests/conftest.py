@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 pytest_plugins = ["components.testing", "pytester"]
@@ -11,3 +13,12 @@ pytest_plugins = ["components.testing", "pytester"]
 def redis_mode(request: pytest.FixtureRequest) -> str:
     """A test that asks for it runs twice: for a plain server, and for one in cluster mode."""
     return str(request.param)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that is skipped under CI runs nowhere; there it counts as failed."""
+    # The processes of pytest-xdist have none; it is the first process that counts.
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") and reporter and reporter.stats.get("skipped"):
+        reporter.write_line("CI is set: skipped tests count as failed.", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -307,6 +307,16 @@ def test_a_failed_start_lets_go_of_the_folder(tmp_path: Path, program: Path) -> 
         assert client.ping()
 
 
+def test_an_older_server_does_not_overlook_the_data_of_a_newer_one(tmp_path: Path) -> None:
+    older = tmp_path / "redis-server"
+    older.write_text("#!/bin/sh\necho Redis server v=6.2.14 sha=0\n")
+    older.chmod(0o755)
+    (tmp_path / "data" / "appendonlydir").mkdir(parents=True)
+
+    with pytest.raises(RedisNotStarted, match="written by Redis 7 or newer"):
+        EmbeddedServer(tmp_path / "data", server=older).start()
+
+
 def test_the_end_of_the_server_is_noticed(tmp_path: Path, program: Path) -> None:
     with EmbeddedServer(tmp_path, server=program) as server:
         assert not server.has_ended()

@@ -39,4 +39,4 @@ class Huey(Peer):
         return [*consumer, "--workers", "1", "--worker-type", "thread", "--quiet"]
 
     def is_done(self, redis: Redis) -> bool:
-        return app.pending_count() == 0
+        return not app.pending_count()

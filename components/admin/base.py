@@ -4,7 +4,7 @@ What all pages of the control room share: permission, rendering, confirmation, p
 A page is a plain view that get_urls() lists through page(). That wrapper asks for the permission (Django's
 admin_view only asks for staff), and turns "not there" and "Redis is away" into pages in words. Every page
 can be fetched alone for its [data-live] part, which is how live.js refreshes it without eating messages.
-Nothing is cached or stored here; the control room reads Redis once or twice per page.
+Nothing is cached or stored here.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ class Paging:
 
     @classmethod
     def of(cls, request: HttpRequest, total: int) -> Paging:
-        given = request.GET.get("offset", "")
-        wanted = int(given) if given.isascii() and given.isdigit() and len(given) < 12 else 0
+        try:
+            wanted = max(int(request.GET.get("offset", "")), 0)
+        except ValueError:
+            wanted = 0
         last_page = max(total - 1, 0) // PAGE_SIZE * PAGE_SIZE
         return cls(total, min(wanted, last_page))
 
@@ -147,21 +149,26 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         status: int = 200,
     ) -> Page:
         """A page of the control room. *trail* lies between the component's first page and this one."""
-        alone = "X-Live" in request.headers
         request.current_app = self.admin_site.name
         shared = {
-            "layout": "admin/components/alone.html" if alone else "admin/components/base.html",
             "title": title,
             "opts": self.opts,
             "page_url": self.url,
-            "trail": trail,
-            "is_first": request.path == self.url("changelist"),
-            "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
             "live": live,
             "may_change": self.has_change_permission(request),
         }
-        site = {} if alone else self.admin_site.each_context(request)
-        return Page(request, template, {**site, **shared, **context}, status=status)
+        alone = {"layout": "admin/components/alone.html"}
+        layout = alone if "X-Live" in request.headers else self._whole_page(request, trail)
+        return Page(request, template, {**layout, **shared, **context}, status=status)
+
+    def _whole_page(self, request: HttpRequest, trail: Trail) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "layout": "admin/components/base.html",
+            "trail": trail,
+            "is_first": request.path == self.url("changelist"),
+            "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
+        }
 
     def confirm(self, request: HttpRequest, action: Action, *, trail: Trail = ()) -> HttpResponse:
         """Ask on GET; act, log and say so on POST. Asked twice, it acts once."""

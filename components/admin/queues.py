@@ -1,8 +1,8 @@
 """
 The Queues page: what waits, what runs, what died, and who works, for each TASKS alias on Redis.
 
-It looks through services/queues and changes only one thing, whether a queue is paused. Each page asks Redis
-at most twice per alias, and for no more than it shows: counters, workers, or one page of a list.
+It looks through services/queues and changes only one thing, whether a queue is paused. A page asks for no
+more than it shows: sizes, workers, or one page of a list; its cost does not grow with a queue.
 """
 
 from __future__ import annotations
@@ -160,11 +160,11 @@ class QueueAdmin(ControlRoomAdmin):
         *,
         is_idle: bool,
     ) -> HttpResponse:
-        waiting = f"{grouped(page.stats.ready)} tasks ready, {grouped(page.stats.delayed)} delayed"
+        waiting = f"{grouped(page.stats.ready)} ready, {grouped(page.stats.delayed)} delayed"
         action = Action(
             title=f"{verb} the queue {page.name}",
             button=f"{verb} {page.name}",
-            effects=[f"It holds {waiting} now.", *effects],
+            effects=[f"Tasks in it now: {waiting}.", *effects],
             run=lambda: act(page.name),
             subject=page.subject,
             done=f"{verb}d the queue {page.name} ({waiting}).",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from argparse import ArgumentParser, ArgumentTypeError
 
 from django.core.management.base import CommandError
-from django.utils import autoreload
 
 from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.conf import conf
 from components.exceptions import RedisUnavailable
+from components.management.reloading import Reloader
 from components.services.servers import inspect_server
 from components.workers.base import UNHEALTHY, Worker
 
@@ -62,10 +61,15 @@ def find_backend(alias: str) -> RedisBackend:
 def run(worker: Worker, what: str, *, reload: bool, verbosity: int) -> None:
     """Run *worker* to its end and exit with its code; with *reload*, anew whenever code changes."""
     _log(verbosity)
-    if not reload:
-        _exit(_run(worker, what))
-    autoreload.file_changed.connect(lambda **kwargs: _drain(worker), weak=False)
-    autoreload.run_with_reloader(lambda: _exit(_run(worker, what)))
+    reloader = Reloader(worker)
+    if reload:
+        reloader.start()
+    code = _run(worker, what)
+    if reloader.is_due:
+        logger.info("Code has changed; starting anew.")
+        _flush()
+        reloader.restart()
+    _exit(code)
 
 
 def _run(worker: Worker, what: str) -> int:
@@ -91,20 +95,18 @@ def _run(worker: Worker, what: str) -> int:
         return UNHEALTHY
 
 
-def _drain(worker: Worker) -> None:
-    """Let running tasks finish before the process starts anew."""
-    worker.stop()
-    worker.ended.wait()
-
-
 def _exit(code: int) -> None:
     """End the process with *code*, although threads may be stuck in tasks."""
+    if code:
+        _flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _flush() -> None:
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()
-    if code or threading.current_thread() is not threading.main_thread():
-        os._exit(code)
-    sys.exit(code)
 
 
 def _log(verbosity: int) -> None:

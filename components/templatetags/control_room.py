@@ -38,17 +38,19 @@ def moment(instant: datetime | None) -> dict[str, Any]:
         "instant": local,
         "is_today": local.date() == now.date(),
         "is_past": seconds >= 0,
-        "distance": duration(abs(seconds)),
+        "distance": duration(round(abs(seconds))),
     }
 
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """3725 as "1 h 2 min": the two largest units, and tenths below ten seconds."""
+    """3725 as "1 h 2 min": the two largest units; tenths below ten seconds, milliseconds below one."""
     if seconds is None:
         return "\N{EN DASH}"
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
     if seconds < 10:
-        return f"{seconds:.1f} s"
+        return f"{round(seconds, 1):g} s"
     whole = int(seconds)
     for (size, unit), (smaller, smaller_unit) in pairwise(_UNITS):
         if whole >= size:

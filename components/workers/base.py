@@ -55,6 +55,8 @@ class Worker(ABC):
         self._away_since: float | None = None
         self._retries = 0
         self._heeds_signals = True
+        #: A signal has asked it to stop.
+        self.is_signalled = False
         #: A token was taken from Redis since the last step: there is work, for this worker or for another.
         self.has_token = False
         #: Set when run() is over.
@@ -191,7 +193,8 @@ class Worker(ABC):
                 signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if not self.is_stopping:
+        if not self.is_signalled:
+            self.is_signalled = True
             self.stop()
         elif self._heeds_signals:
             self._heeds_signals = False  # a third must not disturb what the second began

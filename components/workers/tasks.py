@@ -52,7 +52,7 @@ class TaskWorker(Worker):
         self._clock = ServerClock()
         self._execution = Execution(backend, self._clock)
         self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="task")
-        self._running: dict[str, Claimed] = {}
+        self._running: set[Claimed] = set()  # one task may be there twice: lost, and claimed anew
         self._finished: list[Finished] = []
         self._unstarted: list[Claimed] = []
         self._too_new: list[Claimed] = []
@@ -60,14 +60,20 @@ class TaskWorker(Worker):
         self._claimed = 0
         self._learn_at = 0.0
         self._is_empty = False
+        self._is_draining = False
 
     def running(self) -> Sequence[Claimed]:
-        return list(self._running.values())
+        return list(self._running)
 
     def serves(self) -> Sequence[str]:
         return super().serves() if self.all_queues else self.queues
 
     def tick(self) -> float:
+        if self.is_stopping and self._running and not self._is_draining:
+            self._is_draining = True
+            logger.info(
+                "Stopping: %d running tasks have %g s to end.", len(self._running), self.shutdown_timeout
+            )
         self._give_back()
         want = self._want()
         if self._unanswered is None and (want or self._finished or self.has_token):
@@ -110,7 +116,7 @@ class TaskWorker(Worker):
             return 0.0
         for claimed in step.claimed:
             self._claimed += 1
-            self._running[claimed.id] = claimed
+            self._running.add(claimed)
             self._pool.submit(self._run, claimed)
         self._is_empty = not step.claimed and not self._running
         if self.all_queues and self._learn_queues():
@@ -139,7 +145,7 @@ class TaskWorker(Worker):
 
     def receive(self, item: tuple[Claimed, Finished | None]) -> None:
         claimed, outcome = item
-        del self._running[claimed.id]
+        self._running.remove(claimed)
         if outcome is not None:
             self._finished.append(outcome)
         else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.core.mail import EmailMessage
 from django.db.models import Q
@@ -87,21 +87,18 @@ def sweep() -> dict[str, int]:
     """Whatever should have happened and did not, happens now. Returns how much of each."""
     now = timezone.now()
     opened = ledger.open_due(Listing.objects.all())
-    over = Listing.objects.filter(
-        Q(status__in=Listing.LIVE, ends_at__lte=now)
-        | Q(status=Listing.Status.EXPIRED, mail_enqueued_at=None, ends_at__lt=now - GRACE)
+    unmailed = Sale.objects.filter(mail_enqueued_at=None)
+    unplanned = Listing.objects.live().filter(
+        Q(opens_at__gt=now) | Q(ends_at__gt=now), tasks_enqueued_at=None
     )
-    unmailed = Sale.objects.filter(mail_enqueued_at=None, sold_at__lt=now - GRACE)
-    unplanned = (
-        Listing.objects.live()
-        .filter(tasks_enqueued_at=None, created_at__lt=now - GRACE)
-        .filter(Q(opens_at__gt=now) | Q(ends_at__gt=now))
-    )
+    in_flight = unmailed.filter(sold_at__gte=now - GRACE), unplanned.filter(created_at__gte=now - GRACE)
+    if any(rows.exists() for rows in in_flight):
+        set_guard()
     done = {
         "opened": opened,
-        "ended": sum(1 for listing in over if _end(Listing.objects.filter(pk=listing.pk))),
-        "sold mail": sum(1 for sale in unmailed if announce_sale(sale)),
-        "planned": sum(1 for listing in unplanned if plan(listing)),
+        "ended": sum(1 for listing in _over(now) if _end(Listing.objects.filter(pk=listing.pk))),
+        "sold mail": sum(1 for sale in unmailed.filter(sold_at__lt=now - GRACE) if announce_sale(sale)),
+        "planned": sum(1 for listing in unplanned.filter(created_at__lt=now - GRACE) if plan(listing)),
     }
     if any(done.values()):
         logger.warning("the sweep made good: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
@@ -135,6 +132,12 @@ def healed_by_sweep(what: str) -> Iterator[None]:
         yield
     except RedisUnavailable as error:
         logger.warning("%s: its tasks were not enqueued, the sweep will do it (%s)", what, error)
+
+
+def _over(now: datetime) -> ListingQuerySet:
+    """Listings whose time is over, and that have not ended, or whose seller has not been told."""
+    untold = Q(status=Listing.Status.EXPIRED, mail_enqueued_at=None, ends_at__lt=now - GRACE)
+    return Listing.objects.filter(untold | Q(status__in=Listing.LIVE, ends_at__lte=now))
 
 
 def _end(listings: ListingQuerySet) -> bool:

@@ -22,6 +22,11 @@ async def async_view(request: HttpRequest) -> HttpResponse:
     return view(request)
 
 
+def nonce(request: HttpRequest) -> dict[str, str]:
+    """A context processor, as a project with a nonce in its policy has one."""
+    return {"csp_nonce": "abc"}
+
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("operations/", operations.urls),

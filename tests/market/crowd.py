@@ -10,8 +10,11 @@ A crowd at the market: what the processes do that trade on one real database at 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -26,19 +29,27 @@ from project.market.models import Item, Listing, Player, Sale
 PRICE = 100
 FUNDS = 1_000
 
+ROOT = Path(__file__).parent.parent.parent
+START = "import django; django.setup(); from tests.market.crowd import main; main()"
+
+
+Order = tuple[str, int, int]
+
 
 def prepare() -> dict[int, str]:
     call_command("migrate", verbosity=0)
     listings = {}
     for name in ("joe", "jack", "jill"):
-        player = Player.objects.create(user=User.objects.create(username=name), funds=FUNDS)
+        player = Player.objects.create(
+            user=User.objects.create(username=name, email=f"{name}@fakegame.example"), funds=FUNDS
+        )
         for number in range(8):
             item = Item.objects.create(name=f"{name}'s {number}", owner=player)
             listings[Listing.objects.create(item=item, seller=player, price=PRICE).pk] = name
     return listings
 
 
-def trade(orders: list[tuple[str, int, int]]) -> list[str]:
+def trade(orders: list[Order]) -> list[str]:
     barrier = Barrier(len(orders))
     players = {player.user.username: player for player in Player.objects.select_related("user")}
     connection.close()
@@ -89,3 +100,45 @@ def main() -> None:
 def say(answer: object) -> None:
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
+
+
+class Crowd:
+    """The other side: runs main() in processes against one database and one Redis."""
+
+    def __init__(self, database_url: str, redis_url: str, **environment: str) -> None:
+        self.environment = {
+            **os.environ,
+            "DEBUG": "1",
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "DJANGO_SETTINGS_MODULE": "project.settings",
+            **environment,
+        }
+
+    def _start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", START, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, command: str) -> Any:
+        return json.loads(self._start(command).communicate(timeout=60)[0])
+
+    def trade(self, *groups: list[Order]) -> list[str]:
+        """Each group in a process, each order in a thread, all at once; what came of each order, in order."""
+        processes = [self._start("trade", json.dumps(orders)) for orders in groups]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == '"ready"\n'
+        answers = []
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in processes:
+            answers += json.loads(process.communicate(timeout=60)[0])
+        return answers

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +10,8 @@ from typing import Any
 import pytest
 
 from components.embedded import EmbeddedServer
-from tests.market.crowd import FUNDS, PRICE
+from tests.market.crowd import FUNDS, PRICE, Crowd
 from tests.support.postgres import find_programs, postgres
-
-ROOT = Path(__file__).parent.parent.parent
-START = "import django; django.setup(); from tests.market.crowd import main; main()"
-Order = tuple[str, int, int]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -32,47 +24,6 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
     with postgres(programs) as url:
         yield url
-
-
-class Crowd:
-    """Runs crowd.main against one database and one Redis."""
-
-    def __init__(self, database_url: str, redis_url: str) -> None:
-        self._environment = {
-            **os.environ,
-            "DEBUG": "1",
-            "DATABASE_URL": database_url,
-            "REDIS_URL": redis_url,
-            "DJANGO_SETTINGS_MODULE": "project.settings",
-        }
-
-    def _start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", START, *arguments],
-            cwd=ROOT,
-            env=self._environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def ask(self, command: str) -> Any:
-        return json.loads(self._start(command).communicate(timeout=60)[0])
-
-    def trade(self, *groups: list[Order]) -> list[str]:
-        """Each group in a process, each order in a thread, all at once; what came of each order, in order."""
-        processes = [self._start("trade", json.dumps(orders)) for orders in groups]
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == '"ready"\n'
-        answers = []
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        for process in processes:
-            answers += json.loads(process.communicate(timeout=60)[0])
-        return answers
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from django.utils import timezone
 from redis import Redis
 
 from components.compat import Task
+from components.services.queues import TaskQueue
 from project.market import tasks, trading
 from project.market.models import Listing, Player, Sale
 from tests.market.conftest import ends_in, names, opens_in, queued
@@ -194,6 +195,19 @@ def test_the_sweep_enqueues_the_mail_of_a_sale_that_was_interrupted(redis: Redis
 def test_the_sweep_leaves_a_sale_to_its_own_process_for_a_while(redis: Redis, sale: Sale) -> None:
     assert tasks.sweep.call()["sold mail"] == 0
     assert queued() == []
+
+
+def test_the_sweep_comes_again_for_what_it_left(redis: Redis, sale: Sale) -> None:
+    tasks.sweep.call()
+
+    (again,) = TaskQueue().tasks("market", "delayed")
+    assert again.name == "project.market.tasks.sweep"
+
+
+def test_a_sweep_that_leaves_nothing_is_the_last(redis: Redis, db: None) -> None:
+    tasks.sweep.call()
+
+    assert TaskQueue().names() == []
 
 
 def test_the_sweep_opens_and_ends_what_is_due(redis: Redis, listing: Listing, jill: Player) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from threading import Thread
 from typing import Any, Protocol, cast
@@ -12,6 +12,7 @@ from redis import Redis
 
 from components.backends.tasks import RedisBackend
 from components.compat import task_backends
+from components.services.queues import NewTask, State, TaskQueue
 from components.workers import base
 from components.workers.base import Worker
 from components.workers.choice import QueueChoice
@@ -20,6 +21,7 @@ from tests import tasks
 from tests.support.waiting import eventually
 from tests.workers import jobs
 
+NOTE, WAIT, CROWD = "tests.tasks.note", "tests.tasks.wait", "tests.workers.jobs.crowd"
 GATES = (tasks.gate, jobs.agate)
 
 
@@ -60,9 +62,9 @@ class MakeWorker(Protocol):
 def make_worker(backend: RedisBackend) -> MakeWorker:
     """A worker of those queues ("default"), or with all_queues=True of all."""
 
-    def make(*queues, weights={}, round_robin=False, all_queues=False, **options):
+    def make(*queues, weights=None, round_robin=False, all_queues=False, **options):
         choice = QueueChoice(
-            [] if all_queues else queues or ["default"], dict(weights), round_robin or all_queues
+            [] if all_queues else queues or ["default"], weights or {}, round_robin or all_queues
         )
         return TaskWorker(current_backend(), choice, all_queues=all_queues, **options)
 
@@ -88,16 +90,41 @@ def working(worker: Worker) -> Iterator[Worker]:
         worker.stop()
         thread.join(20)
         client = worker.consumer._client
-        assert eventually(lambda: not unblock(client) and not worker._listener.is_alive())
+        assert eventually(lambda: unblock(client) >= 0 and not worker._listener.is_alive())
         assert not thread.is_alive()
 
 
 def listeners(redis: Redis) -> list[dict[str, str]]:
     """The clients that wait for a token, the one that waits longest first."""
-    waiting = [client for client in redis.client_list() if client["cmd"] == "blpop" and "b" in client["flags"]]
+    waiting = [
+        client for client in redis.client_list() if client["cmd"] == "blpop" and "b" in client["flags"]
+    ]
     return sorted(waiting, key=lambda client: int(client["id"]))
 
 
 def unblock(redis: Redis) -> int:
     """Let their waits time out now; how many."""
     return sum(redis.client_unblock(int(client["id"])) for client in listeners(redis))
+
+
+def push(name: str, count: int = 1, queue: str = "default") -> list[str]:
+    """Push some of the same; a note says its queue and its number there."""
+    args = [[f"{queue} {number}"] if name == NOTE else [] for number in range(count)]
+    new = [NewTask(name=name, args=each, queue=queue) for each in args]
+    return [info.id for info in TaskQueue().push_many(new)]
+
+
+def counts(queue: str = "default") -> dict[State, int]:
+    """How many tasks are in each state, where there are any."""
+    stats = TaskQueue().stats(queue)
+    states: tuple[State, ...] = ("ready", "delayed", "running", "dead", "successful")
+    return {state: number for state in states if (number := getattr(stats, state))}
+
+
+def reaches(queue: str = "default", **wanted: int) -> bool:
+    """Whether the counts of the queue become these."""
+    return eventually(lambda: counts(queue) == wanted)
+
+
+def is_listening(redis: Redis, number: int = 1) -> bool:
+    return eventually(lambda: len(listeners(redis)) == number)

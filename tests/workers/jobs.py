@@ -7,6 +7,8 @@ import threading
 from collections import Counter
 from typing import Any
 
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.db import connections
 
 from components.compat import TaskContext, task
@@ -28,8 +30,6 @@ def connect(alias: str) -> bool:
 
 @task
 async def aconnect(alias: str) -> bool:
-    from asgiref.sync import sync_to_async
-
     return await sync_to_async(connect.func)(alias)
 
 
@@ -104,6 +104,22 @@ def enqueue_another(left: int) -> int:
 @task
 def thread_name() -> str:
     return threading.current_thread().name
+
+
+@task
+async def thread_of_the_orm() -> str:
+    """The thread in which a coroutine's sync code runs."""
+    return await sync_to_async(thread_name.func)()
+
+
+@task
+def count_users() -> int:
+    return User.objects.count()
+
+
+@task
+async def acount_users() -> int:
+    return await User.objects.acount()
 
 
 @task

@@ -364,11 +364,3 @@ def test_a_failed_task_leaves_no_database_connection_open(runner: Runner, databa
     thread.join()
 
     assert seen == [None]
-
-
-def test_a_keyboard_interrupt_in_the_main_thread_is_the_users(runner: Runner) -> None:
-    tasks.interrupt.enqueue()
-    claimed = runner.claim()
-
-    with pytest.raises(KeyboardInterrupt):
-        runner.execution.run(claimed)

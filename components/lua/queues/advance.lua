@@ -91,7 +91,8 @@ local function take_over(q)
   for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, BATCH)) do
     local run = read_run(id)
     redis.call("ZREM", q.running, id)
-    if tonumber(run[3] or max_starts) >= max_starts then
+    -- A run record without a start and a place is not ours.
+    if (tonumber(run[7]) and tonumber(run[3]) or max_starts) >= max_starts then
       bury(q, id, run)
     else
       run[1], run[2] = "waiting", "-"
@@ -119,7 +120,7 @@ local function claim(q, count)
   local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
   for i = 1, #popped, 2 do
     local id, run = popped[i], read_run(popped[i])
-    run[1], run[2], run[3] = "running", token, text((run[3] or 0) + 1)
+    run[1], run[2], run[3] = "running", token, text((tonumber(run[3]) or 0) + 1)
     run[4], run[5], run[6], run[7] = run[4] or text(now), text(now), "0", text(popped[i + 1])
     run[#run + 1] = worker_id
     write_run(id, run)
@@ -161,9 +162,9 @@ else
   for _, q in ipairs(queue) do
     if q.open and q.share > 0 then claim(q, want - #claimed) end
   end
-  local answer = {}
+  local answer, late = {}, table.concat(lost, " ")
   for i, entry in ipairs(claimed) do answer[i] = table.concat(entry, " ") end
-  redis.call("HSET", worker, "request", request, "claimed", table.concat(answer, " "), "lost", table.concat(lost, " "))
+  redis.call("HSET", worker, "request", request, "claimed", table.concat(answer, " "), "lost", late)
 end
 
 local again, full = math.huge, #claimed >= want
@@ -179,7 +180,7 @@ end
 local work = {}
 for i, entry in ipairs(claimed) do
   local number, id = tonumber(entry[1]), entry[2]
-  local record, run, wrong = redis.call("HGET", tasks, id), redis.call("HGET", runs, id), redis.call("HGET", errors, id)
-  work[i] = { number, id, record or "", run, wrong or "" }
+  local record, wrong = redis.call("HGET", tasks, id), redis.call("HGET", errors, id)
+  work[i] = { number, id, record or "", redis.call("HGET", runs, id), wrong or "" }
 end
 return { text(now), again < math.huge and text(again) or "0", work, lost }

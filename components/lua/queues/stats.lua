@@ -5,15 +5,16 @@
 -- Returns per queue: ready, delayed, running, dead, successful, paused (1 or 0),
 --         milliseconds that the oldest ready task waits (or -1), microsecond when the next is due (or 0)
 local paused, SPAN = KEYS[1], 2 ^ 43 -- as in push.lua
+local LAST = string.format("%.0f", 402 * SPAN) -- above the lowest rank; what lies beyond is not ours
 
 local time = redis.call("TIME")
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 
 -- A score is rank * SPAN + instant: the oldest is the oldest head of the few ranks in use.
 local function oldest_age(ready)
-  local oldest, from = nil, "-inf"
+  local oldest, from = nil, "0"
   while true do
-    local score = tonumber(redis.call("ZRANGEBYSCORE", ready, from, "+inf", "WITHSCORES", "LIMIT", 0, 1)[2])
+    local score = tonumber(redis.call("ZRANGEBYSCORE", ready, from, LAST, "WITHSCORES", "LIMIT", 0, 1)[2])
     if not score then break end
     local rank = math.floor(score / SPAN)
     oldest = math.min(oldest or math.huge, score - rank * SPAN)

@@ -96,7 +96,7 @@ class QueueReader:
         """
         One task; None if it was never pushed, or if its result has expired.
 
-        Raises UnknownFormat if a newer release wrote it.
+        Raises UnknownFormat if a newer release wrote it, ValueError if it is no task.
         """
         parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
         script_keys = [*(part(self.alias) for part in parts), keys.queue_result(self.alias, task_id)]
@@ -180,7 +180,7 @@ def _read_row(
         if state == "successful":
             return read_result(task_id, result) if result else None  # expired since it was listed
         info = read_task(task_id, state, record or b"", run, errors)
-    except (UnknownFormat, ValueError, KeyError) as reason:
+    except (UnknownFormat, ValueError) as reason:
         return unreadable(task_id, queue, state, str(reason), errors)
     return replace(info, lease_expires_at=from_us(int(score) * 1000)) if state == "running" else info
 

@@ -10,7 +10,8 @@ knows every older format, and leaves what is newer than itself to the newer rele
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -130,25 +131,30 @@ def read_task(task_id: str, state: State, record: bytes, run: bytes | None, erro
         )
     if not separator or len(words) != 6 or words[0] != str(FORMAT):
         raise ValueError(f"Task {task_id} has no readable record; it begins with {record[:60]!r}.")
-    payload = json.loads(body)
-    due = int(words[2])
-    return TaskInfo(
-        id=task_id,
-        name=payload["task"],
-        args=payload["args"],
-        kwargs=payload["kwargs"],
-        queue=words[5],
-        priority=int(words[3]),
-        state=state,
-        enqueued_at=from_us(words[1]),
-        run_after=from_us(due) if due else None,
-        **_read_run(run),
-        errors=_read_errors(state, errors),
-    )
+    with _nonsense_is_a_value_error(task_id):
+        payload = json.loads(body)
+        due = int(words[2])
+        return TaskInfo(
+            id=task_id,
+            name=payload["task"],
+            args=payload["args"],
+            kwargs=payload["kwargs"],
+            queue=words[5],
+            priority=int(words[3]),
+            state=state,
+            enqueued_at=from_us(words[1]),
+            run_after=from_us(due) if due else None,
+            **_read_run(run),
+            errors=_read_errors(state, errors),
+        )
 
 
 def unreadable(task_id: str, queue: str, state: State, reason: str, errors: bytes | None = None) -> TaskInfo:
     """What can be shown of an entry that read_task() refused."""
+    failures: tuple[TaskFailure, ...] = ()
+    if errors:
+        with suppress(UnknownFormat, ValueError), _nonsense_is_a_value_error(task_id):
+            failures = _read_errors(state, errors)
     return TaskInfo(
         id=task_id,
         name="",
@@ -158,8 +164,16 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
         priority=0,
         state=state,
         enqueued_at=_EPOCH,
-        errors=_read_errors(state, errors) if errors else (TaskFailure("builtins.ValueError", reason),),
+        errors=failures or (TaskFailure("builtins.ValueError", reason),),
     )
+
+
+@contextmanager
+def _nonsense_is_a_value_error(task_id: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"What is stored of task {task_id} cannot be read: {error!r}.") from error
 
 
 def run_state(run: bytes | None) -> str:
@@ -181,7 +195,10 @@ def _read_run(run: bytes | None) -> dict[str, Any]:
 
 def _read_errors(state: State, errors: bytes | None) -> tuple[TaskFailure, ...]:
     if errors:
-        return tuple(TaskFailure(*failure) for failure in json.loads(errors)["errors"])
+        document = json.loads(errors)
+        if document["v"] > FORMAT:
+            raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
+        return tuple(TaskFailure(*failure) for failure in document["errors"])
     if state == "dead":  # no worker lived to say why
         return (
             TaskFailure(
@@ -215,8 +232,12 @@ def write_result(info: TaskInfo) -> str:
 
 
 def read_result(task_id: str, result: bytes) -> TaskInfo:
-    """A successful task from its JSON. Raises UnknownFormat if a newer release wrote it."""
-    document = json.loads(result)
+    """A successful task from its JSON. Raises UnknownFormat if a newer release wrote it, or ValueError."""
+    with _nonsense_is_a_value_error(task_id):
+        return _read_result(task_id, json.loads(result))
+
+
+def _read_result(task_id: str, document: dict[str, Any]) -> TaskInfo:
     if document["v"] > FORMAT:
         raise UnknownFormat(
             f"The result of task {task_id} is stored in format {document['v']}, newer than {FORMAT}."

@@ -105,8 +105,9 @@ class TaskQueue(QueueReader):
         """Let workers claim from *queue* again, and wake one. False if it was not paused."""
         with redis_errors(), self._client.pipeline(transaction=True) as pipe:
             pipe.srem(keys.queue_paused(self.alias), queue)
+            pipe.delete(keys.queue_wake(self.alias, queue))
             pipe.rpush(keys.queue_wake(self.alias, queue), "1")
-            resumed, _length = pipe.execute()
+            resumed, *_others = pipe.execute()
         return bool(resumed)
 
 

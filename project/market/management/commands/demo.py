@@ -83,12 +83,12 @@ class Command(BaseCommand):
         with _redis() as redis:
             call_command("migrate", verbosity=0, interactive=False)
             demo.load()
-            supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self.stdout.write)
+            supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self._say)
             supervisor.run(lambda: self._welcome(port, redis, redis_pause))
 
     def _welcome(self, port: int, redis: EmbeddedServer | None, pause: float) -> None:
         site = f"http://127.0.0.1:{port}"
-        self.stdout.write(
+        self._say(
             READY.format(
                 site=site + reverse("market:browse"),
                 players=", ".join(demo.PLAYERS),
@@ -100,6 +100,10 @@ class Command(BaseCommand):
                 redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
             )
         )
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(text)
+        self.stdout.flush()
 
 
 @contextmanager

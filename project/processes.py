@@ -1,0 +1,40 @@
+"""`python -m project.processes PORT`: the processes of the demo site under honcho, until one of them ends."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import suppress
+from typing import Any
+
+from honcho.manager import Manager
+from honcho.printer import Printer
+
+#: honcho kills five seconds after it asked to stop; until then each of them is done.
+PROCESSES = {
+    "web": "-m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
+    "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
+    "worker": "manage.py runworker --queue '*' --no-reload --shutdown-timeout 3",
+    "poller": "manage.py pollqueue",
+}
+
+
+class _Printer(Printer):  # type: ignore[misc]
+    """It does not matter if nobody listens any more: stopping the processes does."""
+
+    def write(self, message: Any) -> None:
+        with suppress(OSError):
+            super().write(message)
+
+
+def run(port: int) -> int:
+    """Run them; the exit code of the first that ended, or of a signal that was sent here."""
+    manager = Manager(_Printer(sys.stdout))
+    for name, arguments in PROCESSES.items():
+        manager.add_process(name, f"exec {shlex.quote(sys.executable)} {arguments.format(port=port)}")
+    manager.loop()
+    return int(manager.returncode)
+
+
+if __name__ == "__main__":
+    sys.exit(run(int(sys.argv[1])))

@@ -1,0 +1,89 @@
+"""Commands as processes of their own, which never outlive the test that started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Self
+
+from components.services.queues import TaskQueue
+from tests.support.waiting import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+_LONGEST_OUTPUT = 1 << 24
+
+
+class Command:
+    """
+    manage.py *arguments*, with Redis at *url*: it runs in the with block, in a process group of its own.
+
+    *environment* adds to that of the tests; settings.py beside this file says what it can set.
+    """
+
+    def __init__(self, url: str, *arguments: str, **environment: str) -> None:
+        self._arguments = arguments
+        self._environment = {
+            "DJANGO_SETTINGS_MODULE": "tests.commands.settings",
+            "REDIS_URL": url,
+            **environment,
+        }
+
+    def __enter__(self) -> Self:
+        self._log = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, str(ROOT / "manage.py"), *self._arguments],
+            cwd=ROOT,
+            env={**os.environ, **self._environment},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *trace: object) -> None:
+        if self._process.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        self._last_output = self.output
+        self._log.close()
+        if kind:
+            sys.stdout.write(f"--- {' '.join(self._arguments)} ---\n{self.output}")
+
+    @property
+    def output(self) -> str:
+        """What it has written so far."""
+        if self._log.closed:
+            return self._last_output
+        return os.pread(self._log.fileno(), _LONGEST_OUTPUT, 0).decode()
+
+    def is_working(self) -> bool:
+        """Whether it becomes one of the listed workers, in the process that was started."""
+        assert eventually(
+            lambda: self.pid in [worker.pid for worker in TaskQueue().workers()] or self.has_ended()
+        )
+        return not self.has_ended()
+
+    def says(self, text: str) -> bool:
+        """Whether *text* comes to be in its output."""
+        return eventually(lambda: text in self.output)
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def exit_code(self) -> int:
+        """Its exit code, when it has ended; minus the number of the signal that killed it."""
+        return self._process.wait(20)
+
+
+def run_worker(url: str, *arguments: str, **environment: str) -> Command:
+    """manage.py runworker of the queue "default", one task at a time, for what the arguments do not say."""
+    return Command(url, "runworker", "-q", "default", "-c", "1", "--no-reload", *arguments, **environment)

@@ -1,0 +1,32 @@
+"""
+The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
+
+LEASE and MAX_STARTS are the options of the queue.
+"""
+
+from __future__ import annotations
+
+import os
+
+import django
+
+SECRET_KEY = "only-for-tests"
+INSTALLED_APPS = ["components"]
+DJANGO_TASKS = "django.tasks"
+if django.VERSION < (6, 0):
+    DJANGO_TASKS = "django_tasks"
+    INSTALLED_APPS.append(DJANGO_TASKS)
+USE_TZ = True
+TIME_ZONE = "UTC"
+CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": os.environ["REDIS_URL"]}}
+TASKS = {
+    "default": {
+        "BACKEND": "components.backends.tasks.RedisBackend",
+        "QUEUES": [],
+        "OPTIONS": {
+            "lease": float(os.environ.get("LEASE", "30")),
+            "max_starts": int(os.environ.get("MAX_STARTS", "3")),
+        },
+    },
+    "plain": {"BACKEND": f"{DJANGO_TASKS}.backends.dummy.DummyBackend"},
+}

@@ -1,0 +1,259 @@
+"""`manage.py runworker` as operators meet it: what it says, how it stops, its exit codes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.embedded import EmbeddedServer
+from components.services.queues import Consumer, NewTask, TaskQueue
+from tests.commands.processes import Command, run_worker
+from tests.support.queues import claim_one
+from tests.support.waiting import eventually
+
+APPEND = "tests.tasks.append"
+SIGNALS = [signal.SIGTERM, signal.SIGINT]
+LONG = 600.0  # seconds that a task takes which the test will not wait for
+
+
+def append(queue: TaskQueue, ledger: Path, *lines: str, seconds: float = 0.0) -> list[str]:
+    new = [NewTask(name=APPEND, args=[str(ledger), line, seconds]) for line in lines]
+    return [info.id for info in queue.push_many(new)]
+
+
+def has_begun(ledger: Path, line: str) -> bool:
+    return eventually(lambda: line in ledger.read_text().splitlines())
+
+
+def test_a_worker_says_who_it_is_what_it_serves_and_where(server: EmbeddedServer, queue: TaskQueue) -> None:
+    with Command(server.url, "runworker", "-q", "high", "-q", "mail", "--no-reload") as worker:
+        assert worker.is_working()
+        [info] = queue.workers()
+        [line] = worker.output.splitlines()
+
+        assert f"INFO Worker for high, mail {info.id}: Redis" in line
+        assert line.endswith("(standalone). Ctrl-C stops after running tasks, a second one at once.")
+        assert (info.queues, info.concurrency) == (("high", "mail"), 4)
+
+
+def test_a_worker_without_options_serves_all_queues(server: EmbeddedServer, queue: TaskQueue) -> None:
+    queue.push("tests.tasks.echo", queue="whatever")
+    with Command(server.url, "runworker", "--burst") as worker:
+        assert worker.exit_code() == 0
+
+    assert queue.stats("whatever").successful == 1
+    assert "Worker for all queues" in worker.output
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_signal_lets_running_tasks_end_and_begins_no_other(
+    server: EmbeddedServer, queue: TaskQueue, ledger: Path, number: signal.Signals
+) -> None:
+    append(queue, ledger, "running", "waiting", seconds=0.5)
+    with run_worker(server.url) as worker:
+        assert has_begun(ledger, "running")
+        worker.signal(number)
+
+        assert worker.exit_code() == 0
+        assert "Stopping: 1 running tasks have 25 s to end." in worker.output
+    assert ledger.read_text() == "running\nrunning.\n"
+    stats = queue.stats("default")
+    assert (stats.successful, stats.running, stats.ready) == (1, 0, 1)
+    assert queue.workers() == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_idle_worker_ends_at_the_first_signal(
+    server: EmbeddedServer, queue: TaskQueue, number: signal.Signals
+) -> None:
+    with run_worker(server.url) as worker:
+        assert worker.is_working()
+        worker.signal(number)
+
+        assert worker.exit_code() == 0
+    assert "Traceback" not in worker.output
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_second_signal_ends_at_once_and_gives_back_what_runs(
+    server: EmbeddedServer, queue: TaskQueue, ledger: Path, number: signal.Signals
+) -> None:
+    [task_id] = append(queue, ledger, "running", seconds=LONG)
+    with run_worker(server.url) as worker:
+        assert has_begun(ledger, "running")
+        worker.signal(number)
+        assert worker.says("Stopping: 1 running tasks have 25 s to end.")
+        worker.signal(number)
+
+        assert worker.exit_code() == 1
+    assert "Stopping at once." in worker.output
+    assert "Traceback" not in worker.output
+    assert claim_one(Consumer()).id == task_id
+    assert queue.workers() == []
+
+
+def test_what_takes_longer_than_the_shutdown_timeout_is_given_back(
+    server: EmbeddedServer, queue: TaskQueue, ledger: Path
+) -> None:
+    [task_id] = append(queue, ledger, "running", seconds=LONG)
+    with run_worker(server.url, "--shutdown-timeout", "0.2") as worker:
+        assert has_begun(ledger, "running")
+        worker.signal(signal.SIGTERM)
+
+        assert worker.exit_code() == 1
+    assert "Stopped with 1 unfinished tasks, which are given back" in worker.output
+    assert claim_one(Consumer()).id == task_id
+
+
+def test_a_burst_ends_with_0_also_when_tasks_have_failed(server: EmbeddedServer, queue: TaskQueue) -> None:
+    queue.push("tests.tasks.fail")
+    queue.push("tests.tasks.echo")
+    with run_worker(server.url, "--burst") as worker:
+        assert worker.exit_code() == 0
+
+    stats = queue.stats("default")
+    assert (stats.successful, stats.dead) == (1, 1)
+
+
+def test_a_worker_ends_with_0_after_its_last_task(server: EmbeddedServer, queue: TaskQueue) -> None:
+    for _ in range(3):
+        queue.push("tests.tasks.echo")
+    with run_worker(server.url, "--max-tasks", "2") as worker:
+        assert worker.exit_code() == 0
+
+    stats = queue.stats("default")
+    assert (stats.successful, stats.ready) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["runworker", "--no-reload"], ["runworker", "--reload"], ["pollqueue"]]
+)
+def test_without_redis_the_commands_end_with_2_and_one_clear_line(
+    tmp_path: Path, arguments: Sequence[str]
+) -> None:
+    url = f"unix://{tmp_path}/nothing.sock"
+    with Command(url, *arguments) as command:
+        assert command.exit_code() == 2
+
+    [line] = command.output.splitlines()
+    assert "ERROR Redis does not answer: Error 2 connecting to" in line
+    assert f"{tmp_path}/nothing.sock" in line
+    assert line.endswith("Is it running? CACHES['default'] says where it should be.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["runworker", "--concurrency", "none"], "'none' is not a whole number above zero"),
+        (["runworker", "--max-tasks", "0"], "'0' is not a whole number above zero"),
+        (["runworker", "--shutdown-timeout", "-1"], "expected one argument"),
+        (["runworker", "--shutdown-timeout", "soon"], "'soon' is not a number of seconds"),
+        (["runworker", "--backend", "other"], "--backend other: settings.TASKS has only default, plain."),
+        (["runworker", "--backend", "plain"], "TASKS['plain'] is not a RedisBackend"),
+        (["runworker", "-q", "a=0"], "--queue a=0: the weight must be a whole number, 1 or more."),
+        (["runworker", "-q", "a=2", "-q", "b"], "--queue: give every queue a weight, or none."),
+        (["runworker", "-q", ""], "A queue cannot be called ''"),
+        (["runworker", "mail"], "unrecognized arguments: mail"),
+        (["pollqueue", "--backend", "other"], "--backend other: settings.TASKS has only default, plain."),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_the_reason(
+    tmp_path: Path, arguments: Sequence[str], reason: str
+) -> None:
+    with Command("unix:///nowhere", *arguments) as command:
+        assert command.exit_code() == 2
+
+    assert reason in command.output
+    assert "Traceback" not in command.output
+
+
+def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
+    server: EmbeddedServer, queue: TaskQueue
+) -> None:
+    with Redis.from_url(server.url) as client:
+        client.set(keys.queue_ready("default", "default"), "not a sorted set")
+    with run_worker(server.url) as worker:
+        assert worker.exit_code() == 1
+
+    assert "The worker ended by an error" in worker.output
+    assert "WRONGTYPE" in worker.output
+
+
+# --- While Redis is away ---------------------------------------------------------------------------
+
+
+def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
+    server: EmbeddedServer, queue: TaskQueue
+) -> None:
+    with run_worker(server.url) as worker:
+        assert worker.is_working()
+        server.kill()
+        assert worker.says("Waiting for it; nothing that was accepted is lost.")
+        worker.signal(signal.SIGTERM)
+        worker.signal(signal.SIGINT)
+
+        assert worker.exit_code() == 1
+    assert "Traceback" not in worker.output
+    assert "Stopping at once." in worker.output
+
+
+# --- Reloading -------------------------------------------------------------------------------------
+
+CODE = "from components.compat import task\n\n@task\ndef version():\n    return {}\n"
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    (tmp_path / "code").mkdir()
+    path = tmp_path / "code" / "changing_tasks.py"
+    path.write_text(CODE.format(1))
+    return path
+
+
+def returns(queue: TaskQueue, task_id: str) -> object:
+    assert eventually(lambda: queue.get(task_id).state == "successful")
+    return queue.get(task_id).return_value
+
+
+def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
+    server: EmbeddedServer, queue: TaskQueue, ledger: Path, module: Path
+) -> None:
+    arguments = ["runworker", "-q", "default", "--reload"]
+    with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
+        assert returns(queue, queue.push("changing_tasks.version")) == 1
+        [running] = append(queue, ledger, "running", seconds=1.5)
+        assert has_begun(ledger, "running")
+        assert eventually(lambda: change(module) or "Stopping: 1 running tasks" in worker.output)
+        assert worker.says("Code has changed; starting anew.")
+
+        assert queue.get(running).state == "successful"
+        assert returns(queue, queue.push("changing_tasks.version")) == 2
+        [info] = queue.workers()
+        assert info.pid == worker.pid
+        worker.signal(signal.SIGTERM)
+        assert worker.exit_code() == 0
+    assert worker.output.count("Worker for default") == 2
+
+
+def change(module: Path) -> None:
+    """Save a new version; again and again, since the watcher has to have seen the old one."""
+    module.write_text(CODE.format(2))
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_worker_that_reloads_stops_like_any_other(
+    server: EmbeddedServer, queue: TaskQueue, ledger: Path, number: signal.Signals
+) -> None:
+    append(queue, ledger, "running", seconds=0.5)
+    with Command(server.url, "runworker", "-q", "default", "--reload") as worker:
+        assert has_begun(ledger, "running")
+        worker.signal(number)
+
+        assert worker.exit_code() == 0
+    assert ledger.read_text() == "running\nrunning.\n"
+    assert queue.stats("default").successful == 1

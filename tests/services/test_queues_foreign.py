@@ -1,0 +1,257 @@
+"""What others left in Redis: it ends among the dead with the reason, or waits for the release that wrote it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.backends.tasks import RedisBackend
+from components.compat import task_backends
+from components.exceptions import UnknownFormat
+from components.services.queues import Consumer, TaskInfo, TaskQueue
+from components.workers.execution import Execution, ServerClock
+from tests.support.queues import (
+    ECHO,
+    LONG_AGO,
+    claim,
+    claim_one,
+    come_due,
+    end_lease,
+    failed,
+    hand_in,
+    places,
+    push_many,
+    step,
+    succeeded,
+)
+
+TASKS, RUNS, ERRORS = keys.queue_tasks("default"), keys.queue_runs("default"), keys.queue_errors("default")
+READY = keys.queue_ready("default", "default")
+FOREIGN = "foreign"
+BODY = b'{"task":"tests.tasks.echo","args":[],"kwargs":{}}'
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+def work() -> None:
+    """What a worker does with all that is ready."""
+    backend = task_backends["default"]
+    assert isinstance(backend, RedisBackend)
+    consumer, clock = Consumer(), ServerClock()
+    execution = Execution(backend, clock)
+    answer = step(consumer, 100)
+    clock.set(answer.now)
+    for claimed in answer.claimed:
+        finished = execution.run(claimed)
+        if finished:
+            hand_in(consumer, finished)
+        else:
+            consumer.release([claimed], delay=5)
+
+
+def reason(info: TaskInfo) -> str:
+    [error] = info.errors
+    return error.traceback
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (None, "no readable record; it begins with b''"),
+        (b"", "no readable record; it begins with b''"),
+        (b"garbage", "no readable record; it begins with b'garbage'"),
+        (b"1 0 0 0 0 default", "no readable record"),
+        (b"1 0 0\n" + BODY, "no readable record"),
+        (b"0 0 0 0 0 default\n" + BODY, "no readable record"),
+        (b"\xff\xfe\n" + BODY, "can't decode byte 0xff"),
+        (b"1 a 0 0 0 default\n" + BODY, "invalid literal"),
+        (b"1 0 0 high 0 default\n" + BODY, "invalid literal"),
+        (b"1 99999999999999999999 0 0 0 default\n" + BODY, "OverflowError"),
+        (b"1 0 0 0 0 default\nnot json", "Expecting value"),
+        (b"1 0 0 0 0 default\n[]", "TypeError"),
+        (b"1 0 0 0 0 default\n{}", "KeyError('task')"),
+        (b"1 0 0 0 0 default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
+        (b"1 0 0 0 0 default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
+        (b"1 0 0 0 0 default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
+        (b"1 0 0 0 0 default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"), "'int' object has no attribute"),
+        (b"1 0 0 0 0 default\n" + BODY.replace(b"[]", b"5"), "TypeError"),
+    ],
+)
+def test_what_is_no_task_ends_among_the_dead_with_the_reason(
+    queue: TaskQueue, redis: Redis, record: bytes | None, why: str
+) -> None:
+    redis.zadd(READY, {FOREIGN: LONG_AGO})
+    if record is not None:
+        redis.hset(TASKS, FOREIGN, record)
+    [good] = push_many(1)
+
+    work()
+
+    assert places() == {"dead": [FOREIGN], "successful": [good]}
+    [dead] = queue.tasks("default", "dead")
+    assert why in reason(dead)
+    assert queue.stats("default").dead == 1
+
+
+@pytest.mark.parametrize("record", [b"garbage", b"1 99999999999999999999 0 0 0 default\n{}", b"1 0 0 0 0 q\n[]"])
+@pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
+def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
+    queue: TaskQueue, redis: Redis, record: bytes, state: str
+) -> None:
+    redis.hset(TASKS, FOREIGN, record)
+    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {FOREIGN: LONG_AGO})
+
+    [listed] = queue.tasks("default", state)
+
+    assert (listed.id, listed.name, listed.queue, listed.state) == (FOREIGN, "", "default", state)
+    assert reason(listed)
+    with pytest.raises(ValueError, match=FOREIGN):
+        queue.get(FOREIGN)
+
+
+@pytest.mark.parametrize("state", ["delayed", "running"])
+def test_foreign_ids_go_the_way_of_all_others(queue: TaskQueue, redis: Redis, state: str) -> None:
+    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {FOREIGN: LONG_AGO})
+
+    work()
+
+    assert places() == {"dead": [FOREIGN]}
+
+
+@pytest.mark.parametrize("run", [b"", b"garbage", b"a b c", b"waiting - many 0 0 0 0", b"running x 1"])
+@pytest.mark.parametrize("state", ["ready", "running"])
+def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: bytes, state: str) -> None:
+    redis.hset(RUNS, FOREIGN, run)
+    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {FOREIGN: LONG_AGO})
+    [good] = push_many(1)
+
+    work()
+    work()
+
+    assert places() == {"dead": [FOREIGN], "successful": [good]}
+
+
+@pytest.mark.parametrize("errors", [b"garbage", b"[]", b"{}", b'{"v":1}', b'{"v":1,"errors":[5]}'])
+def test_foreign_errors_do_not_hide_the_dead(queue: TaskQueue, redis: Redis, errors: bytes) -> None:
+    [task_id] = push_many(1)
+    consumer = Consumer()
+    hand_in(consumer, failed(claim_one(consumer)))
+    redis.hset(ERRORS, task_id, errors)
+
+    [listed] = queue.tasks("default", "dead")
+
+    assert listed.id == task_id
+    assert reason(listed)
+    with pytest.raises(ValueError, match=r"."):
+        queue.get(task_id)
+
+
+@pytest.mark.parametrize("result", [b"garbage", b"[]", b"{}", b'{"v":1}', b"5"])
+def test_a_foreign_result_does_not_hide_the_others(queue: TaskQueue, redis: Redis, result: bytes) -> None:
+    first, second = push_many(2)
+    consumer = Consumer()
+    hand_in(consumer, *map(succeeded, claim(consumer, 2)))
+    redis.set(keys.queue_result("default", second), result)
+
+    listed = {info.id: info for info in queue.tasks("default", "successful")}
+
+    assert set(listed) == {first, second}
+    assert listed[first].name == ECHO
+    assert reason(listed[second])
+    with pytest.raises(ValueError, match=r"."):
+        queue.get(second)
+
+
+@pytest.mark.parametrize("score", ["-inf", "inf", "-1", "1.5", "1e300"])
+def test_counting_ends_whatever_the_score_of_a_foreign_id(queue: TaskQueue, redis: Redis, score: str) -> None:
+    redis.zadd(READY, {FOREIGN: float(score)})
+
+    stats = queue.stats("default")
+
+    assert stats.ready == 1
+    work()
+    assert places() == {"dead": [FOREIGN]}
+
+
+def newer(redis: Redis, task_id: str) -> bytes:
+    """The record of the task, written by the next release."""
+    stored = redis.hget(TASKS, task_id)
+    assert stored is not None
+    record = b"2 " + stored[2:].replace(b" ", b";")
+    redis.hset(TASKS, task_id, record)
+    return record
+
+
+def test_what_a_newer_release_wrote_is_left_for_it(queue: TaskQueue, redis: Redis) -> None:
+    first, second, third = push_many(3)
+    record = newer(redis, second)
+
+    work()
+
+    assert places() == {"successful": [third, first], "delayed": [second]}
+    assert redis.hget(TASKS, second) == record
+    assert not redis.hexists(RUNS, second)
+    with pytest.raises(UnknownFormat, match="format 2,"):
+        queue.get(second)
+
+
+def test_a_newer_task_comes_back_again_and_again_and_no_start_counts(queue: TaskQueue, redis: Redis) -> None:
+    [task_id] = push_many(1)
+    newer(redis, task_id)
+    for _ in range(10):
+        work()
+        come_due(redis, task_id)
+
+    assert claim_one(Consumer()).starts == 1
+
+
+def test_a_newer_task_is_listed_with_the_reason(queue: TaskQueue, redis: Redis) -> None:
+    [task_id] = push_many(1)
+    newer(redis, task_id)
+
+    [listed] = queue.tasks("default", "ready")
+
+    assert listed.id == task_id
+    assert "a newer release has to run it" in reason(listed)
+
+
+def test_a_newer_task_can_be_moved_when_it_is_due_and_taken_over(queue: TaskQueue, redis: Redis) -> None:
+    due, abandoned = *push_many(1, delay=60), *push_many(1)
+    claim_one(Consumer())
+    newer(redis, due)
+    newer(redis, abandoned)
+    come_due(redis, due)
+    end_lease(redis, abandoned)
+
+    claimed = claim(Consumer(), 2)
+
+    assert {task.id: task.starts for task in claimed} == {due: 1, abandoned: 2}
+
+
+def test_errors_of_a_newer_release_are_left_for_it(queue: TaskQueue, redis: Redis) -> None:
+    [task_id] = push_many(1)
+    redis.hset(ERRORS, task_id, json.dumps({"v": 2, "failures": {}}))
+
+    work()
+
+    assert places() == {"delayed": [task_id]}
+    with pytest.raises(UnknownFormat, match="format 2,"):
+        queue.get(task_id)
+
+
+def test_a_result_of_a_newer_release_is_not_guessed_at(queue: TaskQueue, redis: Redis) -> None:
+    [task_id] = push_many(1)
+    work()
+    redis.set(keys.queue_result("default", task_id), json.dumps({"v": 2, "value": 1}))
+
+    [listed] = queue.tasks("default", "successful")
+
+    assert "format 2" in reason(listed)
+    with pytest.raises(UnknownFormat, match="format 2,"):
+        queue.get(task_id)

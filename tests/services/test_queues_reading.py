@@ -1,0 +1,293 @@
+"""What only looks: one task, counts, pages, workers. It changes nothing, whatever the size of a queue."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.embedded import EmbeddedServer
+from components.services.queues import Consumer, QueueStats, State, TaskQueue
+from tests.support.monitoring import sent_to
+from tests.support.queues import (
+    ECHO,
+    STATES,
+    age,
+    claim,
+    claim_one,
+    come_due,
+    end_lease,
+    failed,
+    hand_in,
+    options,
+    push_many,
+    server_time,
+    succeeded,
+)
+from tests.support.snapshots import snapshot
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+@pytest.fixture
+def one_of_each(queue: TaskQueue) -> dict[State, str]:
+    """A task in each state; ids by state."""
+    successful, dead, running, ready = push_many(4)
+    consumer = Consumer()
+    done, bad, _still_running = claim(consumer, 3)
+    hand_in(consumer, succeeded(done, "yes"), failed(bad))
+    delayed = queue.push(ECHO, delay=60)
+    return {"ready": ready, "delayed": delayed, "running": running, "dead": dead, "successful": successful}
+
+
+def test_every_task_is_counted_in_its_state(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
+    push_many(2)
+    due = queue.get(one_of_each["delayed"])
+    assert due is not None
+
+    stats = queue.stats("default")
+
+    assert (stats.ready, stats.delayed, stats.running, stats.dead, stats.successful) == (3, 1, 1, 1, 1)
+    assert stats.next_due_at == due.run_after
+    assert stats.oldest_age is not None
+    assert 0 <= stats.oldest_age < 60
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_task_is_listed_as_it_is_read(
+    queue: TaskQueue, one_of_each: dict[State, str], state: State
+) -> None:
+    [listed] = queue.tasks("default", state)
+
+    assert listed.id == one_of_each[state]
+    assert listed.state == state
+    assert queue.get(listed.id) == listed
+
+
+def test_a_queue_without_tasks_is_empty(queue: TaskQueue) -> None:
+    assert queue.stats("nothing") == QueueStats(
+        name="nothing",
+        ready=0,
+        delayed=0,
+        running=0,
+        dead=0,
+        successful=0,
+        oldest_age=None,
+        next_due_at=None,
+        paused=False,
+    )
+    assert [queue.tasks("nothing", state) for state in STATES] == [[]] * 5
+    assert queue.names() == []
+    assert queue.all_stats() == []
+
+
+def test_what_was_never_pushed_is_none(queue: TaskQueue) -> None:
+    assert queue.get("nothing") is None
+    assert queue.get("") is None
+
+
+def test_an_expired_result_is_none_and_no_longer_listed(
+    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
+) -> None:
+    redis.delete(keys.queue_result("default", one_of_each["successful"]))
+
+    assert queue.get(one_of_each["successful"]) is None
+    assert queue.tasks("default", "successful") == []
+
+
+def test_queues_are_known_by_name_once_they_had_a_task(queue: TaskQueue) -> None:
+    queue.push(ECHO, queue="mail")
+    queue.push(ECHO, queue="Übung", delay=60)
+    queue.push(ECHO, queue="a b")
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer, "mail")))
+
+    assert queue.names() == ["a b", "mail", "Übung"]
+    assert [stats.name for stats in queue.all_stats()] == queue.names()
+    assert [(stats.ready, stats.delayed, stats.successful) for stats in queue.all_stats()] == [
+        (1, 0, 0),
+        (0, 0, 1),
+        (0, 1, 0),
+    ]
+
+
+@pytest.mark.parametrize("priorities", [[0, 0], [100, -100], [-100, 100], [0, 50]])
+def test_the_oldest_age_is_that_of_the_longest_waiting_whatever_its_priority(
+    queue: TaskQueue, redis: Redis, priorities: list[int]
+) -> None:
+    for priority in priorities:
+        queue.push(ECHO, priority=priority, delay=60)
+    waiting, *others = [info.id for info in queue.tasks("default", "delayed")]
+    now = server_time()
+    come_due(redis, waiting, at=now - 90 * SECOND)
+    come_due(redis, *others, at=now - 30 * SECOND)
+    claim(Consumer(), 0)
+
+    age_seen = queue.stats("default").oldest_age
+
+    assert age_seen is not None
+    assert 89.9 < age_seen < 100
+
+
+def test_the_age_counts_from_when_a_task_became_runnable(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO, delay=3_600)
+    assert queue.stats("default").oldest_age is None
+    come_due(redis, task_id, at=server_time())
+
+    claim(Consumer(), 0)
+
+    age_seen = queue.stats("default").oldest_age
+    assert age_seen is not None
+    assert age_seen < 10
+
+
+def test_pages_go_through_a_list_without_gaps(queue: TaskQueue) -> None:
+    tasks = push_many(7)
+
+    pages = [queue.tasks("default", "ready", offset=offset, limit=3) for offset in (0, 3, 6, 9)]
+
+    assert [[info.id for info in page] for page in pages] == [tasks[:3], tasks[3:6], tasks[6:], []]
+    assert [info.args for info in pages[0]] == [[0], [1], [2]]
+
+
+def test_the_next_to_run_come_first_and_the_last_to_end(queue: TaskQueue, redis: Redis) -> None:
+    tasks = push_many(4)
+    consumer = Consumer()
+    for finish, claimed in zip([succeeded, succeeded, failed, failed], claim(consumer, 4), strict=True):
+        hand_in(consumer, finish(claimed))
+        age(redis, keys.queue_successful("default", "default"), SECOND)
+        age(redis, keys.queue_dead("default", "default"), SECOND)
+    later, sooner = queue.push(ECHO, delay=60), queue.push(ECHO, delay=30)
+
+    assert [info.id for info in queue.tasks("default", "successful")] == [tasks[1], tasks[0]]
+    assert [info.id for info in queue.tasks("default", "dead")] == [tasks[3], tasks[2]]
+    assert [info.id for info in queue.tasks("default", "delayed")] == [sooner, later]
+
+
+def test_a_page_needs_two_round_trips_whatever_its_length(queue: TaskQueue, server: EmbeddedServer) -> None:
+    push_many(100)
+    queue.tasks("default", "ready")
+
+    with sent_to(server) as commands:
+        queue.tasks("default", "ready", limit=3)
+
+    assert commands == ["ZRANGE", "HMGET", "HMGET", "HMGET", "GET", "GET", "GET"]
+
+
+def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
+    due, abandoned = queue.push(ECHO, delay=60), one_of_each["running"]
+    come_due(redis, due)
+    end_lease(redis, abandoned)
+    before = snapshot(redis)
+
+    queue.all_stats()
+    queue.names()
+    queue.workers()
+    for state, task_id in one_of_each.items():
+        queue.get(task_id)
+        queue.tasks("default", state)
+
+    assert snapshot(redis) == before
+
+
+def test_a_running_task_tells_when_its_lease_ends(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
+    with_lease = {state: queue.get(task_id) for state, task_id in one_of_each.items()}
+
+    assert [state for state, info in with_lease.items() if info and info.lease_expires_at] == ["running"]
+
+
+def test_a_task_tells_its_story(queue: TaskQueue) -> None:
+    before = server_time()
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    hand_in(consumer, failed(claim_one(consumer)))
+
+    info = queue.get(task_id)
+
+    assert info is not None
+    assert info.started_at == info.last_attempted_at
+    assert info.started_at is not None
+    assert info.finished_at is not None
+    assert before <= info.enqueued_at <= info.started_at <= info.finished_at <= server_time()
+    assert info.worker_ids == (consumer.id,)
+    assert info.enqueued_at.tzinfo is not None
+
+
+def test_a_worker_is_listed_by_its_heartbeat(queue: TaskQueue) -> None:
+    worker, poller = Consumer(concurrency=4), Consumer(kind="poller")
+    push_many(1)
+    before = server_time()
+    worker.renew(["mail", "default"], claim(worker))
+    poller.renew(["*"])
+
+    listed = {info.id: info for info in queue.workers()}
+
+    assert set(listed) == {worker.id, poller.id}
+    seen = listed[worker.id]
+    assert (seen.kind, seen.queues, seen.concurrency, seen.running) == ("worker", ("mail", "default"), 4, 1)
+    assert (seen.host, seen.pid, seen.alive) == (socket.gethostname()[:30], os.getpid(), True)
+    assert before <= seen.started_at <= seen.seen_at + timedelta(milliseconds=1)
+    assert (listed[poller.id].kind, listed[poller.id].queues) == ("poller", ("*",))
+
+
+def test_the_start_of_a_worker_stays_and_its_last_sign_moves(queue: TaskQueue, redis: Redis) -> None:
+    worker = Consumer()
+    worker.renew(["default"])
+    age(redis, keys.queue_workers("default"), 60 * SECOND)
+    [first] = queue.workers()
+
+    worker.renew(["default"])
+
+    [second] = queue.workers()
+    assert second.started_at == first.started_at
+    assert second.seen_at - first.seen_at >= 60 * SECOND
+
+
+def test_a_worker_is_alive_for_a_lease_after_its_last_heartbeat(queue: TaskQueue, redis: Redis) -> None:
+    with options(lease=20):
+        Consumer().renew(["default"])
+        age(redis, keys.queue_workers("default"), 15 * SECOND)
+        assert [info.alive for info in queue.workers()] == [True]
+        age(redis, keys.queue_workers("default"), 6 * SECOND)
+
+        assert [info.alive for info in queue.workers()] == [False]
+
+
+def test_a_silent_worker_is_forgotten_after_a_day(queue: TaskQueue, redis: Redis) -> None:
+    silent, beating = Consumer(), Consumer()
+    silent.renew(["default"])
+    age(redis, keys.queue_workers("default"), timedelta(days=1))
+
+    beating.renew(["default"])
+
+    assert [info.id for info in queue.workers()] == [beating.id]
+    assert redis.zcard(keys.queue_workers("default")) == 1
+    assert 86_300_000 < redis.pttl(keys.queue_worker("default", silent.id)) <= 86_400_000
+
+
+def test_a_worker_that_left_is_no_longer_listed(queue: TaskQueue, redis: Redis) -> None:
+    worker = Consumer()
+    worker.renew(["default"])
+
+    worker.leave()
+
+    assert queue.workers() == []
+    assert not redis.exists(keys.queue_worker("default", worker.id))
+
+
+def test_the_last_seen_worker_comes_first(queue: TaskQueue, redis: Redis) -> None:
+    workers = [Consumer() for _ in range(3)]
+    for worker in workers:
+        age(redis, keys.queue_workers("default"), SECOND)
+        worker.renew(["default"])
+
+    assert [info.id for info in queue.workers()] == [worker.id for worker in reversed(workers)]

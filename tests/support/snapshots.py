@@ -1,0 +1,46 @@
+"""All that a server holds, for comparing; and the same without what differs between two runs alike."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from redis import Redis
+
+_READ = {
+    b"string": lambda redis, key: redis.get(key),
+    b"hash": lambda redis, key: redis.hgetall(key),
+    b"set": lambda redis, key: redis.smembers(key),
+    b"zset": lambda redis, key: dict(redis.zrange(key, 0, -1, withscores=True)),
+    b"list": lambda redis, key: redis.lrange(key, 0, -1),
+}
+_ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
+_WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
+_INSTANT = re.compile(r"\b\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)")
+
+
+def snapshot(redis: Redis) -> dict[bytes, Any]:
+    """Key -> its value, and whether it expires."""
+    return {
+        key: (_READ[redis.type(key)](redis, key), redis.ttl(key) > 0) for key in sorted(redis.keys("*"))
+    }
+
+
+def alike(found: Any) -> list[str]:
+    """*found* in lines that are equal for equal runs: ids are numbered by age, instants and workers are words."""
+    lines = [repr(line) for line in (_sorted(found) if isinstance(found, dict) else [found])]
+    ids = sorted({task_id for line in lines for task_id in _ID.findall(line)})
+    numbers = {task_id: f"id{number}" for number, task_id in enumerate(ids)}
+    named = (_ID.sub(lambda match: numbers[match[0]], line) for line in lines)
+    return sorted(_INSTANT.sub("instant", _WORKER.sub("worker", line)) for line in named)
+
+
+def _sorted(found: Any) -> Any:
+    match found:
+        case dict():
+            return [(key, _sorted(found[key])) for key in sorted(found)]
+        case set():
+            return sorted(found)
+        case list() | tuple():
+            return [_sorted(item) for item in found]
+    return found

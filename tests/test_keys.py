@@ -1,0 +1,117 @@
+"""The keyspace is what keys.py says: names, types, slots, and who lets go of what."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test.utils import override_settings
+from hypothesis import given
+from hypothesis import strategies as st
+from redis import Redis
+from redis.crc import key_slot
+
+from components import keys
+from components.services.queues import Consumer, TaskQueue
+from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
+
+Key = Callable[..., str]
+SCHEMA: dict[str, Key] = {
+    name: function
+    for name, function in vars(keys).items()
+    if inspect.isfunction(function) and function.__module__ == keys.__name__ and not name.startswith("_")
+}
+TYPES = {"HASH": b"hash", "SET": b"set", "ZSET": b"zset", "LIST": b"list", "STRING": b"string"}
+names = st.text(min_size=1, max_size=20)
+
+
+def make(function: Key, name: str = "shop", part: str = "mail") -> str:
+    return function(*[name, part][: len(inspect.signature(function).parameters)])
+
+
+def tag(key: str) -> str:
+    """What a cluster hashes: the text between the first { and the next }."""
+    match = re.search(r"\{([^}]*)\}", key)
+    assert match is not None
+    return match[1]
+
+
+def test_there_are_keys() -> None:
+    assert len(SCHEMA) >= 15
+
+
+@pytest.mark.parametrize("name", SCHEMA)
+def test_a_key_reads_prefix_pattern_name_part(name: str) -> None:
+    key = make(SCHEMA[name])
+
+    assert re.fullmatch(r"components:[a-z]+:\{shop\}:[a-z-]+(:mail)?", key)
+
+
+@pytest.mark.parametrize("name", SCHEMA)
+def test_a_key_says_its_type_and_who_lets_it_go(name: str) -> None:
+    doc = inspect.getdoc(SCHEMA[name]) or ""
+
+    assert re.match(r"(HASH|SET|ZSET|LIST|STRING)\b", doc)
+    assert re.search(r"\b([Gg]oe?s?|Stays|Expires|at most one token)\b", doc)
+
+
+@pytest.mark.parametrize("name", SCHEMA)
+def test_another_prefix_is_another_key(name: str) -> None:
+    with override_settings(COMPONENTS={"PREFIX": "staging"}):
+        staging = make(SCHEMA[name])
+
+    assert staging == make(SCHEMA[name]).replace("components:", "staging:", 1)
+
+
+@pytest.mark.parametrize("name", SCHEMA)
+def test_a_key_needs_a_name(name: str) -> None:
+    with pytest.raises(ValueError, match="is empty"):
+        make(SCHEMA[name], name="")
+
+
+@given(names, names)
+def test_all_keys_of_one_name_lie_in_one_slot_whatever_the_name(name: str, part: str) -> None:
+    made = [make(function, name, part) for function in SCHEMA.values()]
+
+    assert len({key_slot(key.encode("utf-8", "surrogatepass")) for key in made}) == 1
+    assert len({tag(key) for key in made}) == 1
+
+
+@given(names, names, names)
+def test_different_names_have_different_keys(name: str, other: str, part: str) -> None:
+    if name != other:
+        assert tag(keys.queue_tasks(name)) != tag(keys.queue_tasks(other))
+
+
+@given(names, names)
+def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str) -> None:
+    made = [make(function, "shop", each) for function in SCHEMA.values() for each in {part, other}]
+    simple = [
+        function for function in SCHEMA.values() if len(inspect.signature(function).parameters) == 1
+    ]
+    repeated = len(simple) * (len({part, other}) - 1)
+
+    assert len(set(made)) == len(made) - repeated
+
+
+def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
+    consumer, queue = Consumer(), TaskQueue()
+    *_ready, delayed = push_many(5), queue.push(ECHO, delay=60)
+    good, bad, running = claim(consumer, 3)
+    hand_in(consumer, succeeded(good), failed(bad))
+    consumer.renew(["default"], [running])
+    queue.pause("default")
+    parts = {"queue_result": good.id, "queue_worker": consumer.id}
+    schema = {
+        make(function, "default", parts.get(name, "default")).encode(): inspect.getdoc(function) or ""
+        for name, function in SCHEMA.items()
+    }
+
+    stored = {key: redis.type(key) for key in redis.keys("*")}
+
+    assert delayed
+    assert stored == {key: TYPES[doc.split()[0].rstrip(",")] for key, doc in schema.items()}
+    expiring = {key for key in stored if redis.ttl(key) > 0}
+    assert expiring == {key for key, doc in schema.items() if "Expires" in doc}
