@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ class Latency:
 
     starts: list[float]
     pings: list[float]
-    #: The part of one processor that the idle worker took; None where the system does not tell.
+    #: The part of one processor that the idle worker took at most; None where the system does not tell.
     idle_cpu: float | None
 
 
@@ -79,7 +80,8 @@ def latency(bench: Bench, peer: Ours) -> Latency:
             tasks.arrive.enqueue(time.monotonic())
         worker.wait_for(lambda: len(arrivals.read_text().splitlines()) == SAMPLES)
     starts = [float(line) for line in arrivals.read_text().splitlines()]
-    idle = (after - before) / _IDLE if before is not None and after is not None else None
+    tick = 1 / os.sysconf("SC_CLK_TCK")
+    idle = (after - before + tick) / _IDLE if before is not None and after is not None else None
     return Latency(sorted(starts), sorted(pings), idle)
 
 

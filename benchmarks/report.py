@@ -94,7 +94,7 @@ def latencies(latency: Latency) -> Iterator[str]:
         ),
     )
     if latency.idle_cpu is not None:
-        yield f"\nCPU of the idle worker: {latency.idle_cpu:.1%} of one processor."
+        yield f"\nCPU of the idle worker: at most {latency.idle_cpu:.1%} of one processor."
 
 
 def naps(measured: Sequence[tuple[float, float]]) -> str:

@@ -8,6 +8,7 @@ times, and a counter would count ten. Scripts are sent once more (scripts.py), b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -21,6 +22,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import (
     ClusterDownError,
     ConnectionError,
+    OutOfMemoryError,
+    ReadOnlyError,
     RedisClusterException,
     ResponseError,
     TimeoutError,
@@ -34,8 +37,10 @@ from components.exceptions import RedisUnavailable
 #: The command may or may not have been carried out: its reply did not arrive.
 REPLY_LOST = (ConnectionError, TimeoutError)
 
-#: Answers of a server that is there and cannot take a command now. Inside scripts they come as text.
-_NOT_NOW = ("OOM", "MISCONF", "READONLY", "LOADING", "CLUSTERDOWN", "MASTERDOWN", "NOREPLICAS", "BUSY")
+#: Answers of a server that is there and cannot take a command now. redis-py has classes for some, which
+#: leave the word out; errors inside scripts, and all others, have it somewhere in their text.
+_NOT_NOW_CLASSES = (ClusterDownError, OutOfMemoryError, ReadOnlyError, TryAgainError)
+_NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY)\b")
 
 _SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
 _LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
@@ -70,10 +75,10 @@ def redis_errors() -> Iterator[None]:
     """Turn redis-py's ways to say "not now" into RedisUnavailable; other errors pass."""
     try:
         yield
-    except (ConnectionError, TimeoutError, ClusterDownError, TryAgainError, RedisClusterException) as error:
+    except (*REPLY_LOST, RedisClusterException) as error:
         raise RedisUnavailable(f"Redis does not answer: {error}") from error
     except ResponseError as error:
-        if any(word in str(error) for word in _NOT_NOW):
+        if isinstance(error, _NOT_NOW_CLASSES) or _NOT_NOW.search(str(error)):
             raise RedisUnavailable(f"Redis does not take commands now: {error}") from error
         raise
 

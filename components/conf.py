@@ -8,6 +8,7 @@ ImproperlyConfigured error in use and a system check error before (checks.py).
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -59,7 +60,15 @@ class QueueOptions:
 
 
 _T = TypeVar("_T", Conf, QueueOptions)
-_AT_LEAST = {"lease": 1, "result_ttl": 60, "max_starts": 1, "max_body": 1, "dead_limit": 1}
+_AT_LEAST = {
+    "lease": 1,
+    "result_ttl": 60,
+    "successful_limit": 0,
+    "dead_ttl": 0,
+    "dead_limit": 1,
+    "max_starts": 1,
+    "max_body": 1,
+}
 
 
 def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> Iterator[str]:
@@ -78,8 +87,8 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
         if isinstance(value, bool) != (types == (bool,)) or not isinstance(value, types):
             wanted = " or ".join(kind.__name__ for kind in types)
             yield f"{name!r} is {value!r} ({type(value).__name__}); it must be {wanted}."
-        elif name in _AT_LEAST and value < _AT_LEAST[name]:
-            yield f"{name!r} is {value!r}; it must be at least {_AT_LEAST[name]}."
+        elif name in _AT_LEAST and not _AT_LEAST[name] <= value < math.inf:
+            yield f"{name!r} is {value!r}; it must be a finite number, at least {_AT_LEAST[name]}."
         elif name == "prefix" and (not value or set(value) & set("{} \n")):
             yield f"'prefix' is {value!r}; it must be a word without braces or blanks."
 

@@ -88,9 +88,7 @@ def test_different_names_have_different_keys(name: str, other: str, part: str) -
 @given(names, names)
 def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str) -> None:
     made = [make(function, "shop", each) for function in SCHEMA.values() for each in {part, other}]
-    simple = [
-        function for function in SCHEMA.values() if len(inspect.signature(function).parameters) == 1
-    ]
+    simple = [function for function in SCHEMA.values() if len(inspect.signature(function).parameters) == 1]
     repeated = len(simple) * (len({part, other}) - 1)
 
     assert len(set(made)) == len(made) - repeated

@@ -28,7 +28,7 @@ FORBIDDEN = ("cjson", "cmsgpack", "math.random", "redis.pcall", "redis.replicate
 def wrong(name: str, source: str) -> Iterator[str]:
     """What is wrong with a script, a sentence each."""
     lines = source.splitlines()
-    header = [line for line in _leading_comment(lines)]
+    header = list(_leading_comment(lines))
     code = [line for line in lines[len(header) :] if line.strip() and not line.strip().startswith("--")]
     body = re.sub(r"--.*", "", "\n".join(code))
     yield from _header_wrong(header)
@@ -158,7 +158,11 @@ def test_a_good_script_is_not_complained_about() -> None:
         ('"ZADD", KEYS[number]', '"ZADD", KEYS[number], ARGV[7]', "ARGV[7] is not in its header"),
         ("local id = ARGV[1]\n\n", "\nlocal a = 1\nlocal id = ARGV[1]\n", "is not given a name, once"),
         ('"HSET", book', '"HSET", KEYS[1]', "KEYS[1] is not given a name, once"),
-        ("-- ARGV[1] id\n-- ARGV[2..] titles\n-- Returns how many", "-- Returns how many\n-- ARGV[1] id", "order"),
+        (
+            "-- ARGV[1] id\n-- ARGV[2..] titles\n-- Returns how many",
+            "-- Returns how many\n-- ARGV[1] id",
+            "order",
+        ),
         ('"HSET", book, id, ARGV[number]', '"HGETALL", book', "it calls HGETALL"),
         ('"HSET", book, id, ARGV[number]', '"KEYS", "*"', "it calls KEYS"),
         ('"HSET", book, id, ARGV[number]', '"SCAN", 0', "it calls SCAN"),

@@ -14,7 +14,10 @@ from components.services.queues import TaskQueue
 class Ours(Peer):
     how = "runworker"
     guarantees = Guarantees(
-        acks="yes, leases renewed", retries="on", results="on (1 day)", priorities="yes, -100 to 100"
+        acks="yes, leases renewed",
+        retries="no: dead set",
+        results="on (1 day)",
+        priorities="yes, -100 to 100",
     )
 
     def enqueue(self, count: int) -> None:

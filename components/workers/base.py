@@ -16,7 +16,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
@@ -32,6 +32,7 @@ ALL = "*"  # every queue there is, also those to come
 
 _SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries while Redis is away
 _LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
+_NAP = 0.5  # seconds of one wait: Python sees a signal that came just before a wait when the wait is over
 
 # What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look.
 _TOKEN, _LOOK = object(), object()
@@ -158,12 +159,20 @@ class Worker(ABC):
     def _sleep(self, seconds: float) -> None:
         if self._away_since is None:
             self._listener.listen(self.wants_wake())
+        until = time.monotonic() + seconds
+        while not self._receive_all(min(_NAP, seconds)) and (seconds := until - time.monotonic()) > 0:
+            pass
+
+    def _receive_all(self, seconds: float) -> bool:
+        """Wait so long for something in the inbox and take all that is there; whether there was anything."""
         try:
             self.receive_any(self._inbox.get(timeout=max(0.0, seconds)))
+        except Empty:
+            return False
+        with suppress(Empty):
             while True:
                 self.receive_any(self._inbox.get_nowait())
-        except Empty:
-            return
+        return True
 
     def wants_wake(self) -> bool:
         """Whether a token in Redis would change what the next tick does."""

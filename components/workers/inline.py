@@ -28,7 +28,7 @@ def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]
     return [info for info in ended if info is not None]
 
 
-class _InlineExecution(Execution):
+class InlineExecution(Execution):
     """Calls tasks as Django's own Task.call() does, which leaves the caller's connections alone."""
 
     def apply(self, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +38,7 @@ class _InlineExecution(Execution):
 def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
     """Run one task each time that the next id is asked for. Queues come in the order of their names."""
     clock = ServerClock()
-    execution = _InlineExecution(backend, clock)
+    execution = InlineExecution(backend, clock)
     while True:
         step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
         clock.set(step.now)

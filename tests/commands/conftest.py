@@ -1,4 +1,4 @@
-"""A server of its own for each test, and the queue on it as the test itself uses it."""
+"""A server of its own for each test, the queue on it as the test itself uses it, and a task in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from components.embedded import EmbeddedServer
 from components.services.queues import TaskQueue
 from components.testing import redis_at
+from tests.commands.processes import Held
 
 
 @pytest.fixture
@@ -26,8 +27,5 @@ def queue(server: EmbeddedServer) -> Iterator[TaskQueue]:
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Path:
-    """What `append` tasks write to."""
-    path = tmp_path / "ledger"
-    path.touch()
-    return path
+def held(queue: TaskQueue, tmp_path: Path) -> Held:
+    return Held(queue, tmp_path)

@@ -84,6 +84,20 @@ class Command:
         return self._process.wait(20)
 
 
+class Held:
+    """A pushed task that runs until end(), in each attempt."""
+
+    def __init__(self, queue: TaskQueue, folder: Path) -> None:
+        self._folder = folder
+        self.id = queue.push("tests.commands.jobs.hold", [str(folder)])
+
+    def has_begun(self, attempt: int = 1) -> bool:
+        return eventually((self._folder / f"begun-{attempt}").exists)
+
+    def end(self, attempt: int = 1) -> None:
+        (self._folder / f"gate-{attempt}").touch()
+
+
 def run_worker(url: str, *arguments: str, **environment: str) -> Command:
     """manage.py runworker of the queue "default", one task at a time, for what the arguments do not say."""
     return Command(url, "runworker", "-q", "default", "-c", "1", "--no-reload", *arguments, **environment)

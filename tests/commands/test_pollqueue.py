@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 
+import psutil
 import pytest
+from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.services.queues import TaskQueue
 from tests.commands.processes import Command
 from tests.support.waiting import eventually
+
+WATCHED = 2.0  # seconds
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -26,3 +31,33 @@ def test_the_poller_moves_due_tasks_until_it_is_told_to_stop(
     assert "INFO Poller" in poller.output
     assert "Traceback" not in poller.output
     assert queue.workers() == []
+
+
+@pytest.mark.parametrize("arguments", [["pollqueue"], ["runworker", "--no-reload"]], ids=["poller", "worker"])
+def test_while_nothing_is_due_it_uses_next_to_no_cpu(
+    server: EmbeddedServer, queue: TaskQueue, arguments: list[str]
+) -> None:
+    queue.push("tests.tasks.echo", delay=3600)
+    queue.push("tests.tasks.echo", queue="paused")
+    queue.pause("paused")
+    with Command(server.url, *arguments) as command:
+        assert command.is_working()
+        process = psutil.Process(command.pid)
+        assert eventually(lambda: process.status() == psutil.STATUS_SLEEPING)
+        before = sum(process.cpu_times()[:2])
+        with suppress(psutil.TimeoutExpired):
+            process.wait(WATCHED)
+
+        assert sum(process.cpu_times()[:2]) - before < 0.05 * WATCHED
+
+
+def test_a_backlog_that_no_worker_takes_does_not_keep_the_poller_busy(
+    server: EmbeddedServer, queue: TaskQueue
+) -> None:
+    queue.push("tests.tasks.echo")
+    with Command(server.url, "pollqueue") as poller, Redis.from_url(server.url) as client:
+        assert poller.is_working()
+        queue.push("tests.tasks.echo", delay=0.3)
+        assert eventually(lambda: queue.stats("default").ready == 2)
+
+        assert client.info("commandstats")["cmdstat_blpop"]["calls"] < 10

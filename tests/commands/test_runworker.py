@@ -11,23 +11,13 @@ from redis import Redis
 
 from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, NewTask, TaskQueue
-from tests.commands.processes import Command, run_worker
-from tests.support.queues import claim_one
+from components.services.queues import Consumer, TaskQueue
+from tests.commands.processes import Command, Held, run_worker
+from tests.support.queues import claim_one, places
 from tests.support.waiting import eventually
 
-APPEND = "tests.tasks.append"
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
-LONG = 600.0  # seconds that a task takes which the test will not wait for
-
-
-def append(queue: TaskQueue, ledger: Path, *lines: str, seconds: float = 0.0) -> list[str]:
-    new = [NewTask(name=APPEND, args=[str(ledger), line, seconds]) for line in lines]
-    return [info.id for info in queue.push_many(new)]
-
-
-def has_begun(ledger: Path, line: str) -> bool:
-    return eventually(lambda: line in ledger.read_text().splitlines())
+DRAINING = "Stopping: 1 running tasks have 25 s to end."
 
 
 def test_a_worker_says_who_it_is_what_it_serves_and_where(server: EmbeddedServer, queue: TaskQueue) -> None:
@@ -52,18 +42,17 @@ def test_a_worker_without_options_serves_all_queues(server: EmbeddedServer, queu
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_signal_lets_running_tasks_end_and_begins_no_other(
-    server: EmbeddedServer, queue: TaskQueue, ledger: Path, number: signal.Signals
+    server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
 ) -> None:
-    append(queue, ledger, "running", "waiting", seconds=0.5)
+    waiting = queue.push("tests.tasks.echo")
     with run_worker(server.url) as worker:
-        assert has_begun(ledger, "running")
+        assert held.has_begun()
         worker.signal(number)
+        assert worker.says(DRAINING)
+        held.end()
 
         assert worker.exit_code() == 0
-        assert "Stopping: 1 running tasks have 25 s to end." in worker.output
-    assert ledger.read_text() == "running\nrunning.\n"
-    stats = queue.stats("default")
-    assert (stats.successful, stats.running, stats.ready) == (1, 0, 1)
+    assert places() == {"ready": [waiting], "successful": [held.id]}
     assert queue.workers() == []
 
 
@@ -81,33 +70,31 @@ def test_an_idle_worker_ends_at_the_first_signal(
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_second_signal_ends_at_once_and_gives_back_what_runs(
-    server: EmbeddedServer, queue: TaskQueue, ledger: Path, number: signal.Signals
+    server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
 ) -> None:
-    [task_id] = append(queue, ledger, "running", seconds=LONG)
     with run_worker(server.url) as worker:
-        assert has_begun(ledger, "running")
+        assert held.has_begun()
         worker.signal(number)
-        assert worker.says("Stopping: 1 running tasks have 25 s to end.")
+        assert worker.says(DRAINING)
         worker.signal(number)
 
         assert worker.exit_code() == 1
     assert "Stopping at once." in worker.output
     assert "Traceback" not in worker.output
-    assert claim_one(Consumer()).id == task_id
+    assert claim_one(Consumer()).id == held.id
     assert queue.workers() == []
 
 
 def test_what_takes_longer_than_the_shutdown_timeout_is_given_back(
-    server: EmbeddedServer, queue: TaskQueue, ledger: Path
+    server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
-    [task_id] = append(queue, ledger, "running", seconds=LONG)
     with run_worker(server.url, "--shutdown-timeout", "0.2") as worker:
-        assert has_begun(ledger, "running")
+        assert held.has_begun()
         worker.signal(signal.SIGTERM)
 
         assert worker.exit_code() == 1
     assert "Stopped with 1 unfinished tasks, which are given back" in worker.output
-    assert claim_one(Consumer()).id == task_id
+    assert claim_one(Consumer()).id == held.id
 
 
 def test_a_burst_ends_with_0_also_when_tasks_have_failed(server: EmbeddedServer, queue: TaskQueue) -> None:
@@ -151,7 +138,7 @@ def test_without_redis_the_commands_end_with_2_and_one_clear_line(
     [
         (["runworker", "--concurrency", "none"], "'none' is not a whole number above zero"),
         (["runworker", "--max-tasks", "0"], "'0' is not a whole number above zero"),
-        (["runworker", "--shutdown-timeout", "-1"], "expected one argument"),
+        (["runworker", "--shutdown-timeout=-1"], "'-1' is not a number of seconds"),
         (["runworker", "--shutdown-timeout", "soon"], "'soon' is not a number of seconds"),
         (["runworker", "--backend", "other"], "--backend other: settings.TASKS has only default, plain."),
         (["runworker", "--backend", "plain"], "TASKS['plain'] is not a RedisBackend"),
@@ -215,45 +202,57 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
+def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
+    server: EmbeddedServer, queue: TaskQueue, held: Held, module: Path
+) -> None:
+    arguments = ["runworker", "-q", "default", "--reload"]
+    with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
+        assert held.has_begun()
+        assert returns(queue, queue.push("changing_tasks.version")) == 1
+        # Again and again, since the watcher must have seen the file as it was.
+        assert eventually(lambda: module.write_text(CODE.format(2)) and DRAINING in worker.output)
+        assert "starting anew" not in worker.output
+        held.end()
+        assert worker.says("Code has changed; starting anew.")
+
+        assert queue.get(held.id).state == "successful"
+        assert returns(queue, queue.push("changing_tasks.version")) == 2
+        assert [info.pid for info in queue.workers()] == [worker.pid]
+        worker.signal(signal.SIGTERM)
+        assert worker.exit_code() == 0
+
+
 def returns(queue: TaskQueue, task_id: str) -> object:
     assert eventually(lambda: queue.get(task_id).state == "successful")
     return queue.get(task_id).return_value
 
 
-def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
-    server: EmbeddedServer, queue: TaskQueue, ledger: Path, module: Path
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_worker_that_reloads_stops_like_any_other(
+    server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
+) -> None:
+    with Command(server.url, "runworker", "-q", "default", "--reload") as worker:
+        assert held.has_begun()
+        worker.signal(number)
+        assert worker.says(DRAINING)
+        held.end()
+
+        assert worker.exit_code() == 0
+    assert places() == {"successful": [held.id]}
+    assert "starting anew" not in worker.output
+
+
+def test_a_worker_that_is_stopped_while_it_ends_tasks_for_a_reload_does_not_start_anew(
+    server: EmbeddedServer, queue: TaskQueue, held: Held, module: Path
 ) -> None:
     arguments = ["runworker", "-q", "default", "--reload"]
     with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
+        assert held.has_begun()
         assert returns(queue, queue.push("changing_tasks.version")) == 1
-        [running] = append(queue, ledger, "running", seconds=1.5)
-        assert has_begun(ledger, "running")
-        assert eventually(lambda: change(module) or "Stopping: 1 running tasks" in worker.output)
-        assert worker.says("Code has changed; starting anew.")
-
-        assert queue.get(running).state == "successful"
-        assert returns(queue, queue.push("changing_tasks.version")) == 2
-        [info] = queue.workers()
-        assert info.pid == worker.pid
+        assert eventually(lambda: module.write_text(CODE.format(2)) and DRAINING in worker.output)
         worker.signal(signal.SIGTERM)
-        assert worker.exit_code() == 0
-    assert worker.output.count("Worker for default") == 2
-
-
-def change(module: Path) -> None:
-    """Save a new version; again and again, since the watcher has to have seen the old one."""
-    module.write_text(CODE.format(2))
-
-
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_worker_that_reloads_stops_like_any_other(
-    server: EmbeddedServer, queue: TaskQueue, ledger: Path, number: signal.Signals
-) -> None:
-    append(queue, ledger, "running", seconds=0.5)
-    with Command(server.url, "runworker", "-q", "default", "--reload") as worker:
-        assert has_begun(ledger, "running")
-        worker.signal(number)
+        held.end()
 
         assert worker.exit_code() == 0
-    assert ledger.read_text() == "running\nrunning.\n"
-    assert queue.stats("default").successful == 1
+    assert queue.get(held.id).state == "successful"
+    assert "starting anew" not in worker.output

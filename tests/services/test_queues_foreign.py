@@ -12,7 +12,8 @@ from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.exceptions import UnknownFormat
 from components.services.queues import Consumer, TaskInfo, TaskQueue
-from components.workers.execution import Execution, ServerClock
+from components.workers.execution import ServerClock
+from components.workers.inline import InlineExecution
 from tests.support.queues import (
     ECHO,
     LONG_AGO,
@@ -40,11 +41,11 @@ def queue(redis: Redis) -> TaskQueue:
 
 
 def work() -> None:
-    """What a worker does with all that is ready."""
+    """What a worker does with all that is ready, also in a queue that never had a task pushed."""
     backend = task_backends["default"]
     assert isinstance(backend, RedisBackend)
     consumer, clock = Consumer(), ServerClock()
-    execution = Execution(backend, clock)
+    execution = InlineExecution(backend, clock)
     answer = step(consumer, 100)
     clock.set(answer.now)
     for claimed in answer.claimed:
@@ -99,7 +100,9 @@ def test_what_is_no_task_ends_among_the_dead_with_the_reason(
     assert queue.stats("default").dead == 1
 
 
-@pytest.mark.parametrize("record", [b"garbage", b"1 99999999999999999999 0 0 0 default\n{}", b"1 0 0 0 0 q\n[]"])
+@pytest.mark.parametrize(
+    "record", [b"garbage", b"1 99999999999999999999 0 0 0 default\n{}", b"1 0 0 0 0 q\n[]"]
+)
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
 def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
     queue: TaskQueue, redis: Redis, record: bytes, state: str

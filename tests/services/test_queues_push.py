@@ -35,15 +35,17 @@ from tests.support.queues import (
     succeeded,
 )
 
-quick = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 instants = st.datetimes(
     datetime(1970, 1, 2), datetime(2247, 12, 31), timezones=st.sampled_from([UTC, ZoneInfo("Asia/Kathmandu")])
 )
-leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+leaves = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
 json_values = st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=15
+    leaves,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=15,
 )
 
 
@@ -158,7 +160,11 @@ def test_tuples_become_lists_and_text_in_bytes_becomes_text(queue: TaskQueue) ->
         ([1, {2}], {}, r"args\[1\] is \{2\} \(set\), .* pass a list"),
         ([frozenset()], {}, r"args\[0\] is frozenset\(\)"),
         ([[1, [2, {"a": {3}}]]], {}, r"args\[0\]\[1\]\[1\]\['a'\] is \{3\}"),
-        ([], {"user": User(pk=7, username="jill")}, r"kwargs\['user'\] is <User: jill> .* pass its primary key"),
+        (
+            [],
+            {"user": User(pk=7, username="jill")},
+            r"kwargs\['user'\] is <User: jill> .* pass its primary key",
+        ),
         ([float("nan")], {}, r"args\[0\] is nan \(float\), .* no such number"),
         ([], {"a": [float("-inf")]}, r"kwargs\['a'\]\[0\] is -inf"),
         ([b"\xff"], {}, r"args\[0\] is b'\\xff' \(bytes\), .* base64"),
@@ -237,7 +243,11 @@ def test_a_whole_number_is_a_priority_whatever_its_type(queue: TaskQueue) -> Non
 
     claimed = [task.read() for task in claim(Consumer(), 3)]
 
-    assert [(info.id, info.priority) for info in claimed] == [(pushed[1], 50), (pushed[0], 10), (pushed[2], 1)]
+    assert [(info.id, info.priority) for info in claimed] == [
+        (pushed[1], 50),
+        (pushed[0], 10),
+        (pushed[2], 1),
+    ]
 
 
 PRINTABLE = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), min_size=1, max_size=50)

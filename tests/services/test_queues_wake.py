@@ -81,7 +81,9 @@ def test_only_what_is_due_before_all_others_wakes_the_poller(queue: TaskQueue, r
 
 
 @pytest.mark.parametrize(
-    ("kind", "queues"), [("worker", ["other", "new"]), ("worker", []), ("poller", [])], ids=["-q", "*", "poller"]
+    ("kind", "queues"),
+    [("worker", ["other", "new"]), ("worker", []), ("poller", [])],
+    ids=["-q", "*", "poller"],
 )
 def test_a_push_wakes_whoever_waits(queue: TaskQueue, kind: str, queues: list[str]) -> None:
     with ThreadPoolExecutor(1) as pool:
@@ -198,7 +200,9 @@ def test_a_paused_queue_leaves_the_others_alone(queue: TaskQueue) -> None:
     assert [task.id for task in claimed] == other
 
 
-def test_what_runs_in_a_paused_queue_can_be_finished_and_is_taken_over(queue: TaskQueue, redis: Redis) -> None:
+def test_what_runs_in_a_paused_queue_can_be_finished_and_is_taken_over(
+    queue: TaskQueue, redis: Redis
+) -> None:
     _done, abandoned = push_many(2)
     consumer = Consumer()
     claimed = claim(consumer, 2)
@@ -248,7 +252,9 @@ def test_a_step_tells_when_to_look_again(queue: TaskQueue, redis: Redis) -> None
     assert (claimed.look_again_at - claimed.now).total_seconds() == pytest.approx(10, abs=0.002)
 
 
-def test_more_due_tasks_than_one_call_moves_are_looked_at_again_at_once(queue: TaskQueue, redis: Redis) -> None:
+def test_more_due_tasks_than_one_call_moves_are_looked_at_again_at_once(
+    queue: TaskQueue, redis: Redis
+) -> None:
     tasks = push_many(101, delay=60)
     come_due(redis, *tasks)
 

@@ -16,7 +16,16 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components import keys
-from components.services.queues import Claimed, Consumer, Finished, NewTask, State, Step, TaskFailure, TaskQueue
+from components.services.queues import (
+    Claimed,
+    Consumer,
+    Finished,
+    NewTask,
+    State,
+    Step,
+    TaskFailure,
+    TaskQueue,
+)
 from components.services.queues.records import to_us, write_errors, write_result
 
 STATES: tuple[State, ...] = get_args(State)
@@ -82,9 +91,7 @@ def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:
     return [info.id for info in TaskQueue().push_many(new)]
 
 
-def come_due(
-    redis: Redis, *task_ids: str, queue: str = "default", at: datetime | None = None
-) -> None:
+def come_due(redis: Redis, *task_ids: str, queue: str = "default", at: datetime | None = None) -> None:
     """The delayed tasks are due: since *at*, or for ever."""
     score = to_us(at) if at else LONG_AGO
     assert redis.zadd(keys.queue_delayed("default", queue), dict.fromkeys(task_ids, score), xx=True, ch=True)

@@ -21,9 +21,7 @@ _INSTANT = re.compile(r"\b\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=da
 
 def snapshot(redis: Redis) -> dict[bytes, Any]:
     """Key -> its value, and whether it expires."""
-    return {
-        key: (_READ[redis.type(key)](redis, key), redis.ttl(key) > 0) for key in sorted(redis.keys("*"))
-    }
+    return {key: (_READ[redis.type(key)](redis, key), redis.ttl(key) > 0) for key in sorted(redis.keys("*"))}
 
 
 def alike(found: Any) -> list[str]:

@@ -29,6 +29,12 @@ def connect(alias: str) -> bool:
 
 
 @task
+def connect_and_fail(alias: str) -> None:
+    connections[alias].ensure_connection()
+    raise ValueError
+
+
+@task
 async def aconnect(alias: str) -> bool:
     return await sync_to_async(connect.func)(alias)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import fields
@@ -21,12 +21,26 @@ from redis import Redis
 from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
-from components.services.queues import Claimed, Consumer, TaskInfo
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo
 from components.workers.execution import Execution, ServerClock
 from tests import tasks
 from tests.workers import jobs
 
 LOGGER = "django.tasks" if task.__module__.startswith("django.") else "django_tasks"
+
+
+def elsewhere(function: Callable[..., Any], *args: Any) -> Future[Any]:
+    """Call it in another thread, as a worker does; one that hangs does not hold up the tests."""
+    answer: Future[Any] = Future()
+
+    def call() -> None:
+        try:
+            answer.set_result(function(*args))
+        except BaseException as error:  # noqa: BLE001  (for the thread that asks)
+            answer.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return answer
 
 
 class Runner:
@@ -44,9 +58,8 @@ class Runner:
         return step.claimed[0]
 
     def run(self, claimed: Claimed) -> TaskInfo:
-        """Run it elsewhere than in the main thread, as a worker does, and hand in how it ended."""
-        with ThreadPoolExecutor(1) as pool:
-            finished = pool.submit(self.execution.run, claimed).result(10)
+        """Run it and hand in how it ended."""
+        finished = elsewhere(self.execution.run, claimed).result(10)
         assert finished is not None
         self.consumer.advance(self.consumer.request({}, 0, [finished]))
         info = self.backend.queue.get(claimed.id)
@@ -173,11 +186,10 @@ def test_all_coroutines_of_a_process_share_one_event_loop(runner: Runner) -> Non
 def test_coroutines_run_beside_each_other(runner: Runner) -> None:
     for _ in range(2):
         jobs.awhile.enqueue()
-    with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(runner.execution.run, runner.claim()) for _ in range(2)]
-        between = runner.call(tasks.aecho, "between")
-        jobs.agate.set()
-        ended = [future.result(10) for future in waiting]
+    waiting = [elsewhere(runner.execution.run, runner.claim()) for _ in range(2)]
+    between = runner.call(tasks.aecho, "between")
+    jobs.agate.set()
+    ended = [answer.result(10) for answer in waiting]
 
     assert between.return_value == "between"
     assert [done.outcome for done in ended if done] == ["successful", "successful"]
@@ -262,7 +274,11 @@ def test_the_started_signal_carries_the_running_result(runner: Runner) -> None:
     assert result.finished_at is None
 
 
-def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(runner: Runner) -> None:
+@pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
+def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
+    runner: Runner, settings: Any, use_tz: bool
+) -> None:
+    settings.USE_TZ = use_tz
     with listening(task_finished) as sent:
         result = runner.call(tasks.echo, ("sword", 97))
 
@@ -337,30 +353,30 @@ def database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str
     del connections.settings["file"]
 
 
-@pytest.mark.parametrize("connect", [jobs.connect, jobs.aconnect], ids=["sync", "async"])
+@pytest.mark.parametrize("connect", [jobs.connect, jobs.connect_and_fail], ids=["success", "failure"])
 def test_a_task_leaves_no_database_connection_open(runner: Runner, database: str, connect: Task) -> None:
-    for _ in range(2):
-        connect.enqueue(database)
-    with ThreadPoolExecutor(1) as thread:  # the same for both
-        ended = [thread.submit(runner.execution.run, runner.claim()).result(10) for _ in range(2)]
-    runner.consumer.advance(runner.consumer.request({}, 0, [done for done in ended if done]))
-    had_been_open = [info.return_value for info in runner.backend.queue.tasks("default", "successful")]
-
-    assert had_been_open == [False, False]
-
-
-def test_a_failed_task_leaves_no_database_connection_open(runner: Runner, database: str) -> None:
-    seen = []
-
-    def look() -> None:
-        jobs.connect.func(database)
+    def connection_after(claimed: Claimed) -> Any:
         runner.execution.run(claimed)
-        seen.append(connections[database].connection)
+        return connections[database].connection
 
-    tasks.fail.enqueue()
-    claimed = runner.claim()
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
+    connect.enqueue(database)
 
-    assert seen == [None]
+    assert elsewhere(connection_after, runner.claim()).result(10) is None
+
+
+def test_a_coroutine_leaves_no_database_connection_open(runner: Runner, database: str) -> None:
+    runner.call(jobs.aconnect, database)
+
+    assert runner.call(jobs.aconnect, database).return_value is False
+
+
+def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, database: str) -> None:
+    def run_with_a_connection(claimed: Claimed) -> Finished | None:
+        connections[database].ensure_connection()
+        return runner.execution.run(claimed)
+
+    result = jobs.connect.enqueue(database)
+    finished = elsewhere(run_with_a_connection, runner.claim()).result(10)
+    runner.consumer.advance(runner.consumer.request({}, 0, [finished]))
+
+    assert jobs.connect.get_result(result.id).return_value is False

@@ -2,7 +2,7 @@
 -- KEYS[1] paused  SET of queues
 -- KEYS[2..] per queue: ready, delayed, running, dead, successful ZSETs
 -- ARGV[1..] the queues
--- Returns per queue: ready, delayed, running, dead, successful, paused (1 or 0),
+-- Returns now (microseconds), and per queue: ready, delayed, running, dead, successful, paused (1 or 0),
 --         milliseconds that the oldest ready task waits (or -1), microsecond when the next is due (or 0)
 local paused, SPAN = KEYS[1], 2 ^ 43 -- as in push.lua
 local LAST = string.format("%.0f", 402 * SPAN) -- above the lowest rank; what lies beyond is not ours
@@ -23,7 +23,7 @@ local function oldest_age(ready)
   return oldest and math.max(0, now_ms - oldest) or -1
 end
 
-local answer = {}
+local answer = { string.format("%.0f", time[1] * 1000000 + time[2]) }
 for number, queue in ipairs(ARGV) do
   local base = 2 + 5 * (number - 1)
   local counts = {}
@@ -31,6 +31,6 @@ for number, queue in ipairs(ARGV) do
   counts[6] = redis.call("SISMEMBER", paused, queue)
   counts[7] = oldest_age(KEYS[base])
   counts[8] = string.format("%.0f", redis.call("ZRANGE", KEYS[base + 1], 0, 0, "WITHSCORES")[2] or 0)
-  answer[number] = counts
+  answer[number + 1] = counts
 end
 return answer

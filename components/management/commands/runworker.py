@@ -9,7 +9,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from components.backends.tasks import RedisBackend
+from components.exceptions import InvalidQueueName
 from components.management.running import add_backend, find_backend, natural, run, seconds
+from components.services.queues.tasks import check_queue
 from components.workers.base import ALL
 from components.workers.choice import QueueChoice
 from components.workers.tasks import TaskWorker
@@ -80,7 +82,7 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
         name, equals, weight = item.rpartition("=")
         if equals and (not weight.isdigit() or int(weight) < 1):
             raise CommandError(f"--queue {item}: the weight must be a whole number, 1 or more.", returncode=2)
-        weights[name if equals else item] = int(weight) if equals else 0
+        weights[_checked(name if equals else item)] = int(weight) if equals else 0
     unknown = [name for name in weights if backend.queues and name not in backend.queues]
     if unknown:
         known = ", ".join(sorted(backend.queues))
@@ -90,3 +92,10 @@ def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> Que
     if any(weights.values()) and not all(weights.values()):
         raise CommandError("--queue: give every queue a weight, or none.", returncode=2)
     return QueueChoice(list(weights), weights if any(weights.values()) else {}, round_robin)
+
+
+def _checked(name: str) -> str:
+    try:
+        return check_queue(name)
+    except InvalidQueueName as error:
+        raise CommandError(f"--queue: {error}", returncode=2) from None

@@ -1,7 +1,7 @@
 """
 QueueReader: what only looks at the queues of one backend alias, for get_result() and the control room.
 
-Counts are cards of sorted sets and pages are ranges of them: one or two round trips, whatever
+Counts are cards of sorted sets and pages are ranges of them: one to three round trips, whatever
 the size of a queue, and nothing changes.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import cast
 
 from redis import Redis
@@ -57,25 +58,32 @@ class QueueReader:
 
     def stats(self, queue: str) -> QueueStats:
         """The sizes of one queue."""
-        return self._stats([queue])[0]
+        return self._stats([queue])[1][0]
 
     def all_stats(self) -> list[QueueStats]:
         """The sizes of every queue that ever had a task, by name."""
-        names = self.names()
-        return self._stats(names) if names else []
+        return self._stats(self.names())[1]
 
-    def _stats(self, queues: Sequence[str]) -> list[QueueStats]:
-        parts = (
-            keys.queue_ready,
-            keys.queue_delayed,
-            keys.queue_running,
-            keys.queue_dead,
-            keys.queue_successful,
-        )
+    def workers(self) -> list[WorkerInfo]:
+        """The workers and pollers that were seen within a day, the latest heartbeat first."""
+        return self.overview()[1]
+
+    def overview(self) -> tuple[list[QueueStats], list[WorkerInfo]]:
+        """all_stats() and workers(), in three round trips."""
+        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
+            pipe.smembers(keys.queue_names(self.alias))
+            pipe.zrange(keys.queue_workers(self.alias), 0, -1, desc=True, withscores=True)
+            names, seen = pipe.execute()
+        now, stats = self._stats(sorted(name.decode() for name in names))
+        return stats, self._workers(seen, now)
+
+    def _stats(self, queues: Sequence[str]) -> tuple[datetime, list[QueueStats]]:
+        waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
+        parts = (*waiting, keys.queue_dead, keys.queue_successful)
         script_keys = [keys.queue_paused(self.alias)]
         script_keys += [part(self.alias, queue) for queue in queues for part in parts]
-        answers = _stats(self._client, keys=script_keys, args=queues)
-        return [
+        now, *answers = _stats(self._client, keys=script_keys, args=queues)
+        return from_us(now), [
             QueueStats(
                 name=queue,
                 ready=ready,
@@ -90,6 +98,20 @@ class QueueReader:
             for queue, (ready, delayed, running, dead, successful, paused, age, due) in zip(
                 queues, answers, strict=True
             )
+        ]
+
+    def _workers(self, seen: Sequence[tuple[bytes, float]], now: datetime) -> list[WorkerInfo]:
+        if not seen:
+            return []
+        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
+            for worker_id, _at in seen:
+                pipe.hmget(keys.queue_worker(self.alias, worker_id.decode()), "about", "started")
+            said = pipe.execute()
+        silent = now - timedelta(seconds=self.options.lease)
+        return [
+            _read_worker(worker_id.decode(), about, started, from_us(int(at) * 1000), silent)
+            for (worker_id, at), (about, started) in zip(seen, said, strict=True)
+            if about
         ]
 
     def get(self, task_id: str) -> TaskInfo | None:
@@ -147,24 +169,6 @@ class QueueReader:
         pairs = cast("list[tuple[bytes, float]]", page)
         return [task_id.decode() for task_id, _score in pairs], [score for _id, score in pairs]
 
-    def workers(self) -> list[WorkerInfo]:
-        """The workers and pollers that were seen within a day, the latest heartbeat first."""
-        with redis_errors():
-            client = self._client
-            page = client.zrange(keys.queue_workers(self.alias), 0, -1, desc=True, withscores=True)
-            seen = cast("list[tuple[bytes, float]]", page)
-            seconds, microseconds = client.time()
-            with client.pipeline(transaction=False) as pipe:
-                for worker_id, _at in seen:
-                    pipe.hmget(keys.queue_worker(self.alias, worker_id.decode()), "about", "started")
-                said = pipe.execute()
-        silent = seconds * 1000 + microseconds // 1000 - self.options.lease * 1000
-        return [
-            _read_worker(worker_id.decode(), about, started, seen_ms=int(at), alive=at > silent)
-            for (worker_id, at), (about, started) in zip(seen, said, strict=True)
-            if about
-        ]
-
 
 def _read_row(
     queue: str,
@@ -185,13 +189,15 @@ def _read_row(
     return replace(info, lease_expires_at=from_us(int(score) * 1000)) if state == "running" else info
 
 
-def _read_worker(worker_id: str, about: bytes, started: bytes, *, seen_ms: int, alive: bool) -> WorkerInfo:
+def _read_worker(
+    worker_id: str, about: bytes, started: bytes, seen_at: datetime, silent: datetime
+) -> WorkerInfo:
     said = json.loads(about)
     return WorkerInfo(
         id=worker_id,
         **{name: said[name] for name in ("kind", "host", "pid", "concurrency", "running")},
         queues=tuple(said["queues"]),
         started_at=from_us(started),
-        seen_at=from_us(seen_ms * 1000),
-        alive=alive,
+        seen_at=seen_at,
+        alive=seen_at > silent,
     )

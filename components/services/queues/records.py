@@ -242,7 +242,9 @@ def _read_result(task_id: str, document: dict[str, Any]) -> TaskInfo:
         raise UnknownFormat(
             f"The result of task {task_id} is stored in format {document['v']}, newer than {FORMAT}."
         )
-    instants: dict[str, Any] = {name: from_us(document[name]) if document[name] else None for name in _INSTANTS}
+    instants: dict[str, Any] = {
+        name: from_us(document[name]) if document[name] else None for name in _INSTANTS
+    }
     return TaskInfo(
         id=task_id,
         name=document["task"],

@@ -1,0 +1,18 @@
+"""Tasks for worker processes; a test lets them go on by making a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from components.compat import TaskContext, task
+
+
+@task(takes_context=True)
+def hold(context: TaskContext, folder: str) -> int:
+    """Make one file, and end when there is another; each attempt has its own two. Which attempt it was."""
+    attempt = context.attempt
+    Path(folder, f"begun-{attempt}").touch()
+    while not Path(folder, f"gate-{attempt}").exists():
+        time.sleep(0.005)
+    return attempt

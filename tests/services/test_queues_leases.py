@@ -1,0 +1,238 @@
+"""Leases: who holds a claim may hand in, renew and give back; who let it end may not, once another took over."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.services.queues import Consumer, Finished, TaskQueue
+from tests.support.queues import (
+    ECHO,
+    LONG_AGO,
+    claim,
+    claim_one,
+    come_due,
+    end_lease,
+    failed,
+    hand_in,
+    ids,
+    options,
+    places,
+    push_many,
+    step,
+    succeeded,
+)
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+@pytest.mark.parametrize("outcome", [succeeded, failed])
+def test_a_late_finisher_changes_nothing(queue: TaskQueue, redis: Redis, outcome: type[Finished]) -> None:
+    task_id = queue.push(ECHO)
+    slow, fast = Consumer(), Consumer()
+    late = claim_one(slow)
+    end_lease(redis, task_id)
+    taken_over = claim_one(fast)
+
+    lost = hand_in(slow, outcome(late)).lost
+
+    assert lost == [task_id]
+    assert places() == {"running": [task_id]}
+    hand_in(fast, succeeded(taken_over, "fast"))
+    assert hand_in(slow, outcome(late)).lost == [task_id]
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.return_value == "fast"
+
+
+def test_who_is_late_and_not_yet_replaced_may_still_hand_in(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    end_lease(redis, task_id)
+
+    lost = hand_in(consumer, succeeded(claimed)).lost
+
+    assert lost == []
+    assert places() == {"successful": [task_id]}
+
+
+def test_the_same_ack_counts_once(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+
+    lost = hand_in(consumer, succeeded(claimed, 1), succeeded(claimed, 2), failed(claimed)).lost
+
+    assert lost == [task_id, task_id]
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.return_value == 1
+    assert places() == {"successful": [task_id]}
+
+
+def test_an_abandoned_task_finds_its_old_place(queue: TaskQueue, redis: Redis) -> None:
+    first, second, third = push_many(3)
+    assert ids(claim(Consumer(), 2)) == [first, second]
+    end_lease(redis, second, first)
+
+    claimed = claim(Consumer(), 3)
+
+    assert ids(claimed) == [first, second, third]
+    assert [task.starts for task in claimed] == [2, 2, 1]
+
+
+def test_an_abandoned_task_remembers_who_started_it(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    workers = [Consumer(), Consumer()]
+    started = []
+    for worker in workers:
+        started.append(claim_one(worker).read().last_attempted_at)
+        end_lease(redis, task_id)
+
+    info = queue.get(task_id)
+
+    assert info is not None
+    assert info.worker_ids == tuple(worker.id for worker in workers)
+    assert (info.started_at, info.last_attempted_at) == tuple(started)
+
+
+@pytest.mark.parametrize("max_starts", [1, 3])
+def test_a_task_that_kills_its_workers_dies(queue: TaskQueue, redis: Redis, max_starts: int) -> None:
+    with options(max_starts=max_starts):
+        task_id = queue.push(ECHO)
+        for start in range(1, max_starts + 1):
+            assert claim_one(Consumer()).starts == start
+            end_lease(redis, task_id)
+
+        assert claim(Consumer()) == []
+
+    assert places() == {"dead": [task_id]}
+    info = queue.get(task_id)
+    assert info is not None
+    assert [error.exception_class_path for error in info.errors] == ["components.exceptions.WorkerDied"]
+    assert len(info.worker_ids) == max_starts
+
+
+def test_what_is_given_back_finds_its_old_place_and_the_start_does_not_count(queue: TaskQueue) -> None:
+    first, second, third = push_many(3)
+    consumer = Consumer()
+
+    released = consumer.release(claim(consumer, 2))
+
+    assert released == 2
+    assert places() == {"ready": [first, second, third]}
+    info = queue.get(first)
+    assert info is not None
+    assert (info.worker_ids, info.started_at, info.last_attempted_at) == ((), None, None)
+    assert [task.starts for task in claim(Consumer(), 3)] == [1, 1, 1]
+
+
+def test_giving_back_leaves_the_starts_of_others(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    dead, careful = Consumer(), Consumer()
+    claim_one(dead)
+    end_lease(redis, task_id)
+
+    careful.release(claim(careful))
+
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.worker_ids == (dead.id,)
+    assert claim_one(Consumer()).starts == 2
+
+
+def test_what_is_given_back_with_a_delay_comes_back_by_itself(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    given_back_at = step(consumer, 0).now
+
+    consumer.release(claim(consumer), delay=5)
+
+    assert places() == {"delayed": [task_id]}
+    due = queue.stats("default").next_due_at
+    assert due is not None
+    assert timedelta(seconds=5) <= due - given_back_at < timedelta(seconds=15)
+    come_due(redis, task_id)
+    assert claim_one(consumer).starts == 1
+
+
+def test_only_the_holder_can_give_back(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    late = Consumer()
+    claimed = claim(late)
+    end_lease(redis, task_id)
+    claim_one(Consumer())
+
+    released = late.release(claimed)
+
+    assert released == 0
+    assert places() == {"running": [task_id]}
+
+
+def test_nothing_is_sent_to_give_back_nothing(queue: TaskQueue) -> None:
+    assert Consumer().release([]) == 0
+
+
+def test_renewing_begins_the_lease_anew(queue: TaskQueue, redis: Redis) -> None:
+    mail, other = queue.push(ECHO, queue="mail"), queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim(consumer, 2, ["mail", "default"])
+    end_lease(redis, mail, queue="mail")
+    end_lease(redis, other)
+
+    lost = consumer.renew(["mail", "default"], claimed)
+
+    assert lost == []
+    assert claim(Consumer(), 2, ["mail", "default"]) == []
+    now = step(consumer, 0).now
+    for name, task_id in (("mail", mail), ("default", other)):
+        [info] = queue.tasks(name, "running")
+        assert info.id == task_id
+        assert info.lease_expires_at is not None
+        assert timedelta(seconds=25) < info.lease_expires_at - now <= timedelta(seconds=30)
+
+
+def test_renewing_names_what_others_have_taken_over(queue: TaskQueue, redis: Redis) -> None:
+    first, second = push_many(2)
+    slow, fast = Consumer(), Consumer()
+    claimed = claim(slow, 2)
+    end_lease(redis, first)
+    claim_one(fast)
+    end_lease(redis, first)
+
+    lost = slow.renew(["default"], claimed)
+
+    assert lost == [first]
+    assert ids(claim(Consumer(), 2)) == [first]
+    assert redis.zscore(keys.queue_running("default", "default"), second) != LONG_AGO
+
+
+def test_a_heartbeat_loses_nothing(queue: TaskQueue) -> None:
+    tasks = push_many(3)
+    consumer = Consumer()
+    request = consumer.request({"default": 2}, 2)
+    claimed = consumer.advance(request).claimed
+
+    consumer.renew(["default"])
+    consumer.renew(["default"], claimed)
+
+    assert places() == {"running": tasks[:2], "ready": tasks[2:]}
+    assert consumer.advance(request).claimed == claimed
+
+
+def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    with options(lease=5):
+        now = step(Consumer()).now
+
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.lease_expires_at is not None
+    assert timedelta(seconds=4.9) < info.lease_expires_at - now <= timedelta(seconds=5)

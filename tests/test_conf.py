@@ -1,0 +1,140 @@
+"""Settings: typed, read when used, anew after they changed, and wrong ones named."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.test.utils import override_settings
+
+from components.conf import Conf, QueueOptions, conf, problems, queue_options
+from tests.support.queues import options
+
+NUMBERS = [field.name for field in fields(QueueOptions) if field.name != "due_first"]
+
+
+def test_without_the_setting_all_is_as_documented() -> None:
+    with override_settings(COMPONENTS={}):
+        del settings.COMPONENTS
+
+        assert conf() == Conf()
+        assert (conf().prefix, conf().cache, conf().embedded) == ("components", "default", None)
+
+
+def test_what_is_set_is_used() -> None:
+    given = {"PREFIX": "staging", "CACHE": "redis", "EMBEDDED": Path("var"), "MAIL_QUEUE": "mail"}
+    with override_settings(COMPONENTS=given):
+        found = conf()
+
+    assert found == Conf(prefix="staging", cache="redis", embedded=Path("var"), mail_queue="mail")
+
+
+def test_settings_are_read_anew_when_they_change() -> None:
+    before = conf()
+    with override_settings(COMPONENTS={"PREFIX": "a"}):
+        assert conf().prefix == "a"
+        with override_settings(COMPONENTS={"PREFIX": "b"}):
+            assert conf().prefix == "b"
+        assert conf().prefix == "a"
+    assert conf() == before
+
+
+def test_settings_are_read_once() -> None:
+    assert conf() is conf()
+    assert queue_options("default") is queue_options("default")
+
+
+def test_queue_options_are_read_anew_when_they_change() -> None:
+    with options(lease=7):
+        assert queue_options("default").lease == 7
+        with options(lease=8):
+            assert queue_options("default").lease == 8
+
+    assert queue_options("default") == QueueOptions()
+
+
+def test_each_alias_has_options_of_its_own() -> None:
+    backend = {"BACKEND": "components.backends.tasks.RedisBackend"}
+    with override_settings(TASKS={"default": backend, "mail": {**backend, "OPTIONS": {"max_body": 9}}}):
+        assert queue_options("mail").max_body == 9
+        assert queue_options("default") == QueueOptions()
+
+
+def test_an_alias_that_is_not_there_is_named_with_those_that_are() -> None:
+    with override_settings(TASKS={}), pytest.raises(ImproperlyConfigured, match="'mail'; it has: none"):
+        queue_options("mail")
+    with pytest.raises(ImproperlyConfigured, match="'mail'; it has: 'default'"):
+        queue_options("mail")
+
+
+def test_a_wrong_setting_is_an_error_in_use() -> None:
+    with (
+        override_settings(COMPONENTS={"PREFIX": 5}),
+        pytest.raises(ImproperlyConfigured, match=r"^settings\.COMPONENTS: 'prefix' is 5 \(int\)"),
+    ):
+        conf()
+    with (
+        options(lease="long"),
+        pytest.raises(
+            ImproperlyConfigured, match=r"^settings\.TASKS\['default'\]\[\"OPTIONS\"\]: 'lease' is"
+        ),
+    ):
+        queue_options("default")
+
+
+@pytest.mark.parametrize(
+    ("cls", "given", "problem"),
+    [
+        (Conf, {"prefx": "a"}, "'prefx' is not known; did you mean 'prefix'?"),
+        (Conf, {"zzz": "a"}, "'zzz' is not known; known are: prefix, cache, embedded, "),
+        (Conf, {"prefix": 5}, "'prefix' is 5 (int); it must be str."),
+        (Conf, {"prefix": None}, "'prefix' is None (NoneType); it must be str."),
+        (Conf, {"prefix": ""}, "'prefix' is ''; it must be a word without braces or blanks."),
+        (Conf, {"prefix": "a{b"}, "'prefix' is 'a{b'"),
+        (Conf, {"prefix": "a b"}, "'prefix' is 'a b'"),
+        (Conf, {"embedded": "var/redis"}, "'embedded' is 'var/redis' (str); it must be Path or NoneType."),
+        (QueueOptions, {"leese": 5}, "'leese' is not known; did you mean 'lease'?"),
+        (QueueOptions, {"lease": True}, "'lease' is True (bool); it must be float or int."),
+        (QueueOptions, {"due_first": 1}, "'due_first' is 1 (int); it must be bool."),
+        (QueueOptions, {"max_starts": 2.5}, "'max_starts' is 2.5 (float); it must be int."),
+        (QueueOptions, {"lease": 0.5}, "'lease' is 0.5; it must be a finite number, at least 1."),
+        (QueueOptions, {"lease": float("nan")}, "'lease' is nan"),
+        (QueueOptions, {"lease": float("inf")}, "'lease' is inf"),
+        (QueueOptions, {"result_ttl": 59}, "'result_ttl' is 59; it must be a finite number, at least 60."),
+        (QueueOptions, {"successful_limit": -1}, "'successful_limit' is -1"),
+        (QueueOptions, {"dead_ttl": -1}, "'dead_ttl' is -1"),
+        (QueueOptions, {"dead_limit": 0}, "'dead_limit' is 0"),
+        (QueueOptions, {"max_starts": 0}, "'max_starts' is 0"),
+        (QueueOptions, {"max_body": 0}, "'max_body' is 0"),
+    ],
+)
+def test_a_wrong_setting_is_named(cls: type[Conf], given: dict[str, Any], problem: str) -> None:
+    [found] = problems(cls, given)
+
+    assert found.startswith(problem)
+
+
+def test_every_wrong_setting_is_named() -> None:
+    found = list(problems(QueueOptions, {"leese": 5, "max_starts": 0, "lease": 5, "dead_limit": "many"}))
+
+    assert [problem.split()[0] for problem in found] == ["'leese'", "'max_starts'", "'dead_limit'"]
+
+
+@pytest.mark.parametrize("cls", [Conf, QueueOptions])
+def test_the_defaults_are_right(cls: type[Conf]) -> None:
+    defaults = cls()
+
+    assert list(problems(cls, {field.name: getattr(defaults, field.name) for field in fields(cls)})) == []
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_no_number_may_be_negative(name: str) -> None:
+    assert list(problems(QueueOptions, {name: -1}))
+
+
+def test_a_whole_number_of_seconds_will_do() -> None:
+    assert list(problems(QueueOptions, {"lease": 5, "result_ttl": 60, "dead_ttl": 0})) == []

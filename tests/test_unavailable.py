@@ -1,0 +1,235 @@
+"""What counts as Redis being unavailable: each trouble is made on a real server, and is over afterwards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from components.client import redis_errors
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.services.queues import Consumer, TaskQueue
+from components.testing import ClusterServer, redis_at
+from tests.support.proxy import LossyProxy
+from tests.support.queues import ECHO, claim
+from tests.support.waiting import eventually
+
+CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+
+
+@pytest.fixture
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
+    """A server to make trouble with."""
+    program = request.config.getoption("--redis-server")
+    with EmbeddedServer(tmp_path / "redis", server=program, appendonly=False) as server:
+        yield server
+
+
+@contextmanager
+def configured(client: Redis, **options: Any) -> Iterator[None]:
+    before = {name: client.config_get(name)[name] for name in options}
+    for name, value in options.items():
+        client.config_set(name, value)
+    yield
+    for name, value in before.items():
+        client.config_set(name, value)
+
+
+@contextmanager
+def replica(client: Redis, **options: Any) -> Iterator[None]:
+    with configured(client, **options):
+        client.replicaof("no.such.host", 1)
+        yield
+        client.replicaof("no", "one")
+
+
+@contextmanager
+def out_of_memory(client: Redis) -> Iterator[None]:
+    with configured(client, maxmemory="1"):
+        yield
+
+
+@contextmanager
+def read_only(client: Redis) -> Iterator[None]:
+    with replica(client):
+        yield
+
+
+@contextmanager
+def master_down(client: Redis) -> Iterator[None]:
+    with replica(client, **{"replica-serve-stale-data": "no"}):
+        yield
+
+
+@contextmanager
+def no_replicas(client: Redis) -> Iterator[None]:
+    with configured(client, **{"min-replicas-to-write": 1}):
+        yield
+
+
+@contextmanager
+def disk_full(client: Redis) -> Iterator[None]:
+    in_its_way = Path(client.config_get("dir")["dir"], client.config_get("dbfilename")["dbfilename"])
+    in_its_way.mkdir()
+    with configured(client, save="3600 1"):
+        client.bgsave()
+        assert eventually(lambda: client.info("persistence")["rdb_last_bgsave_status"] == "err")
+        yield
+        in_its_way.rmdir()
+
+
+@contextmanager
+def busy(client: Redis) -> Iterator[None]:
+    with configured(client, **{"lua-time-limit": 1}), Redis.from_url(_url_of(client)) as other:
+        loop = threading.Thread(target=_run_for_ever, args=[other])
+        loop.start()
+        assert eventually(lambda: _is_busy(client))
+        yield
+        client.script_kill()
+        loop.join()
+
+
+def _url_of(client: Redis) -> str:
+    return f"unix://{client.connection_pool.connection_kwargs['path']}"
+
+
+def _run_for_ever(client: Redis) -> None:
+    with pytest.raises(ResponseError, match="Script killed"):
+        client.eval("while true do end", 0)
+
+
+def _is_busy(client: Redis) -> bool:
+    try:
+        return not client.ping()
+    except ResponseError as error:
+        return "BUSY" in str(error)
+
+
+#: What makes the trouble, and what the server says about it.
+TROUBLES = {
+    "OOM": (out_of_memory, "maxmemory"),
+    "READONLY": (read_only, "read only replica"),
+    "MASTERDOWN": (master_down, "MASTER is down|read only replica"),
+    "NOREPLICAS": (no_replicas, "Not enough good replicas"),
+    "MISCONF": (disk_full, "unable to persist|persist on disk"),
+    "BUSY": (busy, "busy running a script"),
+}
+
+
+def write(client: Redis) -> None:
+    with redis_errors():
+        client.get("a")
+        client.set("a", "b")
+
+
+def run_script(client: Redis) -> None:
+    TaskQueue().push(ECHO)
+
+
+def run_transaction(client: Redis) -> None:
+    TaskQueue().resume("a")
+
+
+@pytest.mark.parametrize(
+    "act", [write, run_script, run_transaction], ids=["command", "script", "transaction"]
+)
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_server_that_cannot_write_now_is_unavailable(
+    server: EmbeddedServer, trouble: str, act: Callable[[Redis], None]
+) -> None:
+    make, message = TROUBLES[trouble]
+    with redis_at(server.url) as client:
+        act(client)
+        with make(client), pytest.raises(RedisUnavailable, match=f"does not take commands now: .*{message}"):
+            act(client)
+
+        act(client)
+
+
+def test_a_server_that_loads_its_data_is_unavailable(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    program = request.config.getoption("--redis-server")
+    entry = b"*3\r\n$5\r\nRPUSH\r\n$4\r\nlist\r\n$1\r\n1\r\n"
+    (tmp_path / "appendonly.aof").write_bytes(entry * 1_000_000)
+    server = EmbeddedServer(tmp_path, server=program, options={"aof-use-rdb-preamble": "no"})
+    starting = threading.Thread(target=server.start)
+    seen = set()
+    with redis_at(server.url) as client:
+        starting.start()
+        while starting.is_alive():
+            try:
+                write(client)
+            except RedisUnavailable as error:
+                seen.add(type(error.__cause__).__name__)
+        starting.join()
+
+        assert "BusyLoadingError" in seen
+        assert client.llen("list") == 1_000_000
+    server.stop()
+
+
+def test_nobody_there_is_unavailable(tmp_path: Path) -> None:
+    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable, match="does not answer"):
+        TaskQueue().push(ECHO)
+    with redis_at("redis://127.0.0.1:1"), pytest.raises(RedisUnavailable, match="does not answer"):
+        TaskQueue().stats("default")
+
+
+def test_a_server_that_does_not_answer_in_time_is_unavailable(server: EmbeddedServer) -> None:
+    with LossyProxy(server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=0.2):
+        proxy.lose_replies(to="SMEMBERS", silently=True)
+        with pytest.raises(RedisUnavailable, match=r"does not answer: .*[Tt]imeout"):
+            TaskQueue().names()
+
+
+def test_a_wrong_password_is_unavailable(redis_cluster_server: ClusterServer) -> None:
+    url = redis_cluster_server.url.replace("redis://:", "redis://:x")
+    with redis_at(url), pytest.raises(RedisUnavailable, match=r"WRONGPASS|invalid username-password"):
+        TaskQueue().names()
+
+
+def test_a_cluster_without_its_slots_is_unavailable(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    program = request.config.getoption("--redis-server")
+    with ClusterServer(tmp_path, server=program) as server, redis_at(server.url, **CLUSTER) as client:
+        with Redis.from_url(server.url) as node:
+            node.execute_command("CLUSTER FLUSHSLOTS")
+        with pytest.raises(RedisUnavailable):
+            write(client)
+
+
+def test_other_errors_are_not_an_outage(server: EmbeddedServer) -> None:
+    with redis_at(server.url) as client:
+        client.set("a", "b")
+        with pytest.raises(ResponseError, match="WRONGTYPE"), redis_errors():
+            client.lpush("a", "b")
+        with pytest.raises(ZeroDivisionError), redis_errors():
+            1 / 0  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: TaskQueue().push(ECHO),
+        lambda: TaskQueue().get("a"),
+        lambda: TaskQueue().names(),
+        lambda: TaskQueue().stats("a"),
+        lambda: TaskQueue().all_stats(),
+        lambda: TaskQueue().tasks("a", "ready"),
+        lambda: TaskQueue().workers(),
+        lambda: TaskQueue().pause("a"),
+        lambda: TaskQueue().resume("a"),
+        lambda: claim(Consumer()),
+        lambda: Consumer().renew(["a"]),
+        lambda: Consumer().leave(),
+        lambda: Consumer().wait(["a"], 0.01),
+    ],
+)
+def test_every_method_says_when_redis_is_away(tmp_path: Path, act: Callable[[], Any]) -> None:
+    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
+        act()
