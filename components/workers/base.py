@@ -102,8 +102,6 @@ class Worker(ABC):
         Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start.
         """
         try:
-            self.beat()
-            self._listener.start()
             with self._signals():
                 return self._work()
         finally:
@@ -112,6 +110,8 @@ class Worker(ABC):
 
     def _work(self) -> int:
         try:
+            self.beat()
+            self._listener.start()
             pause = self._try_tick()
             while not self.is_done():
                 self._sleep(pause)
