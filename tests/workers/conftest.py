@@ -18,6 +18,7 @@ from components.workers.base import Worker
 from components.workers.choice import QueueChoice
 from components.workers.tasks import TaskWorker
 from tests import tasks
+from tests.support.queues import options
 from tests.support.waiting import eventually
 from tests.workers import jobs
 
@@ -43,9 +44,11 @@ def backend(redis: Redis) -> Iterator[RedisBackend]:
 
 
 @pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers do not look by themselves before minutes have gone: only what wakes them can bring a task."""
     monkeypatch.setattr(base, "_LONGEST_BEAT", 600.0)
+    with options(lease=1800.0):
+        yield
 
 
 class MakeWorker(Protocol):

@@ -70,6 +70,29 @@ def test_a_worker_ends_after_so_many_tasks_and_has_claimed_no_more(
     assert counts() == {"ready": 7, "successful": 3}
 
 
+@pytest.mark.parametrize("limit", [{"burst": True}, {"max_tasks": 1}], ids=["burst", "max_tasks"])
+def test_a_worker_ends_as_soon_as_its_last_task_has(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None, limit: dict[str, int]
+) -> None:
+    push(NOTE)
+    worker = start(make_worker(**limit))
+
+    assert worker.ended.wait(10)
+
+
+def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    push(WAIT)
+    worker = start(make_worker())
+    assert reaches(running=1)
+    worker.stop()
+    tasks.gate.set()
+
+    assert worker.ended.wait(10)
+    assert counts() == {"successful": 1}
+
+
 def test_failures_do_not_end_a_worker(backend: RedisBackend, make_worker: MakeWorker) -> None:
     push("tests.tasks.leave", 2)
     push("no.such.task")
@@ -226,6 +249,7 @@ def test_it_does_so_while_it_runs_something_else(
     push(NOTE, queue="first of its name")
 
     assert reaches("first of its name", successful=1)
+    assert counts() == {"running": 1}
 
 
 # --- What wakes it ---------------------------------------------------------------------------------
