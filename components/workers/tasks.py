@@ -122,6 +122,8 @@ class TaskWorker(Worker):
         if self.all_queues and self._learn_queues():
             self._is_empty = False
             return 0.0
+        if self._finished or self.has_token:  # they came while an earlier request waited for its answer
+            return 0.0
         if not self._want() or step.look_again_at is None:
             return self._patience()
         return (step.look_again_at - step.now).total_seconds()

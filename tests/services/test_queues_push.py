@@ -105,7 +105,7 @@ def test_instants_come_back_to_the_microsecond(redis: Redis, wanted: list[dateti
     pushed = queue.push_many([NewTask(name=ECHO, at=at) for at in wanted])
 
     stored = [queue.get(info.id) for info in pushed]
-    assert [info.run_after for info in stored if info] == wanted
+    assert [info.run_after for info in stored if info] == [at.astimezone(UTC) for at in wanted]
     assert stored == pushed
 
 

@@ -437,7 +437,11 @@ def server(backend: RedisBackend, tmp_path: Path) -> Iterator[EmbeddedServer]:
 
 
 def test_what_ends_while_redis_is_away_is_handed_in_when_it_is_back(
-    server: EmbeddedServer, make_worker: MakeWorker, start: Start, caplog: pytest.LogCaptureFixture
+    server: EmbeddedServer,
+    make_worker: MakeWorker,
+    start: Start,
+    patient: None,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
     push(WAIT)

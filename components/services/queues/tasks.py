@@ -166,15 +166,17 @@ def _due(task: NewTask) -> str:
 
 
 def _pushed(task_id: str, task: NewTask, body: dict[str, Any], enqueued_at: datetime) -> TaskInfo:
-    due = task.at if task.delay is None else enqueued_at + timedelta(seconds=task.delay)
+    due = task.at and task.at.astimezone(UTC)
+    if task.delay:
+        due = enqueued_at + timedelta(seconds=task.delay)
     return TaskInfo(
         id=task_id,
         name=task.name,
         args=body["args"],
         kwargs=body["kwargs"],
         queue=task.queue,
-        priority=task.priority,
+        priority=int(task.priority),
         state="delayed" if due and due > enqueued_at else "ready",
         enqueued_at=enqueued_at,
-        run_after=due if task.at or task.delay else None,
+        run_after=due,
     )
