@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import pytest
 from django.conf import settings
-from django.test import override_settings
+from django.test.signals import setting_changed
 from redis import Redis
 
 from components.conf import conf
@@ -83,11 +83,24 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     """The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client."""
     from components.client import get_client  # needs the settings, which pytest-django makes ready later
 
-    alias = settings.CACHES[conf().cache]
-    kept = {name: value for name, value in alias.get("OPTIONS", {}).items() if name not in _ITS_OWN}
+    # The dict itself is changed: an override_settings here would come undone in the wrong order where a
+    # test sets other settings while this one stands.
+    caches, alias = settings.CACHES, conf().cache
+    before = caches[alias]
+    kept = {name: value for name, value in before.get("OPTIONS", {}).items() if name not in _ITS_OWN}
     there = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": {**kept, **options}}
-    with override_settings(CACHES={**settings.CACHES, conf().cache: {**alias, **there}}):
+    caches[alias] = {**before, **there}
+    _tell_django(enter=True)
+    try:
         yield get_client()
+    finally:
+        caches[alias] = before
+        _tell_django(enter=False)
+
+
+def _tell_django(*, enter: bool) -> None:
+    """Let django.core.cache.caches forget its connections, as after override_settings."""
+    setting_changed.send(sender=None, setting="CACHES", value=settings.CACHES, enter=enter)
 
 
 @contextmanager

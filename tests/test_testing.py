@@ -12,6 +12,8 @@ from redis import Redis
 
 from components.conf import conf
 from components.embedded import EmbeddedServer, servers
+from components.exceptions import RedisUnavailable
+from components.services.queues import TaskQueue
 from components.testing import ClusterServer, empty, redis_at
 
 ROOT = Path(__file__).parent.parent
@@ -105,3 +107,17 @@ def test_a_node_in_cluster_mode_knows_its_slots_after_a_restart(tmp_path: Path) 
         server.start()
         with Redis.from_url(server.url) as node:
             assert node.set("sword", "sold")
+
+
+def test_a_setting_that_is_changed_meanwhile_and_undone_later_brings_nothing_back(
+    redis_server: EmbeddedServer,
+) -> None:
+    elsewhere = settings.CACHES["default"]["LOCATION"]
+    change = override_settings(COMPONENTS={**settings.COMPONENTS, "PREFIX": "other"})
+    with redis_at(redis_server.url):
+        change.enable()
+    change.disable()
+
+    assert settings.CACHES["default"]["LOCATION"] == elsewhere
+    with pytest.raises(RedisUnavailable):
+        TaskQueue().names()

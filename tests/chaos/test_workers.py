@@ -104,6 +104,8 @@ def test_workers_go_on_when_redis_is_back_and_all_they_had_accepted_is_done_once
     server: EmbeddedServer, queue: TaskQueue, ledger: Ledger
 ) -> None:
     with run_worker(server.url, "-c", "2") as first, run_worker(server.url, "-c", "2") as second:
+        assert first.is_working()
+        assert second.is_working()
         queue.push_many(ledger.task(line, seconds=0.02) for line in range(50))
         assert ledger.reaches(10)
         server.kill()

@@ -51,6 +51,23 @@ def test_a_late_finisher_changes_nothing(queue: TaskQueue, redis: Redis, outcome
     assert info.return_value == "fast"
 
 
+def test_a_claim_is_over_when_the_task_was_taken_back_though_nobody_has_started_it(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    task_id = queue.push(ECHO)
+    slow = Consumer()
+    late = claim_one(slow)
+    end_lease(redis, task_id)
+    step(Consumer(), 0, {"default": 0})
+    assert places() == {"ready": [task_id]}
+
+    assert slow.renew(["default"], [late]) == [task_id]
+    assert slow.release([late]) == 0
+    assert hand_in(slow, succeeded(late)).lost == [task_id]
+    assert places() == {"ready": [task_id]}
+    assert claim_one(Consumer()).starts == 2
+
+
 def test_who_is_late_and_not_yet_replaced_may_still_hand_in(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     consumer = Consumer()

@@ -284,6 +284,22 @@ def test_a_worker_that_left_is_no_longer_listed(queue: TaskQueue, redis: Redis) 
     assert not redis.exists(keys.queue_worker("default", worker.id))
 
 
+def test_an_overview_needs_three_round_trips_whatever_there_is(
+    queue: TaskQueue, server: EmbeddedServer
+) -> None:
+    for name in ("mail", "default"):
+        push_many(3, queue=name)
+        Consumer().renew([name])
+    queue.overview()
+
+    with sent_to(server) as commands:
+        stats, workers = queue.overview()
+
+    assert commands == ["SMEMBERS", "ZREVRANGE", "EVALSHA", "HMGET", "HMGET"]
+    assert [each.name for each in stats] == ["default", "mail"]
+    assert workers == queue.workers()
+
+
 def test_the_last_seen_worker_comes_first(queue: TaskQueue, redis: Redis) -> None:
     workers = [Consumer() for _ in range(3)]
     for worker in workers:
