@@ -1,0 +1,66 @@
+"""What the server says of itself, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.services.servers import inspect_server
+from components.testing import redis_at
+
+
+@contextmanager
+def configured(redis: Redis, **options: str) -> Iterator[None]:
+    before = {name: next(iter(redis.config_get(name).values())) for name in options}
+    for name, value in options.items():
+        redis.config_set(name, value)
+    yield
+    for name, value in before.items():
+        redis.config_set(name, value)
+
+
+def test_it_tells_version_and_mode(redis: Redis, redis_mode: str) -> None:
+    server = inspect_server()
+
+    assert server.version.count(".") == 2
+    assert server.mode == {"plain": "standalone", "cluster": "cluster"}[redis_mode]
+
+
+def test_a_server_that_keeps_nothing_on_disk_is_warned_of(redis: Redis) -> None:
+    [warning] = inspect_server().warnings
+
+    assert "appendonly is off" in warning
+
+
+def test_a_server_that_keeps_all_is_not_warned_of(redis: Redis) -> None:
+    with configured(redis, appendonly="yes"):
+        warnings = inspect_server().warnings
+
+    assert warnings == ()
+
+
+def test_a_server_that_may_evict_tasks_is_warned_of(redis: Redis) -> None:
+    with configured(redis, **{"maxmemory": "100mb", "maxmemory-policy": "allkeys-lru"}):
+        warnings = inspect_server().warnings
+
+    assert any("allkeys-lru" in warning and "noeviction" in warning for warning in warnings)
+
+
+def test_a_server_that_does_not_permit_info_is_no_error(redis_server: EmbeddedServer) -> None:
+    with redis_at(redis_server.url) as redis:
+        redis.execute_command("ACL SETUSER", "shop", "on", ">secret", "~*", "+@all", "-info")
+    with redis_at(f"{redis_server.url}?username=shop&password=secret"):
+        server = inspect_server()
+
+    assert server.version == ""
+    assert "does not permit INFO" in server.warnings[0]
+
+
+def test_a_server_that_is_away_is_an_error() -> None:
+    with pytest.raises(RedisUnavailable):
+        inspect_server()
