@@ -351,6 +351,7 @@ def test_the_first_page_asks_no_more_of_redis_with_more_tasks(viewer, redis):
         }
 
     scene.one_of_each("mail")
+    viewer.get(ROOT)  # once for the server to know the scripts
     few = commands()
     scene.ready("mail", count=2000)
 
