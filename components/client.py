@@ -22,6 +22,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import (
     ClusterDownError,
     ConnectionError,
+    MaxConnectionsError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisClusterException,
@@ -75,6 +76,11 @@ def redis_errors() -> Iterator[None]:
     """Turn redis-py's ways to say "not now" into RedisUnavailable; other errors pass."""
     try:
         yield
+    except MaxConnectionsError as error:
+        raise RedisUnavailable(
+            "All connections of this process to Redis are in use: give max_connections in the "
+            "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads use it at once."
+        ) from error
     except (*REPLY_LOST, RedisClusterException) as error:
         raise RedisUnavailable(f"Redis does not answer: {error}") from error
     except ResponseError as error:

@@ -228,3 +228,18 @@ def test_refuses_to_be_a_production_site(launch: StartDemo) -> None:
 
     assert demo.hear_out() == 2
     assert "production" in demo.said
+
+
+@pytest.mark.parametrize("command", [["runworker", "--no-reload"], ["pollqueue"]])
+def test_without_it_other_commands_say_what_starts_redis(checkout: Path, command: list[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.returncode == 2
+    assert "is not running. Start it with `make demo`" in ended.stderr
+    assert "Traceback" not in ended.stderr

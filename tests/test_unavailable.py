@@ -233,3 +233,12 @@ def test_other_errors_are_not_an_outage(server: EmbeddedServer) -> None:
 def test_every_method_says_when_redis_is_away(tmp_path: Path, act: Callable[[], Any]) -> None:
     with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
         act()
+
+
+def test_a_process_without_a_free_connection_says_what_to_do(server: EmbeddedServer) -> None:
+    with redis_at(f"{server.url}?max_connections=1") as client:
+        connection = client.connection_pool.get_connection()
+
+        with pytest.raises(RedisUnavailable, match="give max_connections"):
+            TaskQueue().names()
+        client.connection_pool.release(connection)

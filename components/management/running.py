@@ -12,7 +12,8 @@ from django.core.management.base import CommandError
 from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.conf import conf
-from components.exceptions import RedisUnavailable
+from components.embedded import require_running
+from components.exceptions import RedisNotStarted, RedisUnavailable
 from components.management.reloading import Reloader
 from components.services.servers import inspect_server
 from components.workers.base import UNHEALTHY, Worker
@@ -74,6 +75,8 @@ def run(worker: Worker, what: str, *, reload: bool, verbosity: int) -> None:
 
 def _run(worker: Worker, what: str) -> int:
     try:
+        if folder := conf().embedded:
+            require_running(folder)
         server = inspect_server()
         version = f"Redis {server.version} ({server.mode})" if server.version else "Redis"
         logger.info(
@@ -85,6 +88,9 @@ def _run(worker: Worker, what: str) -> int:
         for warning in server.warnings:
             logger.warning("%s", warning)
         return worker.run()
+    except RedisNotStarted as error:
+        logger.error("%s", error)
+        return UNREACHABLE
     except RedisUnavailable as error:
         logger.error("%s Is it running? CACHES[%r] says where it should be.", error, conf().cache)
         return UNREACHABLE
@@ -112,7 +118,8 @@ def _flush() -> None:
 def _log(verbosity: int) -> None:
     """Make the app's log visible where the project has not set one up."""
     app = logging.getLogger("components")
-    app.setLevel([logging.ERROR, logging.INFO, logging.INFO, logging.DEBUG][verbosity])
+    if app.level == logging.NOTSET or verbosity != 1:
+        app.setLevel([logging.ERROR, logging.INFO, logging.INFO, logging.DEBUG][verbosity])
     if not app.hasHandlers():
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))

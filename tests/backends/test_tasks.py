@@ -195,6 +195,7 @@ def test_a_task_knows_which_attempt_it_is(redis: Redis) -> None:
     result.refresh()
 
     assert (result.return_value, result.attempts) == (2, 2)
+    assert result.enqueued_at <= result.started_at < result.last_attempted_at <= result.finished_at
 
 
 @pytest.mark.parametrize(

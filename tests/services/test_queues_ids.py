@@ -21,12 +21,13 @@ def test_ids_sort_by_creation() -> None:
 
 @pytest.mark.parametrize("ahead", [0, 86_400_000], ids=["the clock stands still", "the clock is turned back"])
 def test_ids_sort_by_creation_even_when(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = time.time_ns() // 1_000_000
-    monkeypatch.setattr(ids, "_last", (now + 60_000 + ahead) << 12)
+    last_ms = time.time_ns() // 1_000_000 + 60_000 + ahead
+    monkeypatch.setattr(ids, "_last", last_ms << 12)
 
     made = [new_id() for _ in range(10_000)]
 
     assert made == sorted(made)
+    assert UUID(hex=made[0]).int >> 80 == last_ms
     assert len(set(made)) == 10_000
 
 

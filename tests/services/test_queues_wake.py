@@ -159,7 +159,16 @@ def test_a_poller_wakes_a_worker_for_what_it_has_moved(queue: TaskQueue, redis: 
 
 
 def test_an_idle_step_leaves_no_token(queue: TaskQueue, redis: Redis) -> None:
+    """An idle worker looks again by itself; a token would only wake it at once."""
+    queue.push(ECHO, delay=4)
+    forget(redis)
+
     claim(Consumer(), 1)
+
+    assert tokens(redis) == 0
+
+
+def test_a_poller_leaves_no_token_where_nothing_is_ready(queue: TaskQueue, redis: Redis) -> None:
     step(Consumer(kind="poller"), 0, {"default": 0})
 
     assert tokens(redis) == 0
@@ -250,6 +259,18 @@ def test_a_step_tells_when_to_look_again(queue: TaskQueue, redis: Redis) -> None
         claimed = step(Consumer())
 
     assert (claimed.look_again_at - claimed.now).total_seconds() == pytest.approx(10, abs=0.002)
+
+
+@pytest.mark.parametrize("names", [["a", "b"], ["b", "a"]])
+def test_a_step_tells_of_the_queue_that_is_due_first(queue: TaskQueue, names: list[str]) -> None:
+    queue.push(ECHO, queue="a", delay=60)
+    sooner = queue.push(ECHO, queue="b", delay=30)
+
+    answer = step(Consumer(), 1, names)
+
+    due = queue.get(sooner)
+    assert due is not None
+    assert answer.look_again_at == due.run_after
 
 
 def test_more_due_tasks_than_one_call_moves_are_looked_at_again_at_once(
