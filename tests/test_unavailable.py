@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from redis import Redis
-from redis.exceptions import ResponseError
+from redis.exceptions import BusyLoadingError, ResponseError
 
 from components.client import redis_errors
 from components.embedded import EmbeddedServer
@@ -90,10 +90,12 @@ def busy(client: Redis) -> Iterator[None]:
     with configured(client, **{"lua-time-limit": 1}), Redis.from_url(_url_of(client)) as other:
         loop = threading.Thread(target=_run_for_ever, args=[other])
         loop.start()
-        assert eventually(lambda: _is_busy(client))
-        yield
-        client.script_kill()
-        loop.join()
+        try:
+            assert eventually(lambda: _is_busy(client))
+            yield
+        finally:
+            client.script_kill()
+            loop.join()
 
 
 def _url_of(client: Redis) -> str:
@@ -157,21 +159,37 @@ def test_a_server_that_loads_its_data_is_unavailable(tmp_path: Path, request: py
     program = request.config.getoption("--redis-server")
     entry = b"*3\r\n$5\r\nRPUSH\r\n$4\r\nlist\r\n$1\r\n1\r\n"
     (tmp_path / "appendonly.aof").write_bytes(entry * 1_000_000)
-    server = EmbeddedServer(tmp_path, server=program, options={"aof-use-rdb-preamble": "no"})
+    server = EmbeddedServer(tmp_path, server=program)
     starting = threading.Thread(target=server.start)
-    seen = set()
-    with redis_at(server.url) as client:
-        starting.start()
-        while starting.is_alive():
-            try:
-                write(client)
-            except RedisUnavailable as error:
-                seen.add(type(error.__cause__).__name__)
-        starting.join()
+    starting.start()
+    try:
+        with redis_at(server.url) as client:
+            causes = set(_causes(client, while_alive=starting))
 
-        assert "BusyLoadingError" in seen
-        assert client.llen("list") == 1_000_000
-    server.stop()
+            assert BusyLoadingError in causes
+            assert client.llen("list") == 1_000_000
+    finally:
+        starting.join()
+        server.stop()
+
+
+def _causes(client: Redis, *, while_alive: threading.Thread) -> Iterator[type[BaseException]]:
+    """Why writing was impossible."""
+    while while_alive.is_alive():
+        try:
+            write(client)
+        except RedisUnavailable as error:
+            yield type(error.__cause__)
+
+
+def test_a_process_that_uses_all_its_connections_is_told_so(server: EmbeddedServer) -> None:
+    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}) as client:
+        in_use = client.connection_pool.get_connection()
+        with pytest.raises(RedisUnavailable, match="max_connections"):
+            TaskQueue().push(ECHO)
+        client.connection_pool.release(in_use)
+
+        assert TaskQueue().push(ECHO)
 
 
 def test_nobody_there_is_unavailable(tmp_path: Path) -> None:

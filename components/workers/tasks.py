@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from components.backends.tasks import RedisBackend
 from components.services.queues import Claimed, Consumer, Finished, Step
-from components.services.queues.consumers import Request
+from components.services.queues.consumers import MOST, Request
 from components.workers.base import UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
 from components.workers.execution import Execution, ServerClock
@@ -77,7 +77,7 @@ class TaskWorker(Worker):
         self._give_back()
         want = self._want()
         if self._unanswered is None and (want or self._finished or self.has_token):
-            finished, self._finished = self._finished, []
+            finished, self._finished = self._finished[:MOST], self._finished[MOST:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(self.choice.shares(want), want, finished)
         if self._unanswered is None:

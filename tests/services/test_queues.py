@@ -127,6 +127,19 @@ def test_a_repeated_request_gets_the_same_answer_and_claims_nothing_new(queue: T
     assert places() == {"ready": rest, "running": [third], "dead": [second], "successful": [first]}
 
 
+def test_a_thousand_are_claimed_and_handed_in_by_one_request_and_more_by_the_next(queue: TaskQueue) -> None:
+    pushed = push_many(1_200)
+    consumer = Consumer()
+    claimed = claim(consumer, 1_200)
+    answer = consumer.advance(
+        consumer.request({"default": 1_200}, 1_200, [succeeded(task) for task in claimed])
+    )
+
+    assert ids(claimed) == pushed[:1_000]
+    assert ids(answer.claimed) == pushed[1_000:]
+    assert (queue.stats("default").successful, queue.stats("default").running) == (1_000, 200)
+
+
 def test_a_repeated_request_that_claimed_nothing_claims_nothing(queue: TaskQueue) -> None:
     consumer = Consumer()
     request = consumer.request({"default": 1}, 1)

@@ -133,18 +133,22 @@ class QueueMachine(RuleBasedStateMachine):
     def claim(self, who: int, want: int) -> None:
         self.advance(self.consumers[who], want, [])
 
-    @rule(pick=picks, dies=st.booleans(), want=st.integers(0, 1))
+    @rule(acks=st.lists(st.tuples(picks, st.booleans()), min_size=1, max_size=4), want=st.integers(0, 1))
     @precondition(lambda self: self.claims)
-    def ack(self, pick: int, dies: bool, want: int) -> None:
-        consumer, claimed = self.claims[pick % len(self.claims)]
-        task = self.model.tasks[claimed.id]
-        is_held = task.token == claimed.token
-        if is_held:
-            task.state, task.token = ("dead" if dies else "successful"), ""
+    def ack(self, acks: list[tuple[int, bool]], want: int) -> None:
+        finished, late = [], []
+        for pick, dies in acks:
+            consumer, claimed = self.claims[pick % len(self.claims)]
+            finished.append(failed(claimed) if dies else succeeded(claimed))
+            task = self.model.tasks[claimed.id]
+            if task.token == claimed.token:
+                task.state, task.token = ("dead" if dies else "successful"), ""
+            else:
+                late.append(claimed.id)
 
-        lost = self.advance(consumer, want, [failed(claimed) if dies else succeeded(claimed)])
+        lost = self.advance(consumer, want, finished)
 
-        assert lost == ([] if is_held else [claimed.id])
+        assert lost == late
 
     @rule(pick=picks)
     @precondition(lambda self: self.claims)

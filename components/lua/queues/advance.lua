@@ -9,7 +9,7 @@
 -- KEYS[7..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
 -- ARGV[1] worker id
 -- ARGV[2] request number, one higher for each new request
--- ARGV[3] how many tasks are wanted
+-- ARGV[3] how many tasks are wanted, at most 1000
 -- ARGV[4] lease, milliseconds
 -- ARGV[5] how often a task may be started
 -- ARGV[6] how long results are kept, milliseconds
@@ -18,7 +18,8 @@
 -- ARGV[9] how many dead tasks of a queue are kept
 -- ARGV[10] number of queues
 -- ARGV[11..] per queue: name, share of what is wanted (0: none, the queue has acks only);
---            then per finished task: number of its queue, id, token, "s" (successful) or "d" (dead), JSON
+--            then per finished task, at most 1000: number of its queue, id, token, "s" (successful) or
+--            "d" (dead), JSON
 -- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
 --         errors} of each claimed task, {ids that were no longer the caller's}
 local tasks, runs, errors, worker, paused, result = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -26,12 +27,14 @@ local worker_id, request, want, lease, max_starts = ARGV[1], ARGV[2], tonumber(A
 local result_ttl, successful_limit = ARGV[6], tonumber(ARGV[7])
 local dead_ttl, dead_limit, queues = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local SPAN, BATCH = 2 ^ 43, 100 -- as in push.lua; how much of one chore is done in one call
+local FINISHED = 11 + 2 * queues -- where the finished tasks begin
 local SOON = 5000000 -- microseconds: an idle worker looks again by itself before
 
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
 local token = worker_id .. ":" .. request
+local claimed, lost = {}, {}
 
 local queue = {}
 for number = 1, queues do
@@ -45,11 +48,13 @@ end
 
 local function text(number) return string.format("%.0f", number) end
 
-local function read_run(id)
+local function words(record)
   local run = {}
-  for word in string.gmatch(redis.call("HGET", runs, id) or "", "%S+") do run[#run + 1] = word end
+  for word in string.gmatch(record or "", "%S+") do run[#run + 1] = word end
   return run
 end
+
+local function read_run(id) return words(redis.call("HGET", runs, id)) end
 
 local function write_run(id, run) redis.call("HSET", runs, id, table.concat(run, " ")) end
 
@@ -60,20 +65,43 @@ local function bury(q, id, run)
   redis.call("ZADD", q.dead, now_ms, id)
 end
 
-local function ack(q, id, outcome, json)
-  redis.call("ZREM", q.running, id)
-  if outcome == "s" then
-    redis.call("HDEL", tasks, id)
-    redis.call("HDEL", runs, id)
-    redis.call("HDEL", errors, id)
-    redis.call("SET", result .. id, json, "PX", result_ttl)
-    redis.call("ZADD", q.successful, now_ms, id)
-    redis.call("ZREMRANGEBYSCORE", q.successful, "-inf", now_ms - result_ttl)
-    redis.call("ZREMRANGEBYRANK", q.successful, 0, -(successful_limit + 1))
-  else
-    redis.call("HSET", errors, id, json)
-    bury(q, id, read_run(id))
+local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
+
+local function forget(ids)
+  for _, hash in ipairs(#ids > 0 and { tasks, runs, errors } or {}) do redis.call("HDEL", hash, unpack(ids)) end
+end
+
+-- Of one queue: ids that were acked as successful.
+local function succeed(q, ids)
+  local scored = {}
+  for i, id in ipairs(ids) do scored[2 * i - 1], scored[2 * i] = now_ms, id end
+  redis.call("ZREM", q.running, unpack(ids))
+  redis.call("ZADD", q.successful, unpack(scored))
+  redis.call("ZREMRANGEBYSCORE", q.successful, "-inf", now_ms - result_ttl)
+  redis.call("ZREMRANGEBYRANK", q.successful, 0, -(successful_limit + 1))
+  forget(ids)
+end
+
+local function ack()
+  local ids, acked, successful = {}, {}, {}
+  for at = FINISHED, #ARGV, 5 do ids[#ids + 1] = ARGV[at + 1] end
+  for i, run in ipairs(many(runs, ids)) do
+    local number, id, held_by, outcome, json = unpack(ARGV, FINISHED + 5 * (i - 1), FINISHED + 5 * i - 1)
+    local q, holder = queue[tonumber(number)], string.match(run or "", "^%S+ (%S+)")
+    if holder ~= held_by or acked[id] then
+      lost[#lost + 1] = id
+    elseif outcome == "s" then
+      redis.call("SET", result .. id, json, "PX", result_ttl)
+      successful[q] = successful[q] or {}
+      table.insert(successful[q], id)
+    else
+      redis.call("ZREM", q.running, id)
+      redis.call("HSET", errors, id, json)
+      bury(q, id, words(run))
+    end
+    acked[id] = acked[id] or holder == held_by
   end
+  for q, done in pairs(successful) do succeed(q, done) end
 end
 
 local function promote(q)
@@ -106,26 +134,26 @@ local function trim_dead(q)
   local old = redis.call("ZRANGEBYSCORE", q.dead, "-inf", now_ms - dead_ttl, "LIMIT", 0, BATCH)
   local excess = math.min(redis.call("ZCARD", q.dead) - dead_limit, BATCH)
   if #old == 0 and excess > 0 then old = redis.call("ZRANGE", q.dead, 0, excess - 1) end
-  for _, id in ipairs(old) do
-    redis.call("ZREM", q.dead, id)
-    redis.call("HDEL", tasks, id)
-    redis.call("HDEL", runs, id)
-    redis.call("HDEL", errors, id)
-  end
+  if #old > 0 then redis.call("ZREM", q.dead, unpack(old)) end
+  forget(old)
 end
-
-local claimed, lost = {}, {}
 
 local function claim(q, count)
   local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
-  for i = 1, #popped, 2 do
-    local id, run = popped[i], read_run(popped[i])
+  local ids, leases, written = {}, {}, {}
+  for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
+  for i, before in ipairs(many(runs, ids)) do
+    local run = words(before)
     run[1], run[2], run[3] = "running", token, text((tonumber(run[3]) or 0) + 1)
-    run[4], run[5], run[6], run[7] = run[4] or text(now), text(now), "0", text(popped[i + 1])
+    run[4], run[5], run[6], run[7] = run[4] or text(now), text(now), "0", text(popped[2 * i])
     run[#run + 1] = worker_id
-    write_run(id, run)
-    redis.call("ZADD", q.running, now_ms + lease, id)
-    claimed[#claimed + 1] = { q.number, id }
+    written[2 * i - 1], written[2 * i] = ids[i], table.concat(run, " ")
+    leases[2 * i - 1], leases[2 * i] = now_ms + lease, ids[i]
+    claimed[#claimed + 1] = { q.number, ids[i] }
+  end
+  if #ids > 0 then
+    redis.call("HSET", runs, unpack(written))
+    redis.call("ZADD", q.running, unpack(leases))
   end
 end
 
@@ -142,14 +170,7 @@ if before[1] == request then
   end
   for id in string.gmatch(before[3], "%S+") do lost[#lost + 1] = id end
 else
-  for at = 11 + 2 * queues, #ARGV, 5 do
-    local number, id, held_by, outcome, json = unpack(ARGV, at, at + 4)
-    if read_run(id)[2] == held_by then
-      ack(queue[tonumber(number)], id, outcome, json)
-    else
-      lost[#lost + 1] = id
-    end
-  end
+  ack()
   for _, q in ipairs(queue) do
     promote(q)
     take_over(q)
@@ -162,9 +183,10 @@ else
   for _, q in ipairs(queue) do
     if q.open and q.share > 0 then claim(q, want - #claimed) end
   end
-  local answer, late = {}, table.concat(lost, " ")
+  local answer = {}
   for i, entry in ipairs(claimed) do answer[i] = table.concat(entry, " ") end
-  redis.call("HSET", worker, "request", request, "claimed", table.concat(answer, " "), "lost", late)
+  answer = table.concat(answer, " ")
+  redis.call("HSET", worker, "request", request, "claimed", answer, "lost", table.concat(lost, " "))
 end
 
 local again, full = math.huge, #claimed >= want
@@ -177,10 +199,10 @@ for _, q in ipairs(queue) do
   end
 end
 
-local work = {}
+local work, ids = {}, {}
+for i, entry in ipairs(claimed) do ids[i] = entry[2] end
+local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
 for i, entry in ipairs(claimed) do
-  local number, id = tonumber(entry[1]), entry[2]
-  local record, wrong = redis.call("HGET", tasks, id), redis.call("HGET", errors, id)
-  work[i] = { number, id, record or "", redis.call("HGET", runs, id), wrong or "" }
+  work[i] = { tonumber(entry[1]), entry[2], records[i] or "", held[i], wrong[i] or "" }
 end
 return { text(now), again < math.huge and text(again) or "0", work, lost }

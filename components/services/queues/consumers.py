@@ -27,6 +27,7 @@ from components.conf import queue_options
 from components.scripts import Script
 from components.services.queues.records import FORMAT, TaskInfo, from_us, read_task
 
+MOST = 1_000  # tasks that one request may want or hand in: far below what Lua can unpack
 REMEMBERED = 86_400_000  # milliseconds: a silent worker is shown as lost for a day
 
 _advance = Script("queues/advance")
@@ -101,10 +102,13 @@ class Consumer:
         return get_client()
 
     def request(self, shares: Mapping[str, int], want: int, finished: Sequence[Finished] = ()) -> Request:
-        """The next request: *want* tasks from the queues of *shares*, and the acks of *finished*."""
+        """
+        The next request: *want* tasks from the queues of *shares*, and the acks of *finished*. Each at most
+        MOST; more is wanted and handed in by the next.
+        """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
-        return Request(self._requests, {**shares, **others}, want, finished)
+        return Request(self._requests, {**shares, **others}, min(want, MOST), finished)
 
     def advance(self, request: Request) -> Step:
         """Ack, promote, take over and claim. Raises RedisUnavailable: send the same request again then."""
