@@ -94,6 +94,23 @@ def test_the_same_ack_counts_once(queue: TaskQueue) -> None:
     assert places() == {"successful": [task_id]}
 
 
+def test_a_worker_that_took_over_from_itself_hands_in_both_and_the_later_claim_counts(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    early = claim_one(consumer)
+    end_lease(redis, task_id)
+    late = claim_one(consumer)
+
+    lost = hand_in(consumer, succeeded(early, "early"), succeeded(late, "late")).lost
+
+    assert lost == [task_id]
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.return_value == "late"
+
+
 def test_an_abandoned_task_finds_its_old_place(queue: TaskQueue, redis: Redis) -> None:
     first, second, third = push_many(3)
     assert ids(claim(Consumer(), 2)) == [first, second]
