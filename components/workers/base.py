@@ -236,7 +236,8 @@ class _Listener(threading.Thread):
     def _take_token(self) -> None:
         worker = self._worker
         try:
-            item = _TOKEN if worker.consumer.wait(worker.queues, seconds=float("inf")) else None
+            woken = worker.consumer.wait(worker.queues, float("inf"), newcomers=ALL in worker.serves())
+            item = _TOKEN if woken else None
         except RedisUnavailable:
             item = _LOOK  # the loop will see for itself
         if item is not None:

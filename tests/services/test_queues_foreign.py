@@ -127,7 +127,9 @@ def test_foreign_ids_go_the_way_of_all_others(queue: TaskQueue, redis: Redis, st
     assert places() == {"dead": [FOREIGN]}
 
 
-@pytest.mark.parametrize("run", [b"", b"garbage", b"a b c", b"waiting - many 0 0 0 0", b"running x 1"])
+@pytest.mark.parametrize(
+    "run", [b"", b"garbage", b"a b c", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"]
+)
 @pytest.mark.parametrize("state", ["ready", "running"])
 def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: bytes, state: str) -> None:
     redis.hset(RUNS, FOREIGN, run)

@@ -351,3 +351,12 @@ def test_what_is_pushed_keeps_nothing_that_expires(queue: TaskQueue, redis: Redi
 
     parts = (keys.queue_tasks("default"), keys.queue_ready("default", "default"))
     assert [redis.ttl(key) for key in (*parts, keys.queue_delayed("default", "default"))] == [-1, -1, -1]
+
+
+def test_arguments_that_contain_themselves_are_refused(queue: TaskQueue) -> None:
+    circle: list[object] = []
+    circle.append(circle)
+
+    with pytest.raises(NotSerializable, match="contain themselves"):
+        queue.push(ECHO, [circle])
+    assert queue.names() == []

@@ -87,10 +87,19 @@ def test_only_what_is_due_before_all_others_wakes_the_poller(queue: TaskQueue, r
 )
 def test_a_push_wakes_whoever_waits(queue: TaskQueue, kind: str, queues: list[str]) -> None:
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(Consumer(kind=kind).wait, queues, 10)
+        waiting = pool.submit(Consumer(kind=kind).wait, queues, 10, newcomers=not queues)
         queue.push(ECHO, queue="new", delay=60)
 
         assert waiting.result() is True
+
+
+def test_who_serves_some_queues_leaves_the_token_of_a_new_one_to_who_serves_all(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    queue.push(ECHO, queue="new")
+
+    assert Consumer().wait(["other"], 0.01) is False
+    assert Consumer().wait(["other"], 10, newcomers=True) is True
 
 
 def test_waiting_ends_after_the_time_that_was_given(queue: TaskQueue) -> None:

@@ -1,7 +1,7 @@
 -- One step of a worker: ack what it finished, promote what is due, take over what was abandoned, claim.
 -- Repeated with the same request number it changes nothing and answers the same.
 -- KEYS[1] tasks   HASH id -> record
--- KEYS[2] runs    HASH id -> run record: state token starts first last ended score workers
+-- KEYS[2] runs    HASH id -> run record: 1 (its format) state token starts first last ended score workers
 -- KEYS[3] errors  HASH id -> JSON
 -- KEYS[4] worker  HASH of the caller
 -- KEYS[5] paused  SET of queues
@@ -50,13 +50,13 @@ local function text(number) return string.format("%.0f", number) end
 
 local function words(record)
   local run = {}
-  for word in string.gmatch(record or "", "%S+") do run[#run + 1] = word end
+  for word in string.gmatch(string.match(record or "", "^1 (.*)$") or "", "%S+") do run[#run + 1] = word end
   return run
 end
 
 local function read_run(id) return words(redis.call("HGET", runs, id)) end
 
-local function write_run(id, run) redis.call("HSET", runs, id, table.concat(run, " ")) end
+local function write_run(id, run) redis.call("HSET", runs, id, "1 " .. table.concat(run, " ")) end
 
 local function bury(q, id, run)
   for part = 3, 7 do run[part] = run[part] or "0" end
@@ -87,7 +87,7 @@ local function ack()
   for at = FINISHED, #ARGV, 5 do ids[#ids + 1] = ARGV[at + 1] end
   for i, run in ipairs(many(runs, ids)) do
     local number, id, held_by, outcome, json = unpack(ARGV, FINISHED + 5 * (i - 1), FINISHED + 5 * i - 1)
-    local q, holder = queue[tonumber(number)], string.match(run or "", "^%S+ (%S+)")
+    local q, holder = queue[tonumber(number)], string.match(run or "", "^1 %S+ (%S+)")
     if holder ~= held_by or acked[id] then
       lost[#lost + 1] = id
     elseif outcome == "s" then
@@ -147,7 +147,7 @@ local function claim(q, count)
     run[1], run[2], run[3] = "running", token, text((tonumber(run[3]) or 0) + 1)
     run[4], run[5], run[6], run[7] = run[4] or text(now), text(now), "0", text(popped[2 * i])
     run[#run + 1] = worker_id
-    written[2 * i - 1], written[2 * i] = ids[i], table.concat(run, " ")
+    written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
     leases[2 * i - 1], leases[2 * i] = now_ms + lease, ids[i]
     claimed[#claimed + 1] = { q.number, ids[i] }
   end

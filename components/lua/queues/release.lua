@@ -14,8 +14,8 @@ for at = 2, #ARGV, 3 do
   local number, id, token = unpack(ARGV, at, at + 2)
   local base = 2 + 4 * (number - 1)
   local ready, delayed, running, wake = unpack(KEYS, base, base + 3)
-  local run = {}
-  for word in string.gmatch(redis.call("HGET", runs, id) or "", "%S+") do run[#run + 1] = word end
+  local run, record = {}, string.match(redis.call("HGET", runs, id) or "", "^1 (.*)$")
+  for word in string.gmatch(record or "", "%S+") do run[#run + 1] = word end
 
   if run[2] == token then
     run[1], run[2], run[3] = "waiting", "-", string.format("%d", run[3] - 1)
@@ -23,7 +23,7 @@ for at = 2, #ARGV, 3 do
     if run[3] == "0" then
       redis.call("HDEL", runs, id)
     else
-      redis.call("HSET", runs, id, table.concat(run, " "))
+      redis.call("HSET", runs, id, "1 " .. table.concat(run, " "))
     end
     redis.call("ZREM", running, id)
     if delay > 0 then

@@ -24,7 +24,7 @@ redis.call("ZREMRANGEBYSCORE", workers, "-inf", now_ms - remembered)
 
 for at = 5, #ARGV, 3 do
   local number, id, token = unpack(ARGV, at, at + 2)
-  local held_by = string.match(redis.call("HGET", runs, id) or "", "^%S+ (%S+)")
+  local held_by = string.match(redis.call("HGET", runs, id) or "", "^1 %S+ (%S+)")
   if held_by == token then
     redis.call("ZADD", KEYS[3 + number], now_ms + lease, id)
   else

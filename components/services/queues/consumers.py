@@ -147,7 +147,7 @@ class Consumer:
     ) -> Step:
         claimed = [
             Claimed(
-                task_id.decode(), queues[number - 1], token, int(run.split(b" ", 3)[2]), record, run, errors
+                task_id.decode(), queues[number - 1], token, int(run.split(b" ", 4)[3]), record, run, errors
             )
             for number, task_id, record, run, errors in work
         ]
@@ -198,13 +198,17 @@ class Consumer:
             pipe.delete(keys.queue_worker(self.alias, self.id))
             pipe.execute()
 
-    def wait(self, queues: Sequence[str], seconds: float) -> bool:
+    def wait(self, queues: Sequence[str], seconds: float, *, newcomers: bool = False) -> bool:
         """
-        Wait until something may be ready in *queues*; False after *seconds*, or after the longest that a
-        connection can wait, if that is less. True is a hint, and does not say that a task is left.
+        Wait until something may be ready in *queues*, or with *newcomers* in one that is new; False after
+        *seconds*, or after the longest that a connection can wait, if that is less. True is a hint, and
+        does not say that a task is left. A poller waits for an earlier due time as well.
         """
         lists = [keys.queue_wake(self.alias, queue) for queue in queues]
-        lists.append((keys.queue_wake_poller if self.kind == "poller" else keys.queue_wake_all)(self.alias))
+        if self.kind == "poller":
+            lists.append(keys.queue_wake_poller(self.alias))
+        elif newcomers:
+            lists.append(keys.queue_wake_all(self.alias))
         client = self._client
         with redis_errors():
             return client.blpop(lists, timeout=max(0.01, min(seconds, longest_block(client)))) is not None

@@ -177,14 +177,16 @@ def _nonsense_is_a_value_error(task_id: str) -> Iterator[None]:
 
 
 def run_state(run: bytes | None) -> str:
-    """The first word of a run record: running, waiting or dead; "waiting" for a task never claimed."""
-    return run.split(b" ", 1)[0].decode() if run else "waiting"
+    """The state in a run record: running, waiting or dead; "waiting" for a task never claimed."""
+    return run.split(b" ", 2)[1].decode() if run else "waiting"
 
 
 def _read_run(run: bytes | None) -> dict[str, Any]:
     if not run:
         return {}
-    _state, _token, _starts, first, last, ended, _score, *workers = run.decode().split(" ")
+    version, _state, _token, _starts, first, last, ended, _score, *workers = run.decode().split(" ")
+    if int(version) > FORMAT:
+        raise UnknownFormat(f"Its run is stored in format {version}, newer than {FORMAT}.")
     return {
         "started_at": from_us(first),
         "last_attempted_at": from_us(last),

@@ -16,7 +16,7 @@ from typing import Any
 from components import keys
 from components.client import redis_errors
 from components.conf import QueueOptions
-from components.exceptions import InvalidQueueName
+from components.exceptions import InvalidQueueName, NotSerializable
 from components.scripts import Script
 from components.services.queues.arguments import encode, normalize
 from components.services.queues.ids import new_id
@@ -136,8 +136,13 @@ def _checked(task: NewTask, options: QueueOptions) -> tuple[NewTask, str]:
             f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
         )
     _check_instant(task)
-    args = normalize(tuple(task.args), "args")
-    kwargs = normalize(task.kwargs, "kwargs")
+    try:
+        args = normalize(tuple(task.args), "args")
+        kwargs = normalize(task.kwargs, "kwargs")
+    except RecursionError:
+        raise NotSerializable(
+            f"Unsupported type: the arguments of {task.name} contain themselves, or are nested too deeply for JSON."
+        ) from None
     return task, encode(task.name, args, kwargs, max_body=options.max_body)
 
 
