@@ -33,8 +33,7 @@ local SOON = 5000000 -- microseconds: an idle worker looks again by itself befor
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local now_ms = math.floor(now / 1000)
-local token = worker_id .. ":" .. request
-local claimed, lost = {}, {}
+local token, claimed, lost = worker_id .. ":" .. request, {}, {}
 
 local queue = {}
 for number = 1, queues do
@@ -42,7 +41,7 @@ for number = 1, queues do
   queue[number] = {
     number = number, name = ARGV[9 + 2 * number], share = tonumber(ARGV[10 + 2 * number]),
     ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
-    dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5],
+    dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5], done = {},
   }
 end
 
@@ -71,19 +70,19 @@ local function forget(ids)
   for _, hash in ipairs(#ids > 0 and { tasks, runs, errors } or {}) do redis.call("HDEL", hash, unpack(ids)) end
 end
 
--- Of one queue: ids that were acked as successful.
-local function succeed(q, ids)
+-- The tasks of a queue that were acked as successful.
+local function succeed(q)
   local scored = {}
-  for i, id in ipairs(ids) do scored[2 * i - 1], scored[2 * i] = now_ms, id end
-  redis.call("ZREM", q.running, unpack(ids))
+  for i, id in ipairs(q.done) do scored[2 * i - 1], scored[2 * i] = now_ms, id end
+  redis.call("ZREM", q.running, unpack(q.done))
   redis.call("ZADD", q.successful, unpack(scored))
   redis.call("ZREMRANGEBYSCORE", q.successful, "-inf", now_ms - result_ttl)
   redis.call("ZREMRANGEBYRANK", q.successful, 0, -(successful_limit + 1))
-  forget(ids)
+  forget(q.done)
 end
 
 local function ack()
-  local ids, acked, successful = {}, {}, {}
+  local ids, acked = {}, {}
   for at = FINISHED, #ARGV, 5 do ids[#ids + 1] = ARGV[at + 1] end
   for i, run in ipairs(many(runs, ids)) do
     local number, id, held_by, outcome, json = unpack(ARGV, FINISHED + 5 * (i - 1), FINISHED + 5 * i - 1)
@@ -92,8 +91,7 @@ local function ack()
       lost[#lost + 1] = id
     elseif outcome == "s" then
       redis.call("SET", result .. id, json, "PX", result_ttl)
-      successful[q] = successful[q] or {}
-      table.insert(successful[q], id)
+      q.done[#q.done + 1] = id
     else
       redis.call("ZREM", q.running, id)
       redis.call("HSET", errors, id, json)
@@ -101,14 +99,14 @@ local function ack()
     end
     acked[id] = acked[id] or holder == held_by
   end
-  for q, done in pairs(successful) do succeed(q, done) end
+  for _, q in ipairs(queue) do if #q.done > 0 then succeed(q) end end
 end
 
 local function promote(q)
   local due = redis.call("ZRANGEBYSCORE", q.delayed, "-inf", text(now), "WITHSCORES", "LIMIT", 0, BATCH)
   for i = 1, #due, 2 do
-    local head = string.match(redis.call("HGET", tasks, due[i]) or "", "^[^\n]*")
-    local priority, due_first = string.match(head, "^1 %d+ %d+ (%-?%d+) ([01]) ")
+    local record = redis.call("HGET", tasks, due[i]) or ""
+    local priority, due_first = string.match(record, "^1 %d+ %d+ (%-?%d+) ([01]) ")
     local rank = (100 - (priority or 0)) * 2 + 1 - (due_first or 0)
     redis.call("ZREM", q.delayed, due[i])
     redis.call("ZADD", q.ready, rank * SPAN + math.floor(due[i + 1] / 1000), due[i])
@@ -139,7 +137,8 @@ local function trim_dead(q)
 end
 
 local function claim(q, count)
-  local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
+  local popped = q.open and count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
+  if #popped == 0 then return end
   local ids, leases, written = {}, {}, {}
   for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
   for i, before in ipairs(many(runs, ids)) do
@@ -149,24 +148,18 @@ local function claim(q, count)
     run[#run + 1] = worker_id
     written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
     leases[2 * i - 1], leases[2 * i] = now_ms + lease, ids[i]
-    claimed[#claimed + 1] = { q.number, ids[i] }
+    claimed[#claimed + 1] = q.number .. " " .. ids[i]
   end
-  if #ids > 0 then
-    redis.call("HSET", runs, unpack(written))
-    redis.call("ZADD", q.running, unpack(leases))
-  end
+  redis.call("HSET", runs, unpack(written))
+  redis.call("ZADD", q.running, unpack(leases))
 end
 
-local function soonest(q)
-  local due = tonumber(redis.call("ZRANGE", q.delayed, 0, 0, "WITHSCORES")[2])
-  local expiry = tonumber(redis.call("ZRANGE", q.running, 0, 0, "WITHSCORES")[2])
-  return math.min(due or math.huge, expiry and expiry * 1000 or math.huge)
-end
+local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
 
 local before = redis.call("HMGET", worker, "request", "claimed", "lost")
 if before[1] == request then
   for number, id in string.gmatch(before[2], "(%d+) (%S+)") do
-    if read_run(id)[2] == token then claimed[#claimed + 1] = { number, id } end
+    if read_run(id)[2] == token then claimed[#claimed + 1] = number .. " " .. id end
   end
   for id in string.gmatch(before[3], "%S+") do lost[#lost + 1] = id end
 else
@@ -177,21 +170,15 @@ else
     trim_dead(q)
     q.open = redis.call("SISMEMBER", paused, q.name) == 0
   end
-  for _, q in ipairs(queue) do
-    if q.open then claim(q, math.min(q.share, want - #claimed)) end
-  end
-  for _, q in ipairs(queue) do
-    if q.open and q.share > 0 then claim(q, want - #claimed) end
-  end
-  local answer = {}
-  for i, entry in ipairs(claimed) do answer[i] = table.concat(entry, " ") end
-  answer = table.concat(answer, " ")
-  redis.call("HSET", worker, "request", request, "claimed", answer, "lost", table.concat(lost, " "))
+  for _, q in ipairs(queue) do claim(q, math.min(q.share, want - #claimed)) end
+  for _, q in ipairs(queue) do claim(q, q.share > 0 and want - #claimed or 0) end
+  local answer, late = table.concat(claimed, " "), table.concat(lost, " ")
+  redis.call("HSET", worker, "request", request, "claimed", answer, "lost", late)
 end
 
 local again, full = math.huge, #claimed >= want
 for _, q in ipairs(queue) do
-  local next_look = soonest(q)
+  local next_look = math.min(first(q.delayed), first(q.running) * 1000)
   again = math.min(again, next_look)
   local left = q.open and redis.call("ZCARD", q.ready) > 0
   if full and (left or next_look < now + SOON) and redis.call("LLEN", q.wake) == 0 then
@@ -200,9 +187,9 @@ for _, q in ipairs(queue) do
 end
 
 local work, ids = {}, {}
-for i, entry in ipairs(claimed) do ids[i] = entry[2] end
+for i, entry in ipairs(claimed) do ids[i] = string.match(entry, "%S+$") end
 local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
-for i, entry in ipairs(claimed) do
-  work[i] = { tonumber(entry[1]), entry[2], records[i] or "", held[i], wrong[i] or "" }
+for i, id in ipairs(ids) do
+  work[i] = { tonumber(string.match(claimed[i], "^%d+")), id, records[i] or "", held[i], wrong[i] or "" }
 end
 return { text(now), again < math.huge and text(again) or "0", work, lost }
