@@ -186,14 +186,12 @@ class Worker(ABC):
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        if (
-            threading.current_thread() is not threading.main_thread()
-        ):  # Python delivers signals to that one only
+        # Python delivers signals to the main thread only.
+        if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {
-            number: signal.signal(number, self._on_signal) for number in (signal.SIGTERM, signal.SIGINT)
-        }
+        numbers = (signal.SIGTERM, signal.SIGINT)
+        before = {number: signal.signal(number, self._on_signal) for number in numbers}
         try:
             yield
         finally:
