@@ -22,6 +22,8 @@ class _Link:
     client: socket.socket
     server: socket.socket
     loses_next: bool = False
+    #: Nothing comes back any more: a server may write one reply in several pieces.
+    is_mute: bool = False
 
 
 class LossyProxy:
@@ -102,10 +104,12 @@ class LossyProxy:
         if data and link.loses_next:
             link.loses_next = False
             self.lost += 1
-            if self._silently:
-                return
-            data = b""
-        self._pass_on(link, data, link.client)
+            if not self._silently:
+                return self._close(link)
+            link.is_mute = True
+        if not (data and link.is_mute):
+            self._pass_on(link, data, link.client)
+        return None
 
     def _pass_on(self, link: _Link, data: bytes, to: socket.socket) -> None:
         try:
