@@ -51,8 +51,15 @@ class QueueOptions:
     #: Failed tasks rest in the dead set until they are this old, or this many in their queue.
     dead_ttl: float = 180 * 86_400.0
     dead_limit: int = 10_000
-    #: A task that was started this often and never ended kills its workers: it goes to the dead set.
-    max_starts: int = 3
+    #: How often a task is started before a failure is final.
+    max_attempts: int = 5
+    #: The delay before the first retry; it doubles with each, up to max_backoff, and a random half is taken off.
+    backoff: float = 15.0
+    max_backoff: float = 3_600.0
+    #: How long a task may run; None for ever.
+    timeout: float | None = None
+    #: A task under which this many workers died kills them: it goes to the dead set.
+    max_crashes: int = 3
     #: The largest body (arguments as JSON) taken. Larger data belong elsewhere, with their key in the task.
     max_body: int = 65_536
     #: Matured delayed tasks run before others of their priority: the book's "high-delayed" before "high".
@@ -66,7 +73,11 @@ _AT_LEAST = {
     "successful_limit": 0,
     "dead_ttl": 0,
     "dead_limit": 1,
-    "max_starts": 1,
+    "max_attempts": 1,
+    "backoff": 0,
+    "max_backoff": 0,
+    "timeout": 0.001,
+    "max_crashes": 1,
     "max_body": 1,
 }
 
@@ -87,7 +98,7 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
         if isinstance(value, bool) != (types == (bool,)) or not isinstance(value, types):
             wanted = " or ".join(kind.__name__ for kind in types)
             yield f"{name!r} is {value!r} ({type(value).__name__}); it must be {wanted}."
-        elif name in _AT_LEAST and not _AT_LEAST[name] <= value < math.inf:
+        elif name in _AT_LEAST and value is not None and not _AT_LEAST[name] <= value < math.inf:
             yield f"{name!r} is {value!r}; it must be a finite number, at least {_AT_LEAST[name]}."
         elif name == "prefix" and (not value or set(value) & set("{} \n")):
             yield f"'prefix' is {value!r}; it must be a word without braces or blanks."

@@ -48,5 +48,13 @@ class WorkerDied(ComponentsError):
     """The worker that ran the task died or stopped renewing its lease, once too often."""
 
 
+class TaskCancelled(ComponentsError):
+    """The task was cancelled before it had ended."""
+
+
+class TaskTimedOut(ComponentsError):
+    """A task ran longer than its timeout."""
+
+
 class MailNotSent(ComponentsError):
     """The backend that sends a queued mail raised no error, and said that it sent nothing."""

@@ -38,8 +38,33 @@ def queue_errors(alias: str) -> str:
     return _key("queues", alias, "errors")
 
 
+def queue_progress(alias: str) -> str:
+    """HASH id -> JSON, how far a task says it is. Goes with the task record."""
+    return _key("queues", alias, "progress")
+
+
+def queue_uniques(alias: str) -> str:
+    """HASH unique key -> id of the unfinished task that has it. Goes when that task ends."""
+    return _key("queues", alias, "uniques")
+
+
+def queue_periodic(alias: str) -> str:
+    """ZSET tick name by the microsecond of its last tick. Stays."""
+    return _key("queues", alias, "periodic")
+
+
+def queue_awaited(alias: str) -> str:
+    """SET of ids whose end somebody waits for. An entry goes when the task ends."""
+    return _key("queues", alias, "awaited")
+
+
+def queue_ended(alias: str, task_id: str) -> str:
+    """LIST of a token that says "it has ended" to who waits. Expires after a minute."""
+    return _key("queues", alias, f"ended:{task_id}")
+
+
 def queue_result(alias: str, task_id: str) -> str:
-    """STRING, the JSON of a successful task. Expires after the backend's result_ttl."""
+    """STRING, the whole of a successful task. Expires after its result_ttl."""
     return _key("queues", alias, f"result:{task_id}")
 
 
@@ -101,3 +126,8 @@ def queue_workers(alias: str) -> str:
 def queue_worker(alias: str, worker_id: str) -> str:
     """HASH, what a worker says of itself, and its last request with the answer. Expires a day after the last."""
     return _key("queues", alias, f"worker:{worker_id}")
+
+
+def queue_order(alias: str, worker_id: str) -> str:
+    """STRING, what a worker was asked to do: quiet or stop. Expires after a day."""
+    return _key("queues", alias, f"order:{worker_id}")

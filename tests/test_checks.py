@@ -69,7 +69,7 @@ def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
         )
     with options(max_start=5):
         assert found()["E003"].msg == (
-            "TASKS['default'][\"OPTIONS\"]: 'max_start' is not known; did you mean 'max_starts'?"
+            "TASKS['default'][\"OPTIONS\"]: 'max_crash' is not known; did you mean 'max_crashes'?"
         )
 
 

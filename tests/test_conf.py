@@ -100,7 +100,7 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (QueueOptions, {"leese": 5}, "'leese' is not known; did you mean 'lease'?"),
         (QueueOptions, {"lease": True}, "'lease' is True (bool); it must be float or int."),
         (QueueOptions, {"due_first": 1}, "'due_first' is 1 (int); it must be bool."),
-        (QueueOptions, {"max_starts": 2.5}, "'max_starts' is 2.5 (float); it must be int."),
+        (QueueOptions, {"max_crashes": 2.5}, "'max_crashes' is 2.5 (float); it must be int."),
         (QueueOptions, {"lease": 0.5}, "'lease' is 0.5; it must be a finite number, at least 1."),
         (QueueOptions, {"lease": float("nan")}, "'lease' is nan"),
         (QueueOptions, {"lease": float("inf")}, "'lease' is inf"),
@@ -108,7 +108,7 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (QueueOptions, {"successful_limit": -1}, "'successful_limit' is -1"),
         (QueueOptions, {"dead_ttl": -1}, "'dead_ttl' is -1"),
         (QueueOptions, {"dead_limit": 0}, "'dead_limit' is 0"),
-        (QueueOptions, {"max_starts": 0}, "'max_starts' is 0"),
+        (QueueOptions, {"max_crashes": 0}, "'max_crashes' is 0"),
         (QueueOptions, {"max_body": 0}, "'max_body' is 0"),
     ],
 )
@@ -119,9 +119,9 @@ def test_a_wrong_setting_is_named(cls: type[Conf], given: dict[str, Any], proble
 
 
 def test_every_wrong_setting_is_named() -> None:
-    found = list(problems(QueueOptions, {"leese": 5, "max_starts": 0, "lease": 5, "dead_limit": "many"}))
+    found = list(problems(QueueOptions, {"leese": 5, "max_crashes": 0, "lease": 5, "dead_limit": "many"}))
 
-    assert [problem.split()[0] for problem in found] == ["'leese'", "'max_starts'", "'dead_limit'"]
+    assert [problem.split()[0] for problem in found] == ["'leese'", "'max_crashes'", "'dead_limit'"]
 
 
 @pytest.mark.parametrize("cls", [Conf, QueueOptions])

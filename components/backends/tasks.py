@@ -10,12 +10,16 @@ task that has started may start again after its worker died, so let it be harmle
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -32,8 +36,15 @@ from components.compat import (
 )
 from components.conf import QueueOptions, problems
 from components.exceptions import InvalidQueueName, UnknownTask
-from components.services.queues import NewTask, State, TaskInfo, TaskQueue
+from components.services.queues import NewTask, State, TaskInfo, TaskQueue, normalize
+from components.services.queues.ids import new_id
 from components.services.queues.tasks import check_queue
+from components.tasks import PolicyTask
+
+#: Tasks as they were enqueued, by name, priority, queue and alias, beside the task declared: saves the worker a copy
+#: of it for each task that it runs.
+_variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
+_MOST_VARIANTS = 1_000
 
 _STATUSES: dict[State, TaskResultStatus] = {
     "ready": TaskResultStatus.READY,
@@ -47,6 +58,7 @@ _STATUSES: dict[State, TaskResultStatus] = {
 class RedisBackend(BaseTaskBackend):
     """See the module. Its methods raise RedisUnavailable when Redis does not answer."""
 
+    task_class = PolicyTask
     supports_defer = True
     supports_async_task = True
     supports_get_result = True
@@ -57,7 +69,11 @@ class RedisBackend(BaseTaskBackend):
         self.queue = TaskQueue(alias)
 
     def validate_task(self, task: Task[..., Any]) -> None:
-        super().validate_task(task)
+        # Django's documents allow a timedelta, and its check does not.
+        run_after = None if isinstance(task.run_after, timedelta) else task.run_after
+        names = ("func", "takes_context", "priority", "queue_name")
+        seen: Any = SimpleNamespace(run_after=run_after, **{name: getattr(task, name) for name in names})
+        super().validate_task(seen)
         try:
             check_queue(task.queue_name)
         except InvalidQueueName as error:
@@ -78,24 +94,55 @@ class RedisBackend(BaseTaskBackend):
     ) -> list[TaskResult[..., Any]]:
         """
         Store many calls of *task*, each its args and kwargs, in one round trip per 500. Raises as enqueue();
-        all are checked before the first is stored.
+        all are checked before the first is stored. For a call whose unique key an unfinished task has, the result
+        is that task's.
         """
         self.validate_task(task)
-        new = [
-            NewTask(
-                name=task.module_path,
-                args=args,
-                kwargs=kwargs,
-                queue=task.queue_name,
-                priority=int(task.priority),
-                at=_aware(task.run_after),
-            )
-            for args, kwargs in calls
+        new = [self._new(task, args, kwargs) for args, kwargs in calls]
+        if (database := _database(task)) and connections[database].in_atomic_block:
+            return self._enqueue_on_commit(task, new, database)
+        return [self._enqueued(task, info) for info in self.queue.push_many(new) if info]
+
+    def _new(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        run_after = task.run_after
+        delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
+        return NewTask(
+            name=task.module_path,
+            args=args,
+            kwargs=kwargs,
+            queue=task.queue_name,
+            priority=int(task.priority),
+            at=_aware(run_after) if delay is None else None,
+            delay=delay,
+            lease=getattr(task, "lease", None),
+            unique=_unique_key(task, args, kwargs),
+        )
+
+    def _enqueue_on_commit(
+        self, task: Task[..., Any], new: Sequence[NewTask], database: str
+    ) -> list[TaskResult[..., Any]]:
+        """The results know their ids at once, and what else happens when they are stored then."""
+        told = [replace(each, id=new_id()) for each in new]
+        promised = [
+            self._result(_as_stored(task, info, self.alias), info) for info in self.queue.foresee(told)
         ]
-        results = [self._result(task, info) for info in self.queue.push_many(new)]
-        for result in results:
-            task_enqueued.send(type(self), task_result=result)
-        return results
+        for result in promised:
+            object.__setattr__(result, "enqueued_at", None)
+
+        def store() -> None:
+            for result, info in zip(promised, self.queue.push_many(told), strict=True):
+                if info:
+                    object.__setattr__(result, "id", info.id)
+                    object.__setattr__(result, "enqueued_at", as_set(info.enqueued_at))
+                    task_enqueued.send(type(self), task_result=result)
+
+        transaction.on_commit(store, using=database)
+        return promised
+
+    def _enqueued(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+        result = self._result(_as_stored(task, info, self.alias), info)
+        task_enqueued.send(type(self), task_result=result)
+        return result
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
         """
@@ -109,13 +156,7 @@ class RedisBackend(BaseTaskBackend):
 
     def to_result(self, info: TaskInfo) -> TaskResult[..., Any]:
         """*info* in Django's terms. Raises UnknownTask."""
-        task = resolve(info.name).using(
-            priority=info.priority,
-            queue_name=info.queue,
-            run_after=as_set(info.run_after),
-            backend=self.alias,
-        )
-        return self._result(task, info)
+        return self._result(_as_stored(resolve(info.name), info, self.alias), info)
 
     def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
         result: TaskResult[..., Any] = TaskResult(
@@ -160,6 +201,38 @@ def resolve(name: str) -> Task[..., Any]:
     if not isinstance(found, Task):
         raise UnknownTask(f"{name!r} is {type(found).__name__}, not a task: declare it with @task.")
     return found
+
+
+def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:
+    """*task* as it was enqueued. It is not validated anew: what the settings have changed since is history."""
+    key = (info.name, info.priority, info.queue, alias)
+    if info.run_after is None and (known := _variants.get(key)) and known[0] is task:
+        return known[1]
+    variant: Task[..., Any] = object.__new__(type(task))
+    for field in fields(task):
+        object.__setattr__(variant, field.name, getattr(task, field.name))
+    values = (info.priority, info.queue, as_set(info.run_after), alias)
+    for name, value in zip(("priority", "queue_name", "run_after", "backend"), values, strict=True):
+        object.__setattr__(variant, name, value)
+    if info.run_after is None:
+        if len(_variants) >= _MOST_VARIANTS:
+            _variants.clear()
+        _variants[key] = task, variant
+    return variant
+
+
+def _database(task: Task[..., Any]) -> str | None:
+    on_commit = getattr(task, "on_commit", False)
+    return DEFAULT_DB_ALIAS if on_commit is True else on_commit or None
+
+
+def _unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    unique = getattr(task, "unique", False)
+    if callable(unique):
+        return str(unique(*args, **kwargs))
+    if not unique:
+        return None
+    return json.dumps([normalize(tuple(args), "args"), normalize(kwargs, "kwargs")], sort_keys=True)
 
 
 def _aware(run_after: datetime | None) -> datetime | None:

@@ -131,7 +131,7 @@ class Worker(ABC):
     def beat(self) -> None:
         """Send the heartbeat, if it is time."""
         if time.monotonic() >= self._next_beat:
-            for task_id in self.consumer.renew(self.serves(), self.running()):
+            for task_id in self.consumer.renew(self.serves(), self.running()).lost:
                 logger.warning(
                     "The lease of task %s ended before it was renewed; another worker has it.", task_id
                 )

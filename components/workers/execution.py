@@ -8,19 +8,18 @@ newer release is given back for a newer worker. Coroutines share one event loop 
 
 from __future__ import annotations
 
-import asyncio
+import json
 import logging
+import math
 import threading
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError
+from datetime import datetime
 from inspect import iscoroutinefunction
 from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.db import close_old_connections, reset_queries
 
 from components.backends.tasks import RedisBackend, as_set
@@ -33,26 +32,17 @@ from components.compat import (
     task_finished,
     task_started,
 )
-from components.exceptions import UnknownFormat
+from components.exceptions import TaskCancelled, UnknownFormat
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
-from components.services.queues.records import write_errors, write_result
+from components.services.queues.formats import write_errors, write_result
+from components.tasks import current_run
+from components.workers.coroutines import UNWILLING, submit
+from components.workers.retries import retry_after
+from components.workers.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
-
-
-class ServerClock:
-    """Redis' time, carried on by this machine's monotonic clock."""
-
-    def __init__(self) -> None:
-        self._seen: tuple[datetime, float] | None = None
-
-    def set(self, now: datetime) -> None:
-        self._seen = now, time.monotonic()
-
-    def now(self) -> datetime:
-        assert self._seen, "no step has told the time yet"
-        at, ticks = self._seen
-        return at + timedelta(seconds=time.monotonic() - ticks)
+#: A line for each task that has run.
+done = logging.getLogger("components.done")
 
 
 class Execution:
@@ -61,66 +51,115 @@ class Execution:
     def __init__(self, backend: RedisBackend, clock: ServerClock) -> None:
         self.backend = backend
         self.clock = clock
+        self._options = backend.queue.options
 
-    def run(self, claimed: Claimed) -> Finished | None:
+    def run(self, run: Run) -> Finished | None:
         """Run the task; what to hand in. None: this release cannot read it, give it back."""
+        claimed = run.claimed
         try:
             info = claimed.read()
         except UnknownFormat:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            return self.failed(claimed, error)
+            return self._unreadable(claimed, error)
+        run.name = info.name
         try:
             result = self.backend.to_result(info)
-        except Exception as error:  # noqa: BLE001  (importing a module runs code of the project, which may raise anything)
-            return self.failed(claimed, error, info.errors)
-        return self._call(claimed, info, result)
+        except Exception as error:
+            logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
+            return self._failed(run, info, None, error)
+        return self._call(run, info, result)
 
-    def failed(self, claimed: Claimed, error: BaseException, earlier: Sequence[TaskFailure] = ()) -> Finished:
-        """What to hand in when the task was not called, or its end not written down, because of *error*."""
-        logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
-        return Finished(claimed, "dead", write_errors([*earlier, _failure(error)]))
+    def failed(self, run: Run, error: BaseException) -> Finished:
+        """What to hand in when the task did not come to its end, because of *error*."""
+        logger.error("Task %s %s: %s", run.name, run.claimed.id, error, exc_info=error)
+        try:
+            info = run.claimed.read()
+        except (UnknownFormat, ValueError):
+            return self._unreadable(run.claimed, error)
+        try:
+            return self._failed(run, info, self.backend.to_result(info), error)
+        except Exception:  # noqa: BLE001  (as above; what counts is the first error)
+            return self._failed(run, info, None, error)
 
-    def _call(self, claimed: Claimed, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | None:
+    def _call(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | None:
         sender = type(self.backend)
         task_started.send_robust(sender=sender, task_result=result)
         try:
-            value = normalize(self._value(result), "the return value")
+            value = normalize(self._value(run, result), "the return value")
         except UnknownFormat:  # of something that the task has read
             return None
         except BaseException as error:  # SystemExit too: the task has failed, its worker goes on
             if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                 raise  # it was the user's, not the task's
-            failure = _failure(error)
-            result.errors.append(
-                TaskError(exception_class_path=failure.exception_class_path, traceback=failure.traceback)
-            )
-            self._set(result, TaskResultStatus.FAILED)
-            task_finished.send_robust(sender=sender, task_result=result)
-            return Finished(claimed, "dead", write_errors([*info.errors, failure]))
+            return self._failed(run, info, result, error)
         object.__setattr__(result, "_return_value", value)
-        finished_at = self._set(result, TaskResultStatus.SUCCESSFUL)
+        finished_at = self._end(result, TaskResultStatus.SUCCESSFUL)
         task_finished.send_robust(sender=sender, task_result=result)
-        done = replace(info, finished_at=finished_at, return_value=value)
-        return Finished(claimed, "successful", write_result(done))
+        claimed = run.claimed
+        document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, json.dumps(value))
+        kept = getattr(result.task, "result_ttl", None) or self._options.result_ttl
+        if done.isEnabledFor(logging.INFO):
+            done.info("%s %s succeeded%s", info.name, info.id, _took(run))
+        return Finished(claimed, "successful", kept, document)
 
-    def _set(self, result: TaskResult[..., Any], status: TaskResultStatus) -> datetime:
+    def _failed(
+        self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
+    ) -> Finished:
+        """The next attempt, or the end."""
+        pause = None if run.is_cancelled else retry_after(info, result, error, self._options)
+        failures = [_failure(error)]
+        if run.is_cancelled and isinstance(error, CancelledError):
+            error, failures = TaskCancelled("The task was cancelled as it ran."), []  # the run record says so
+        if result is not None:
+            said = _failure(error)
+            result.errors.append(
+                TaskError(exception_class_path=said.exception_class_path, traceback=said.traceback)
+            )
+        if pause is not None:
+            done.warning(
+                "%s %s failed%s, attempt %d; again in %.0f s: %r",
+                info.name, info.id, _took(run), info.starts, pause, error,
+            )  # fmt: skip
+            return Finished(run.claimed, "retry", pause, write_errors([*info.errors, *failures]))
+        finished_at = self.clock.now()
+        if result is not None:
+            finished_at = self._end(result, TaskResultStatus.FAILED)
+            task_finished.send_robust(sender=type(self.backend), task_result=result)
+        done.info(
+            "%s %s failed%s, attempt %d, the last: %r", info.name, info.id, _took(run), info.starts, error
+        )
+        return Finished(run.claimed, "dead", finished_at, write_errors([*info.errors, *failures]))
+
+    def _unreadable(self, claimed: Claimed, error: BaseException) -> Finished:
+        logger.error("Task %s could not be read: %s", claimed.id, error)
+        return Finished(claimed, "dead", self.clock.now(), write_errors([_failure(error)]))
+
+    def _end(self, result: TaskResult[..., Any], status: TaskResultStatus) -> datetime:
         finished_at = self.clock.now()
         object.__setattr__(result, "finished_at", as_set(finished_at))
         object.__setattr__(result, "status", status)
         return finished_at
 
-    def _value(self, result: TaskResult[..., Any]) -> Any:
+    def _value(self, run: Run, result: TaskResult[..., Any]) -> Any:
         task = result.task
         context: tuple[TaskContext[..., Any], ...] = (
             (TaskContext(task_result=result),) if task.takes_context else ()
         )
-        return self.apply(task, *context, *result.args, **result.kwargs)
+        timeout = getattr(task, "timeout", None) or self._options.timeout
+        if timeout is not None and timeout < math.inf:
+            run.deadline = time.monotonic() + timeout
+        token = current_run.set(run)
+        try:
+            return self.apply(run, task, *context, *result.args, **result.kwargs)
+        finally:
+            current_run.reset(token)
+            run.deadline = None
 
-    def apply(self, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call the function of *task*, as a request calls a view: no stale connection before, none left after."""
         if iscoroutinefunction(task.func):
-            return _coroutines.run(_with_connections(task.func, *args, **kwargs))
+            return self._await(run, task.func(*args, **kwargs))
         reset_queries()
         close_old_connections()
         try:
@@ -128,41 +167,18 @@ class Execution:
         finally:
             close_old_connections()
 
-
-class _EventLoop:
-    """An event loop in a thread of its own, from the first coroutine to the end of the process."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._started()).result()
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._guard:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=_run_forever, args=[self._loop], name="coroutines", daemon=True
-                ).start()
-            return self._loop
+    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        seconds = run.deadline and run.deadline - time.monotonic()
+        if run.deadline:
+            run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
+        run.future = submit(coroutine, seconds)
+        if run.is_cancelled:
+            run.future.cancel()
+        return run.future.result()
 
 
-def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
-    while True:
-        with suppress(SystemExit, KeyboardInterrupt):  # raised by a task, which has failed; the others go on
-            loop.run_forever()
-
-
-_coroutines = _EventLoop()
-
-
-async def _with_connections(func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    try:
-        return await func(*args, **kwargs)
-    finally:
-        await sync_to_async(close_old_connections)()  # of the thread in which coroutines use the ORM
+def _took(run: Run) -> str:
+    return f" in {time.monotonic() - run.started_at:.3f} s" if run.started_at is not None else ""
 
 
 def _failure(error: BaseException) -> TaskFailure:

@@ -14,7 +14,8 @@ from typing import Any
 from components.backends.tasks import RedisBackend
 from components.compat import Task
 from components.services.queues import Claimed, Consumer, TaskInfo
-from components.workers.execution import Execution, ServerClock
+from components.workers.execution import Execution
+from components.workers.runs import Run, ServerClock
 from components.workers.tasks import TOO_NEW_DELAY
 
 
@@ -31,7 +32,7 @@ def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]
 class InlineExecution(Execution):
     """Calls tasks as Django's own Task.call() does, which leaves the caller's connections alone."""
 
-    def apply(self, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return task.call(*args, **kwargs)
 
 
@@ -51,7 +52,7 @@ def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
 def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:
     """Whether it could be run. If it is interrupted (KeyboardInterrupt), it is given back."""
     try:
-        finished = execution.run(claimed)
+        finished = execution.run(Run(claimed, consumer, execution.clock))
     except BaseException:
         consumer.release([claimed])
         raise

@@ -1,28 +1,39 @@
 """
 TaskWorker: claims tasks, runs them in threads, and hands in what became of them.
 
-One step does both, so that a busy worker makes one round trip per batch. It claims no more than it can
-start, hence an idle neighbour never waits for what this one hoards. A step that got no answer is sent
-again as it was, and the server knows it by its number; results wait here while Redis is away.
+One step does both, so that a busy worker makes one round trip per batch. It claims what its threads will start
+soon (prefetch.py), and gives back what they do not. A step that got no answer is sent again as it was, and the
+server knows it by its number; results wait here while Redis is away.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import takewhile
+from queue import Empty, SimpleQueue
 
 from components.backends.tasks import RedisBackend
+from components.exceptions import TaskTimedOut
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.consumers import MOST, Request
-from components.workers.base import UNHEALTHY, Worker
+from components.services.queues.formats import own_lease
+from components.workers.base import DRAINED, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
-from components.workers.execution import Execution, ServerClock
+from components.workers.execution import Execution
+from components.workers.prefetch import STALE, Prefetch
+from components.workers.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
 
 TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
+STUCK = 3  # exit code: a function ran longer than its timeout, and only a new process is rid of it
+
+_ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
+_TRIM_EVERY = 60.0  # seconds
 
 
 class TaskWorker(Worker):
@@ -51,54 +62,115 @@ class TaskWorker(Worker):
         self.queues = choice.queues
         self._clock = ServerClock()
         self._execution = Execution(backend, self._clock)
-        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="task")
-        self._running: set[Claimed] = set()  # one task may be there twice: lost, and claimed anew
+        self._prefetch = Prefetch(concurrency)
+        self._threads: list[threading.Thread] = []
+        self._waiting: SimpleQueue[Run | None] = SimpleQueue()  # claimed, and not yet taken by a thread
+        self._held: dict[Claimed, Run] = {}  # all that is claimed; a task that was lost may be there twice
         self._finished: list[Finished] = []
-        self._unstarted: list[Claimed] = []
+        self._finished_at = 0.0  # when the first of them came
+        self._durations: list[float] = []
+        self._given_back: list[Claimed] = []
         self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
-        self._learn_at = 0.0
-        self._is_empty = False
-        self._is_draining = False
+        self._look_at = self._learn_at = self._trim_at = (
+            0.0  # when to claim, to learn of queues and to trim again
+        )
+        self._is_empty = self._is_draining = self._is_stuck = False
 
     def running(self) -> Sequence[Claimed]:
-        return list(self._running)
+        return list(self._held)
 
     def serves(self) -> Sequence[str]:
         return super().serves() if self.all_queues else self.queues
 
     def tick(self) -> float:
-        if self.is_stopping and self._running and not self._is_draining:
-            self._is_draining = True
-            logger.info(
-                "Stopping: %d running tasks have %g s to end.", len(self._running), self.shutdown_timeout
-            )
+        self._prefetch.learn(self._durations)
+        self._durations.clear()
+        self._look_over()
         self._give_back()
-        want = self._want()
-        if self._unanswered is None and (want or self._finished or self.has_token):
+        if self._unanswered is None:
+            if (pause := self._pause()) > 0:
+                return pause
+            want = self._want()
             finished, self._finished = self._finished[:MOST], self._finished[MOST:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(self.choice.shares(want), want, finished)
-        if self._unanswered is None:
-            return self._patience()
-        step = self.consumer.advance(self._unanswered)
+        request = self._unanswered
+        step = self.consumer.advance(request)
         self._unanswered = None
         self._clock.set(step.now)
-        return self._take(step)
+        self._take(step, request.want)
+        self._keep_house()
+        return self._pause()
+
+    def _look_over(self) -> None:
+        """Give up functions that are stuck, and take back what no thread has started in time."""
+        now = time.monotonic()
+        for run in self._begun():
+            if run.deadline and now > run.deadline:
+                del self._held[run.claimed]
+                limit = run.deadline - (run.started_at or now)
+                error = TaskTimedOut(
+                    f"It ran longer than its timeout of {limit:.3g} s; its process is replaced."
+                )
+                self._add(self._execution.failed(run, error))
+                self._is_stuck = True
+        oldest = self._oldest_waiting()
+        if oldest and (self.is_stopping or self._is_stuck or now - oldest.claimed_at > STALE):
+            self._prefetch.was_wrong()
+            with suppress(Empty):
+                while waiting := self._waiting.get_nowait():
+                    del self._held[waiting.claimed]
+                    self._given_back.append(waiting.claimed)
+        if self.is_stopping and self._held and not self._is_draining:
+            self._is_draining = True
+            logger.info(
+                "Stopping: %d running tasks have %g s to end.", len(self._held), self.shutdown_timeout
+            )
+
+    def _begun(self) -> list[Run]:
+        """The runs that threads have taken; they take them in the order of the claims."""
+        return list(takewhile(lambda run: run.started_at is not None, self._held.values()))
+
+    def _oldest_waiting(self) -> Run | None:
+        return next((run for run in self._held.values() if run.started_at is None), None)
 
     def _give_back(self) -> None:
-        self.consumer.release(self._unstarted)
-        self._unstarted.clear()
+        self._claimed -= self.consumer.release(self._given_back)
+        self._given_back.clear()
         self.consumer.release(self._too_new, delay=TOO_NEW_DELAY)
         self._too_new.clear()
 
     def _want(self) -> int:
-        """How many tasks could start now."""
-        free = self.concurrency - len(self._running)
+        """How many tasks could start soon."""
+        if self.is_stopping or self._is_stuck:
+            return 0
+        free = self.concurrency + self._prefetch.limit - len(self._held)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
-        return 0 if self.is_stopping else free
+        return max(0, free)
+
+    def _is_hungry(self) -> bool:
+        """Whether threads have nothing to do, or will soon have nothing."""
+        waiting = self._waiting.qsize()
+        idle = self.concurrency - (len(self._held) - waiting)
+        return waiting < max(idle, self._prefetch.limit / 2)
+
+    def _pause(self) -> float:
+        """The seconds until there is something to ask or tell; 0 is now."""
+        now, times = time.monotonic(), [self._patience()]
+        if self.has_token:
+            return 0.0
+        if self._finished:
+            at_once = self._is_stuck or not self._held or len(self._finished) >= MOST // 2
+            times.append(0.0 if at_once else self._finished_at + _ACK_AFTER - now)
+        if self._want():
+            times.append(self._look_at - now if self._look_at > now or self._is_hungry() else _ACK_AFTER)
+        if oldest := self._oldest_waiting():
+            times.append(oldest.claimed_at + STALE - now)
+        times += [run.deadline - now for run in self._begun() if run.deadline]
+        return max(0.0, min(times))
 
     def _patience(self) -> float:
         """Seconds that nothing needs to happen in, where all depends on running tasks."""
@@ -106,59 +178,80 @@ class TaskWorker(Worker):
             return self._beat_every
         return self._stopping_since + self.shutdown_timeout - time.monotonic()
 
-    def _take(self, step: Step) -> float:
+    def _take(self, step: Step, want: int) -> None:
         for task_id in step.lost:
             logger.warning(
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
+        self._claimed += len(step.claimed)
+        self._is_empty = bool(want) and not step.claimed and not self._held
         if self.is_stopping:  # it was told to while it asked
-            self._unstarted += step.claimed
-            return 0.0
+            self._given_back += step.claimed
+            return
         for claimed in step.claimed:
-            self._claimed += 1
-            self._running.add(claimed)
-            self._pool.submit(self._run, claimed)
-        self._is_empty = not step.claimed and not self._running
-        if self.all_queues and self._learn_queues():
-            self._is_empty = False
-            return 0.0
-        if self._finished or self.has_token:  # they came while an earlier request waited for its answer
-            return 0.0
-        if not self._want() or step.look_again_at is None:
-            return self._patience()
-        return (step.look_again_at - step.now).total_seconds()
+            if own := own_lease(claimed.record):
+                self._beat_every = min(self._beat_every, own / 3000)
+            self._held[claimed] = run = Run(claimed, self.consumer, self._clock)
+            self._waiting.put(run)
+        while len(self._threads) < min(self.concurrency, len(self._held)):
+            thread = threading.Thread(target=self._serve, name=f"task-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._look_at = 0.0
+        if len(step.claimed) < want:
+            soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
+            self._look_at = time.monotonic() + min(soon, self._beat_every)
 
-    def _learn_queues(self) -> bool:
-        """Whether there are new queues. A worker with all slots taken asks only now and then."""
-        if not self._want() and time.monotonic() < self._learn_at:
-            return False
-        self._learn_at = time.monotonic() + self._beat_every
+    def _serve(self) -> None:
+        while run := self._waiting.get():
+            run.started_at = time.monotonic()
+            try:
+                outcome = self._execution.run(run)
+            except BaseException as error:  # noqa: BLE001  (whatever it is, the task has ended and its worker goes on)
+                outcome = self._execution.failed(run, error)
+            self._inbox.put((run, outcome, time.monotonic() - run.started_at))
+
+    def _keep_house(self) -> None:
+        now = time.monotonic()
+        if self.all_queues and (self._want() or now >= self._learn_at):
+            self._learn_at = now + self._beat_every
+            self._learn_queues()
+        if now >= self._trim_at:
+            self._trim_at = now + _TRIM_EVERY
+            for queue in self.queues:
+                self.consumer.trim(queue)
+
+    def _learn_queues(self) -> None:
         names = self.backend.queue.names()
-        news = names != list(self.choice.queues)
-        self.queues = self.choice.queues = names
-        return news
+        if names != list(self.choice.queues):
+            self.queues = self.choice.queues = names
+            self._look_at, self._is_empty = 0.0, False
 
-    def _run(self, claimed: Claimed) -> None:
-        try:
-            outcome = self._execution.run(claimed)
-        except BaseException as error:  # noqa: BLE001  (whatever it is, the task has ended and its worker goes on)
-            outcome = self._execution.failed(claimed, error)
-        self._inbox.put((claimed, outcome))
-
-    def receive(self, item: tuple[Claimed, Finished | None]) -> None:
-        claimed, outcome = item
-        self._running.remove(claimed)
+    def receive(self, item: tuple[Run, Finished | None, float]) -> None:
+        run, outcome, seconds = item
+        if self._held.pop(run.claimed, None) is None:
+            return  # it was given up
+        self._durations.append(seconds)
         if outcome is not None:
-            self._finished.append(outcome)
+            self._add(outcome)
         else:
-            logger.info("Task %s was written by a newer release; giving it back.", claimed.id)
-            self._too_new.append(claimed)
+            logger.info("Task %s was written by a newer release; giving it back.", run.claimed.id)
+            self._too_new.append(run.claimed)
+
+    def _add(self, outcome: Finished) -> None:
+        if not self._finished:
+            self._finished_at = time.monotonic()
+        self._finished.append(outcome)
 
     def wants_wake(self) -> bool:
         return self._want() > 0
 
     def is_done(self) -> bool:
-        if self._running or self._finished or self._unanswered or self._unstarted or self._too_new:
+        if self._finished or self._unanswered or self._given_back or self._too_new:
+            return self._is_overdue()
+        if self._is_stuck:
+            return True
+        if self._held:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
         return self.is_stopping or spent or (self.burst and self._is_empty)
@@ -167,11 +260,13 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
-        unfinished = [*self.running(), *self._unstarted]
-        self._pool.shutdown(wait=False)
+        for _thread in self._threads:
+            self._waiting.put(None)
+        unfinished = [*self.running(), *self._given_back]
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
         if not unfinished and not unsaid:
-            return super().close()
+            super().close()
+            return STUCK if self._is_stuck else DRAINED
         logger.warning(
             "Stopped with %d unfinished tasks, which are given back, and %d whose end Redis was not told; "
             "all of them will run again.",
@@ -180,4 +275,4 @@ class TaskWorker(Worker):
         )
         self.consumer.release(unfinished)
         super().close()
-        return UNHEALTHY
+        return STUCK if self._is_stuck else UNHEALTHY

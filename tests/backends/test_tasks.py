@@ -174,7 +174,7 @@ def test_a_running_task_is_running() -> None:
 
 
 def test_a_task_that_died_with_its_workers_has_failed(redis: Redis) -> None:
-    with options(max_starts=1):
+    with options(max_crashes=1):
         result = tasks.echo.enqueue(1)
         claim_one(Consumer())
         end_lease(redis, result.id)

@@ -69,7 +69,7 @@ def test_a_task_that_kills_its_workers_ends_in_the_dead_set(server: EmbeddedServ
     limits = {"LEASE": LEASE, "MAX_STARTS": "2"}
     with run_worker(server.url, **limits) as first, run_worker(server.url, **limits) as second:
         codes = [first.exit_code(), second.exit_code()]
-    with options(lease=1.0, max_starts=2):
+    with options(lease=1.0, max_crashes=2):
         assert eventually(lambda: claim(Consumer()) or places() == {"dead": [task_id]})
 
     assert codes == [-signal.SIGKILL] * 2

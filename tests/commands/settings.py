@@ -25,7 +25,7 @@ TASKS = {
         "QUEUES": [],
         "OPTIONS": {
             "lease": float(os.environ.get("LEASE", "30")),
-            "max_starts": int(os.environ.get("MAX_STARTS", "3")),
+            "max_crashes": int(os.environ.get("MAX_STARTS", "3")),
         },
     },
     "plain": {"BACKEND": f"{DJANGO_TASKS}.backends.dummy.DummyBackend"},

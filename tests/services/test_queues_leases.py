@@ -137,11 +137,11 @@ def test_an_abandoned_task_remembers_who_started_it(queue: TaskQueue, redis: Red
     assert (info.started_at, info.last_attempted_at) == tuple(started)
 
 
-@pytest.mark.parametrize("max_starts", [1, 3])
-def test_a_task_that_kills_its_workers_dies(queue: TaskQueue, redis: Redis, max_starts: int) -> None:
-    with options(max_starts=max_starts):
+@pytest.mark.parametrize("max_crashes", [1, 3])
+def test_a_task_that_kills_its_workers_dies(queue: TaskQueue, redis: Redis, max_crashes: int) -> None:
+    with options(max_crashes=max_crashes):
         task_id = queue.push(ECHO)
-        for start in range(1, max_starts + 1):
+        for start in range(1, max_crashes + 1):
             assert claim_one(Consumer()).starts == start
             end_lease(redis, task_id)
 
@@ -151,7 +151,7 @@ def test_a_task_that_kills_its_workers_dies(queue: TaskQueue, redis: Redis, max_
     info = queue.get(task_id)
     assert info is not None
     assert [error.exception_class_path for error in info.errors] == ["components.exceptions.WorkerDied"]
-    assert len(info.worker_ids) == max_starts
+    assert len(info.worker_ids) == max_crashes
 
 
 def test_what_is_given_back_finds_its_old_place_and_the_start_does_not_count(queue: TaskQueue) -> None:

@@ -252,5 +252,5 @@ def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool) -> None:
     bounded = settings(
         max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    with options(max_starts=MAX_STARTS, due_first=due_first):
+    with options(max_crashes=MAX_STARTS, due_first=due_first):
         run_state_machine_as_test(lambda: QueueMachine(redis), settings=bounded)

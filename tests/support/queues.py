@@ -6,9 +6,9 @@ Time passes by data: what should be old or due gets an earlier instant in Redis,
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, get_args
 
@@ -16,6 +16,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components import keys
+from components.conf import queue_options
 from components.services.queues import (
     Claimed,
     Consumer,
@@ -26,7 +27,8 @@ from components.services.queues import (
     TaskFailure,
     TaskQueue,
 )
-from components.services.queues.records import to_us, write_errors, write_result
+from components.services.queues.formats import write_errors, write_result
+from components.services.queues.records import to_us
 
 STATES: tuple[State, ...] = get_args(State)
 ECHO = "tests.tasks.echo"
@@ -67,15 +69,21 @@ def hand_in(consumer: Consumer, *finished: Finished) -> Step:
 
 
 def succeeded(claimed: Claimed, value: Any = None) -> Finished:
-    info = claimed.read()
-    finished_at = info.last_attempted_at
-    return Finished(
-        claimed, "successful", write_result(replace(info, return_value=value, finished_at=finished_at))
-    )
+    finished_at = claimed.read().last_attempted_at
+    assert finished_at
+    document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, json.dumps(value))
+    return Finished(claimed, "successful", queue_options("default").result_ttl, document)
 
 
 def failed(claimed: Claimed, message: str = "no") -> Finished:
-    return Finished(claimed, "dead", write_errors([TaskFailure("builtins.ValueError", message)]))
+    ended_at = claimed.read().last_attempted_at
+    assert ended_at
+    return Finished(claimed, "dead", ended_at, write_errors([TaskFailure("builtins.ValueError", message)]))
+
+
+def to_retry(claimed: Claimed, seconds: float = 0.0, message: str = "no") -> Finished:
+    errors = [*claimed.read().errors, TaskFailure("builtins.ValueError", message)]
+    return Finished(claimed, "retry", seconds, write_errors(errors))
 
 
 def server_time() -> datetime:
@@ -88,7 +96,7 @@ def ids(tasks: Iterable[Claimed]) -> list[str]:
 
 def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:
     new = [NewTask(name=ECHO, args=[number], queue=queue, **task) for number in range(count)]
-    return [info.id for info in TaskQueue().push_many(new)]
+    return [info.id for info in TaskQueue().push_many(new) if info]
 
 
 def come_due(redis: Redis, *task_ids: str, queue: str = "default", at: datetime | None = None) -> None:

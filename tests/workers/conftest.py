@@ -114,7 +114,7 @@ def push(name: str, count: int = 1, queue: str = "default") -> list[str]:
     """Push some of the same; a note says its queue and its number there."""
     args = [[f"{queue} {number}"] if name == NOTE else [] for number in range(count)]
     new = [NewTask(name=name, args=each, queue=queue) for each in args]
-    return [info.id for info in TaskQueue().push_many(new)]
+    return [info.id for info in TaskQueue().push_many(new) if info]
 
 
 def counts(queue: str = "default") -> dict[State, int]:

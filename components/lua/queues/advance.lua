@@ -1,45 +1,47 @@
 -- One step of a worker: ack what it finished, promote what is due, take over what was abandoned, claim.
 -- Repeated with the same request number it changes nothing and answers the same.
--- KEYS[1] tasks   HASH id -> record
--- KEYS[2] runs    HASH id -> run record: 1 (its format) state token starts first last ended score workers
--- KEYS[3] errors  HASH id -> JSON
--- KEYS[4] worker  HASH of the caller
--- KEYS[5] paused  SET of queues
--- KEYS[6] result  prefix of the result STRINGs, an id is appended
--- KEYS[7..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
+-- KEYS[1] tasks     HASH id -> record
+-- KEYS[2] runs      HASH id -> run record: 1 (its format) state token starts crashes first last ended score workers
+-- KEYS[3] errors    HASH id -> JSON
+-- KEYS[4] progress  HASH id -> JSON
+-- KEYS[5] uniques   HASH unique key -> id
+-- KEYS[6] awaited   SET of ids whose end somebody waits for
+-- KEYS[7] worker    HASH of the caller
+-- KEYS[8] paused    SET of queues
+-- KEYS[9] result    prefix of the result STRINGs, an id is appended
+-- KEYS[10] ended    prefix of the LISTs that tell who waits, an id is appended
+-- KEYS[11..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
 -- ARGV[1] worker id
 -- ARGV[2] request number, one higher for each new request
 -- ARGV[3] how many tasks are wanted, at most 1000
--- ARGV[4] lease, milliseconds
--- ARGV[5] how often a task may be started
--- ARGV[6] how long results are kept, milliseconds
--- ARGV[7] how many successful tasks of a queue are listed
--- ARGV[8] how long dead tasks are kept, milliseconds
--- ARGV[9] how many dead tasks of a queue are kept
--- ARGV[10] number of queues
--- ARGV[11..] per queue: name, share of what is wanted (0: none, the queue has acks only);
---            then per finished task, at most 1000: number of its queue, id, token, "s" (successful) or
---            "d" (dead), JSON
+-- ARGV[4] lease, milliseconds, of tasks that have none of their own
+-- ARGV[5] under how many dead workers a task dies itself
+-- ARGV[6] how many successful tasks of a queue are listed
+-- ARGV[7] number of queues
+-- ARGV[8..] per queue: name, share of what is wanted (0: none, the queue has acks only);
+--           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
+--           unique key or "-"; and a document. The outcomes: "s" successful, number: milliseconds to keep the
+--           result; "d" dead, number: when it ended, microseconds; "r" to be retried, number: microseconds until then
 -- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
 --         errors} of each claimed task, {ids that were no longer the caller's}
-local tasks, runs, errors, worker, paused, result = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local worker_id, request, want, lease, max_starts = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local result_ttl, successful_limit = ARGV[6], tonumber(ARGV[7])
-local dead_ttl, dead_limit, queues = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
+local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local listed_limit, queues = tonumber(ARGV[6]), tonumber(ARGV[7])
 local SPAN, BATCH = 2 ^ 43, 100 -- as in push.lua; how much of one chore is done in one call
-local FINISHED = 11 + 2 * queues -- where the finished tasks begin
-local SOON = 5000000 -- microseconds: an idle worker looks again by itself before
+local FINISHED = 8 + 2 * queues -- where the finished tasks begin
+-- Microseconds, before which an idle worker looks by itself; milliseconds that who waits for an end has to notice it.
+local SOON, TOLD = 5000000, 60000
 
 local time = redis.call("TIME")
-local now = time[1] * 1000000 + time[2]
-local now_ms = math.floor(now / 1000)
+local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
 local token, claimed, lost = worker_id .. ":" .. request, {}, {}
 
 local queue = {}
 for number = 1, queues do
-  local base = 7 + 6 * (number - 1)
+  local base = 11 + 6 * (number - 1)
   queue[number] = {
-    number = number, name = ARGV[9 + 2 * number], share = tonumber(ARGV[10 + 2 * number]),
+    number = number, name = ARGV[6 + 2 * number], share = tonumber(ARGV[7 + 2 * number]),
     ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
     dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5], done = {},
   }
@@ -47,27 +49,44 @@ end
 
 local function text(number) return string.format("%.0f", number) end
 
-local function words(record)
-  local run = {}
-  for word in string.gmatch(string.match(record or "", "^1 (.*)$") or "", "%S+") do run[#run + 1] = word end
-  return run
+local function split(line)
+  local words = {}
+  for word in string.gmatch(line, "%S+") do words[#words + 1] = word end
+  return words
 end
 
-local function read_run(id) return words(redis.call("HGET", runs, id)) end
+local function read_run(record) return split(string.match(record or "", "^1 (.*)$") or "") end
 
 local function write_run(id, run) redis.call("HSET", runs, id, "1 " .. table.concat(run, " ")) end
 
-local function bury(q, id, run)
-  for part = 3, 7 do run[part] = run[part] or "0" end
-  run[1], run[2], run[6] = "dead", "-", text(now)
-  write_run(id, run)
-  redis.call("ZADD", q.dead, now_ms, id)
-end
-
 local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
 
-local function forget(ids)
-  for _, hash in ipairs(#ids > 0 and { tasks, runs, errors } or {}) do redis.call("HDEL", hash, unpack(ids)) end
+-- Priority, due_first, lease and unique key of a task record.
+local function head(record) return string.match(record or "", "^1 %d+ %d+ (%-?%d+) ([01]) (%d+) (%S+) ") end
+
+-- A task has ended: its unique key is free, and who waits for the end wakes.
+local function tell(id, unique)
+  if unique ~= "-" and redis.call("HGET", uniques, unique) == id then redis.call("HDEL", uniques, unique) end
+  if redis.call("SREM", awaited, id) == 1 then
+    redis.call("RPUSH", ended .. id, "1")
+    redis.call("PEXPIRE", ended .. id, TOLD)
+  end
+end
+
+local function bury(q, id, run, state, ended_at)
+  local _, _, _, unique = head(redis.call("HGET", tasks, id))
+  for part = 3, 8 do run[part] = run[part] or "0" end
+  run[1], run[2], run[7] = run[1] == "cancelling" and "cancelled" or state, "-", ended_at or text(now)
+  write_run(id, run)
+  redis.call("ZADD", q.dead, now_ms, id)
+  tell(id, unique or "-")
+end
+
+-- Put a task where it waits for its next start.
+local function put_back(zset, score, id, run)
+  run[1], run[2] = "waiting", "-"
+  write_run(id, run)
+  redis.call("ZADD", zset, score, id)
 end
 
 -- The tasks of a queue that were acked as successful.
@@ -76,28 +95,30 @@ local function succeed(q)
   for i, id in ipairs(q.done) do scored[2 * i - 1], scored[2 * i] = now_ms, id end
   redis.call("ZREM", q.running, unpack(q.done))
   redis.call("ZADD", q.successful, unpack(scored))
-  redis.call("ZREMRANGEBYSCORE", q.successful, "-inf", now_ms - result_ttl)
-  redis.call("ZREMRANGEBYRANK", q.successful, 0, -(successful_limit + 1))
-  forget(q.done)
+  redis.call("ZREMRANGEBYRANK", q.successful, 0, -(listed_limit + 1))
+  for _, hash in ipairs({ tasks, runs, errors, progress }) do redis.call("HDEL", hash, unpack(q.done)) end
 end
 
 local function ack()
-  local ids, acked = {}, {}
-  for at = FINISHED, #ARGV, 5 do ids[#ids + 1] = ARGV[at + 1] end
-  for i, run in ipairs(many(runs, ids)) do
-    local number, id, held_by, outcome, json = unpack(ARGV, FINISHED + 5 * (i - 1), FINISHED + 5 * i - 1)
-    local q, holder = queue[tonumber(number)], string.match(run or "", "^1 %S+ (%S+)")
-    if holder ~= held_by or acked[id] then
+  local finished, ids, acked = {}, {}, {}
+  for at = FINISHED, #ARGV, 2 do finished[#finished + 1] = split(ARGV[at]) end
+  for i, words in ipairs(finished) do ids[i] = words[2] end
+  for i, record in ipairs(many(runs, ids)) do
+    local of_queue, id, held_by, outcome, number, unique = unpack(finished[i])
+    local q, run, document = queue[tonumber(of_queue)], read_run(record), ARGV[FINISHED + 2 * i - 1]
+    if run[2] ~= held_by or acked[id] then
       lost[#lost + 1] = id
     elseif outcome == "s" then
-      redis.call("SET", result .. id, json, "PX", result_ttl)
+      redis.call("SET", result .. id, document, "PX", number)
       q.done[#q.done + 1] = id
+      tell(id, unique)
     else
+      local again_at = outcome == "r" and run[1] == "running" and text(now + number)
+      redis.call("HSET", errors, id, document)
       redis.call("ZREM", q.running, id)
-      redis.call("HSET", errors, id, json)
-      bury(q, id, words(run))
+      if again_at then put_back(q.delayed, again_at, id, run) else bury(q, id, run, "dead", outcome == "d" and number) end
     end
-    acked[id] = acked[id] or holder == held_by
+    acked[id] = acked[id] or run[2] == held_by
   end
   for _, q in ipairs(queue) do if #q.done > 0 then succeed(q) end end
 end
@@ -105,8 +126,7 @@ end
 local function promote(q)
   local due = redis.call("ZRANGEBYSCORE", q.delayed, "-inf", text(now), "WITHSCORES", "LIMIT", 0, BATCH)
   for i = 1, #due, 2 do
-    local record = redis.call("HGET", tasks, due[i]) or ""
-    local priority, due_first = string.match(record, "^1 %d+ %d+ (%-?%d+) ([01]) ")
+    local priority, due_first = head(redis.call("HGET", tasks, due[i]))
     local rank = (100 - (priority or 0)) * 2 + 1 - (due_first or 0)
     redis.call("ZREM", q.delayed, due[i])
     redis.call("ZADD", q.ready, rank * SPAN + math.floor(due[i + 1] / 1000), due[i])
@@ -115,43 +135,28 @@ end
 
 local function take_over(q)
   for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, BATCH)) do
-    local run = read_run(id)
+    local run = read_run(redis.call("HGET", runs, id))
+    local place, crashes = tonumber(run[8]), (tonumber(run[4]) or 0) + 1 -- without a place it is no record of ours
+    local again = place and crashes < max_crashes and run[1] ~= "cancelling"
+    run[4] = text(crashes)
     redis.call("ZREM", q.running, id)
-    -- A run record without a start and a place is not ours.
-    if (tonumber(run[7]) and tonumber(run[3]) or max_starts) >= max_starts then
-      bury(q, id, run)
-    else
-      run[1], run[2] = "waiting", "-"
-      write_run(id, run)
-      redis.call("ZADD", q.ready, run[7], id)
-    end
+    if again then put_back(q.ready, run[8], id, run) else bury(q, id, run, "crashed") end
   end
-end
-
-local function trim_dead(q)
-  local old = redis.call("ZRANGEBYSCORE", q.dead, "-inf", now_ms - dead_ttl, "LIMIT", 0, BATCH)
-  local excess = math.min(redis.call("ZCARD", q.dead) - dead_limit, BATCH)
-  if #old == 0 and excess > 0 then old = redis.call("ZRANGE", q.dead, 0, excess - 1) end
-  if #old > 0 then redis.call("ZREM", q.dead, unpack(old)) end
-  forget(old)
 end
 
 local function claim(q, count)
   local popped = q.open and count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
-  if #popped == 0 then return end
-  local ids, leases, written = {}, {}, {}
+  local ids, written = {}, {}
   for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
   for i, before in ipairs(many(runs, ids)) do
-    local run = words(before)
-    run[1], run[2], run[3] = "running", token, text((tonumber(run[3]) or 0) + 1)
-    run[4], run[5], run[6], run[7] = run[4] or text(now), text(now), "0", text(popped[2 * i])
+    local run = read_run(before)
+    run[1], run[2], run[3], run[4] = "running", token, text((tonumber(run[3]) or 0) + 1), run[4] or "0"
+    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
     run[#run + 1] = worker_id
     written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
-    leases[2 * i - 1], leases[2 * i] = now_ms + lease, ids[i]
     claimed[#claimed + 1] = q.number .. " " .. ids[i]
   end
-  redis.call("HSET", runs, unpack(written))
-  redis.call("ZADD", q.running, unpack(leases))
+  if #written > 0 then redis.call("HSET", runs, unpack(written)) end
 end
 
 local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
@@ -159,21 +164,29 @@ local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WIT
 local before = redis.call("HMGET", worker, "request", "claimed", "lost")
 if before[1] == request then
   for number, id in string.gmatch(before[2], "(%d+) (%S+)") do
-    if read_run(id)[2] == token then claimed[#claimed + 1] = number .. " " .. id end
+    if read_run(redis.call("HGET", runs, id))[2] == token then claimed[#claimed + 1] = number .. " " .. id end
   end
-  for id in string.gmatch(before[3], "%S+") do lost[#lost + 1] = id end
+  lost = split(before[3])
 else
   ack()
   for _, q in ipairs(queue) do
     promote(q)
     take_over(q)
-    trim_dead(q)
     q.open = redis.call("SISMEMBER", paused, q.name) == 0
   end
   for _, q in ipairs(queue) do claim(q, math.min(q.share, want - #claimed)) end
   for _, q in ipairs(queue) do claim(q, q.share > 0 and want - #claimed or 0) end
-  local answer, late = table.concat(claimed, " "), table.concat(lost, " ")
-  redis.call("HSET", worker, "request", request, "claimed", answer, "lost", late)
+  redis.call("HSET", worker, "request", request, "claimed", table.concat(claimed, " "), "lost", table.concat(lost, " "))
+end
+
+local work, ids = {}, {}
+for i, entry in ipairs(claimed) do ids[i] = string.match(entry, "%S+$") end
+local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
+for i, id in ipairs(ids) do
+  local number = tonumber(string.match(claimed[i], "^%d+"))
+  local _, _, own = head(records[i])
+  redis.call("ZADD", queue[number].running, now_ms + ((tonumber(own) or 0) > 0 and own or lease), id)
+  work[i] = { number, id, records[i] or "", held[i], wrong[i] or "" }
 end
 
 local again, full = math.huge, #claimed >= want
@@ -184,12 +197,5 @@ for _, q in ipairs(queue) do
   if full and (left or next_look < now + SOON) and redis.call("LLEN", q.wake) == 0 then
     redis.call("RPUSH", q.wake, "1")
   end
-end
-
-local work, ids = {}, {}
-for i, entry in ipairs(claimed) do ids[i] = string.match(entry, "%S+$") end
-local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
-for i, id in ipairs(ids) do
-  work[i] = { tonumber(string.match(claimed[i], "^%d+")), id, records[i] or "", held[i], wrong[i] or "" }
 end
 return { text(now), again < math.huge and text(again) or "0", work, lost }

@@ -3,51 +3,57 @@
 -- KEYS[2] names        SET of queues
 -- KEYS[3] wake-all     LIST that wakes workers of all queues
 -- KEYS[4] wake-poller  LIST that wakes pollers
--- KEYS[5..] per queue: ready ZSET, delayed ZSET, wake LIST; then per task: result STRING
+-- KEYS[5] uniques      HASH unique key -> id
+-- KEYS[6] periodic     ZSET tick name by the microsecond of the last tick
+-- KEYS[7..] per queue: ready ZSET, delayed ZSET, wake LIST; then per task: result STRING
 -- ARGV[1] number of queues
--- ARGV[2..] the queues; then per task: number of its queue, id, due, priority, due_first, body.
---           due is 0 (now), microseconds of the epoch, or + and microseconds from now
--- Returns the microsecond at which each task was enqueued
-local tasks, names, wake_all, wake_poller = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+-- ARGV[2..] the queues; then per task: the words number of its queue, id, due, priority, due_first, lease, unique key
+--           or "-", tick or 0, tick name; and its body. due is 0 (now), microseconds of the epoch, or + and
+--           microseconds from now; lease is milliseconds or 0; tick is microseconds of the epoch
+-- Returns the microsecond at which each task was enqueued; instead, "=" and the id of the unfinished task that has
+--         its unique key, or "" if the tick was taken
+local tasks, names, wake_all, wake_poller, uniques, periodic = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local queues = tonumber(ARGV[1])
 local FORMAT, SPAN = "1", 2 ^ 43 -- SPAN: milliseconds of one rank, until the year 2248
+local WORDS = "^(%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(.*)$"
 
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
+local now_text = string.format("%.0f", now)
 
 local function wake(list)
   if redis.call("LLEN", list) == 0 then redis.call("RPUSH", list, "1") end
 end
 
-local enqueued = {}
-for at = 2 + queues, #ARGV, 6 do
-  local number, id, due, priority, due_first, body = unpack(ARGV, at, at + 5)
-  local queue, base = ARGV[1 + number], 5 + 3 * (number - 1)
-  local ready, delayed, queue_wake = KEYS[base], KEYS[base + 1], KEYS[base + 2]
-  local result = KEYS[5 + 3 * queues + #enqueued]
-  local stored = redis.call("HGET", tasks, id)
-
-  if stored then
-    enqueued[#enqueued + 1] = string.match(stored, "^%d+ (%d+)")
-  else
-    enqueued[#enqueued + 1] = string.format("%.0f", now)
-    if redis.call("EXISTS", result) == 0 then
-      local due_at = tonumber(due)
-      if string.sub(due, 1, 1) == "+" then due_at = now + due_at end
-      local head = { FORMAT, enqueued[#enqueued], string.format("%.0f", due_at), priority, due_first, queue }
-      redis.call("HSET", tasks, id, table.concat(head, " ") .. "\n" .. body)
-      if redis.call("SADD", names, queue) == 1 then wake(wake_all) end
-      if due_at > now then
-        redis.call("ZADD", delayed, due_at, id)
-        if redis.call("ZRANGE", delayed, 0, 0)[1] == id then
-          wake(queue_wake)
-          wake(wake_poller)
-        end
-      else
-        redis.call("ZADD", ready, ((100 - priority) * 2 + 1) * SPAN + math.floor(now / 1000), id)
-        wake(queue_wake)
-      end
-    end
+local function place(base, id, priority, due_at)
+  local ready, delayed, queue_wake = unpack(KEYS, base, base + 2)
+  if due_at <= now then
+    redis.call("ZADD", ready, ((100 - priority) * 2 + 1) * SPAN + math.floor(now / 1000), id)
+    wake(queue_wake)
+  elseif redis.call("ZADD", delayed, due_at, id) and redis.call("ZRANGE", delayed, 0, 0)[1] == id then
+    wake(queue_wake)
+    wake(wake_poller)
   end
+end
+
+local enqueued = {}
+for at = 2 + queues, #ARGV, 2 do
+  local number, id, due, priority, due_first, lease, unique, tick, name = string.match(ARGV[at], WORDS)
+  local queue, result = ARGV[1 + number], KEYS[7 + 3 * queues + #enqueued]
+  local stored, rival = redis.call("HGET", tasks, id), redis.call("HGET", uniques, unique)
+  local ticked = tick ~= "0" and tonumber(redis.call("ZSCORE", periodic, name) or -1) >= tonumber(tick)
+  local answer = stored and string.match(stored, "^%d+ (%d+)") or redis.call("EXISTS", result) == 1 and now_text
+    or rival and "=" .. rival or ticked and ""
+
+  if not answer then
+    local due_at = tonumber(due) + (string.sub(due, 1, 1) == "+" and now or 0)
+    local head = { FORMAT, now_text, string.format("%.0f", due_at), priority, due_first, lease, unique, queue }
+    redis.call("HSET", tasks, id, table.concat(head, " ") .. "\n" .. ARGV[at + 1])
+    if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
+    if tick ~= "0" then redis.call("ZADD", periodic, tick, name) end
+    if redis.call("SADD", names, queue) == 1 then wake(wake_all) end
+    place(7 + 3 * (number - 1), id, priority, due_at)
+  end
+  enqueued[#enqueued + 1] = answer or now_text
 end
 return enqueued

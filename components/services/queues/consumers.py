@@ -17,7 +17,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, cast
 
 from redis import Redis
 
@@ -25,7 +25,8 @@ from components import keys
 from components.client import get_client, longest_block, redis_errors
 from components.conf import queue_options
 from components.scripts import Script
-from components.services.queues.records import FORMAT, TaskInfo, from_us, read_task
+from components.services.queues.formats import FORMAT, own_lease, read_task, unique_key, write_progress
+from components.services.queues.records import Progress, TaskInfo, from_us, to_us
 
 MOST = 1_000  # tasks that one request may want or hand in: far below what Lua can unpack
 REMEMBERED = 86_400_000  # milliseconds: a silent worker is shown as lost for a day
@@ -33,33 +34,53 @@ REMEMBERED = 86_400_000  # milliseconds: a silent worker is shown as lost for a 
 _advance = Script("queues/advance")
 _release = Script("queues/release")
 _renew = Script("queues/renew")
+_progress = Script("queues/progress")
+_trim = Script("queues/trim")
+
+_LET_GO = 1_000  # dead tasks that go in one call
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Claimed:
     """A task that is this worker's until its lease ends: ack, renew or release it with the token."""
 
     id: str
     queue: str
     token: str
-    #: How often it was started, this time included.
+    #: How often it was started since it was sent, this time included.
     starts: int
-    _record: bytes
-    _run: bytes
-    _errors: bytes
+    record: bytes
+    run: bytes
+    errors: bytes
 
     def read(self) -> TaskInfo:
         """The task itself. Raises UnknownFormat if a newer release wrote it, ValueError if it is none."""
-        return read_task(self.id, "running", self._record, self._run, self._errors or None)
+        return read_task(self.id, "running", self.record, self.run, self.errors or None)
+
+
+class Finished(NamedTuple):
+    """
+    What became of a claimed task. Its outcome says what the others are: "successful", the seconds that the result
+    is kept, and the result; "dead", when it ended (an instant), and the errors; "retry", the seconds until the
+    next attempt, and the errors.
+    """
+
+    task: Claimed
+    outcome: Literal["successful", "dead", "retry"]
+    number: float | datetime
+    document: bytes | str
 
 
 @dataclass(frozen=True)
-class Finished:
-    """What became of a claimed task: "successful" with its result, or "dead" with its errors, as JSON."""
+class Heartbeat:
+    """The answer to a heartbeat."""
 
-    task: Claimed
-    outcome: Literal["successful", "dead"]
-    document: str
+    #: Ids that are no longer this worker's: others have taken them over.
+    lost: list[str]
+    #: Ids of running tasks that are to be cancelled.
+    cancelled: list[str]
+    #: What the worker was asked to do: "quiet", "stop" or "".
+    order: str
 
 
 @dataclass(frozen=True)
@@ -119,25 +140,24 @@ class Consumer:
             request.number,
             request.want,
             _ms(options.lease),
-            options.max_starts,
-            _ms(options.result_ttl),
+            options.max_crashes,
             options.successful_limit,
-            _ms(options.dead_ttl),
-            options.dead_limit,
             len(queues),
         ]
         for queue, share in request.shares.items():
             args += (queue, share)
         numbers = {queue: number for number, queue in enumerate(queues, start=1)}
         for done in request.finished:
-            args += (numbers[done.task.queue], done.task.id, done.task.token, done.outcome[0], done.document)
+            args += (_words(numbers[done.task.queue], done), done.document)
         answer = _advance(self._client, keys=self._keys(queues), args=args)
         return self._step(queues, f"{self.id}:{request.number}", *answer)
 
     def _keys(self, queues: Sequence[str]) -> list[str]:
         alias = self.alias
         shared = [keys.queue_tasks(alias), keys.queue_runs(alias), keys.queue_errors(alias)]
-        shared += [keys.queue_worker(alias, self.id), keys.queue_paused(alias), keys.queue_result(alias, "")]
+        shared += [keys.queue_progress(alias), keys.queue_uniques(alias), keys.queue_awaited(alias)]
+        shared += [keys.queue_worker(alias, self.id), keys.queue_paused(alias)]
+        shared += [keys.queue_result(alias, ""), keys.queue_ended(alias, "")]
         waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
         parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
         return shared + [part(alias, queue) for queue in queues for part in parts]
@@ -154,31 +174,57 @@ class Consumer:
         look_again_at = from_us(again) if again != b"0" else None
         return Step(from_us(now), claimed, look_again_at, [task_id.decode() for task_id in lost])
 
-    def renew(self, serves: Sequence[str], running: Sequence[Claimed] = ()) -> list[str]:
-        """
-        The heartbeat: this worker is alive and *serves* those queues, and the leases of *running* begin anew.
-
-        Returns the ids that are no longer this worker's: others have taken them over.
-        """
+    def renew(
+        self, serves: Sequence[str], running: Sequence[Claimed] = (), *, is_quiet: bool = False
+    ) -> Heartbeat:
+        """The heartbeat: this worker is alive and *serves* those queues, and the leases of *running* begin anew."""
         served = list(dict.fromkeys(task.queue for task in running))
         numbers = {queue: number for number, queue in enumerate(served, start=1)}
         lease = _ms(queue_options(self.alias).lease)
-        args: list[Any] = [self.id, lease, REMEMBERED, self._about(serves, len(running))]
+        args: list[Any] = [self.id, REMEMBERED, self._about(serves, len(running), is_quiet)]
         for task in running:
-            args += (numbers[task.queue], task.id, task.token)
+            args.append(f"{numbers[task.queue]} {task.id} {task.token} {own_lease(task.record) or lease}")
         alias = self.alias
         script_keys = [keys.queue_worker(alias, self.id), keys.queue_workers(alias), keys.queue_runs(alias)]
+        script_keys.append(keys.queue_order(alias, self.id))
         script_keys += [keys.queue_running(alias, queue) for queue in served]
-        return [task_id.decode() for task_id in _renew(self._client, keys=script_keys, args=args)]
-
-    def _about(self, serves: Sequence[str], running: int) -> str:
-        about: dict[str, Any] = {"v": FORMAT, "kind": self.kind, "host": self.host, "pid": os.getpid()}
-        return json.dumps(
-            about | {"queues": list(serves), "concurrency": self.concurrency, "running": running}
+        order, lost, cancelled = _renew(self._client, keys=script_keys, args=args)
+        return Heartbeat(
+            [task_id.decode() for task_id in lost],
+            [task_id.decode() for task_id in cancelled],
+            order.decode(),
         )
 
+    def _about(self, serves: Sequence[str], running: int, is_quiet: bool) -> str:
+        about: dict[str, Any] = {"v": FORMAT, "kind": self.kind, "host": self.host, "pid": os.getpid()}
+        about |= {"queues": list(serves), "concurrency": self.concurrency, "running": running}
+        return json.dumps(about | {"quiet": is_quiet})
+
+    def progress(self, task: Claimed, progress: Progress) -> bool:
+        """
+        Write down how far *task* is; whether it should go on. False: it is to be cancelled, or another worker
+        has it.
+        """
+        script_keys = [keys.queue_runs(self.alias), keys.queue_progress(self.alias)]
+        args = [task.id, task.token, write_progress(progress)]
+        return bool(_progress(self._client, keys=script_keys, args=args) == 1)
+
+    def trim(self, queue: str) -> int:
+        """Let go of the dead tasks of *queue* that are too old or too many; how many went."""
+        options = queue_options(self.alias)
+        parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
+        script_keys = [part(self.alias) for part in parts]
+        script_keys += [keys.queue_dead(self.alias, queue), keys.queue_successful(self.alias, queue)]
+        args = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl), _LET_GO]
+        gone = 0
+        while True:
+            went = int(_trim(self._client, keys=script_keys, args=args))
+            gone += went
+            if went < _LET_GO:
+                return gone
+
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0) -> int:
-        """Give back what was not started, to its old place or after *delay* seconds; how many were still ours."""
+        """Give back what did not end, to its old place or after *delay* seconds; how many were still ours."""
         if not tasks:
             return 0
         queues = list(dict.fromkeys(task.queue for task in tasks))
@@ -187,15 +233,14 @@ class Consumer:
         script_keys = [keys.queue_runs(self.alias)]
         script_keys += [part(self.alias, queue) for queue in queues for part in parts]
         args: list[Any] = [round(delay * 1_000_000)]
-        for task in tasks:
-            args += (numbers[task.queue], task.id, task.token)
+        args += [f"{numbers[task.queue]} {task.id} {task.token}" for task in tasks]
         return int(_release(self._client, keys=script_keys, args=args))
 
     def leave(self) -> None:
         """Be no longer listed among the workers."""
         with redis_errors(), self._client.pipeline(transaction=True) as pipe:
             pipe.zrem(keys.queue_workers(self.alias), self.id)
-            pipe.delete(keys.queue_worker(self.alias, self.id))
+            pipe.delete(keys.queue_worker(self.alias, self.id), keys.queue_order(self.alias, self.id))
             pipe.execute()
 
     def wait(self, queues: Sequence[str], seconds: float, *, newcomers: bool = False) -> bool:
@@ -212,6 +257,17 @@ class Consumer:
         client = self._client
         with redis_errors():
             return client.blpop(lists, timeout=max(0.01, min(seconds, longest_block(client)))) is not None
+
+
+def _words(queue: int, done: Finished) -> str:
+    task, unique = done.task, "-"
+    if done.outcome == "successful":
+        number, unique = _ms(cast(float, done.number)), unique_key(task.record).decode()
+    elif done.outcome == "dead":
+        number = to_us(cast(datetime, done.number))
+    else:
+        number = round(cast(float, done.number) * 1_000_000)
+    return f"{queue} {task.id} {task.token} {done.outcome[0]} {number} {unique}"
 
 
 def _ms(seconds: float) -> int:

@@ -8,7 +8,7 @@ the size of a queue, and nothing changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -20,17 +20,18 @@ from components.client import get_client, redis_errors
 from components.conf import QueueOptions, queue_options
 from components.exceptions import UnknownFormat
 from components.scripts import Script
-from components.services.queues.records import (
-    QueueStats,
-    State,
-    TaskInfo,
-    WorkerInfo,
-    from_us,
-    read_result,
-    read_task,
-    run_state,
-    unreadable,
-)
+from components.services.queues.formats import read_result, read_task, run_state, unreadable
+from components.services.queues.records import QueueStats, State, TaskInfo, WorkerInfo, from_us
+
+#: What the words of a run record are to who looks.
+_STATES: dict[str, State] = {
+    "running": "running",
+    "cancelling": "running",
+    "dead": "dead",
+    "crashed": "dead",
+    "cancelled": "dead",
+}
+_PAGE = 500  # tasks that a search reads in one round trip
 
 _stats = Script("queues/stats")
 _find = Script("queues/find")
@@ -106,11 +107,13 @@ class QueueReader:
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
             for worker_id, _at in seen:
                 pipe.hmget(keys.queue_worker(self.alias, worker_id.decode()), "about", "started")
-            said = pipe.execute()
+                pipe.get(keys.queue_order(self.alias, worker_id.decode()))
+            answers = pipe.execute()
+        said, orders = answers[::2], answers[1::2]
         silent = now - timedelta(seconds=self.options.lease)
         return [
-            _read_worker(worker_id.decode(), about, started, from_us(int(at) * 1000), silent)
-            for (worker_id, at), (about, started) in zip(seen, said, strict=True)
+            _read_worker(worker_id.decode(), about, started, order, from_us(int(at) * 1000), silent)
+            for (worker_id, at), (about, started), order in zip(seen, said, orders, strict=True)
             if about
         ]
 
@@ -120,25 +123,51 @@ class QueueReader:
 
         Raises UnknownFormat if a newer release wrote it, ValueError if it is no task.
         """
-        parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
-        script_keys = [*(part(self.alias) for part in parts), keys.queue_result(self.alias, task_id)]
-        now, record, run, errors, result = _find(self._client, keys=script_keys, args=[task_id])
+        keys_, args = self._find_request(task_id)
+        return self._placed(self._found(task_id, *_find(self._client, keys=keys_, args=args)))
+
+    def _find_request(self, task_id: str) -> tuple[list[str], list[str]]:
+        parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
+        return [*(part(self.alias) for part in parts), keys.queue_result(self.alias, task_id)], [task_id]
+
+    def _found(
+        self,
+        task_id: str,
+        record: bytes | None,
+        run: bytes | None,
+        errors: bytes | None,
+        progress: bytes | None,
+        result: bytes | None,
+    ) -> TaskInfo | None:
         if result:
             return read_result(task_id, result)
         if not record:
             return None
-        state = run_state(run)
-        if state == "waiting":
-            info = read_task(task_id, "ready", record, run, errors)
-            delayed = info.run_after is not None and info.run_after > from_us(now)
-            return read_task(task_id, "delayed", record, run, errors) if delayed else info
-        info = read_task(task_id, cast(State, state), record, run, errors)
-        return self._with_lease(info) if state == "running" else info
+        return read_task(task_id, _STATES.get(run_state(run), "ready"), record, run, errors, progress)
 
-    def _with_lease(self, info: TaskInfo) -> TaskInfo:
-        with redis_errors():
-            ends_ms = self._client.zscore(keys.queue_running(self.alias, info.queue), info.id)
-        return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
+    def _placed(self, info: TaskInfo | None) -> TaskInfo | None:
+        """*info* with what only its place tells: whether it is delayed, until when, and until when it is leased."""
+        if info is None or info.state not in ("ready", "running"):
+            return info
+        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
+            pipe.zscore(keys.queue_delayed(self.alias, info.queue), info.id)
+            pipe.zscore(keys.queue_running(self.alias, info.queue), info.id)
+            due_us, ends_ms = pipe.execute()
+        if info.state == "running":
+            return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
+        return replace(info, state="delayed", due_at=from_us(int(due_us))) if due_us else info
+
+    def search(self, queue: str, state: State, text: str, *, window: int = 1_000) -> Iterator[TaskInfo]:
+        """
+        The tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, whatever its
+        case, among the first *window* of the listing.
+        """
+        wanted = text.casefold()
+        for offset in range(0, window, _PAGE):
+            page = self.tasks(queue, state, offset=offset, limit=min(_PAGE, window - offset))
+            yield from (info for info in page if wanted in _text(info))
+            if not page:
+                return
 
     def tasks(self, queue: str, state: State, *, offset: int = 0, limit: int = 50) -> list[TaskInfo]:
         """
@@ -152,12 +181,12 @@ class QueueReader:
             if not ids:
                 return []
             with client.pipeline(transaction=False) as pipe:
-                for part in (keys.queue_tasks, keys.queue_runs, keys.queue_errors):
+                for part in (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress):
                     pipe.hmget(part(self.alias), ids)
                 for task_id in ids:
                     pipe.get(keys.queue_result(self.alias, task_id))
-                records, runs, errors, *results = pipe.execute()
-        rows = zip(ids, scores, records, runs, errors, results, strict=True)
+                records, runs, errors, progress, *results = pipe.execute()
+        rows = zip(ids, scores, records, runs, errors, progress, results, strict=True)
         return [info for row in rows if (info := _read_row(queue, state, *row)) is not None]
 
     def _page(
@@ -178,19 +207,29 @@ def _read_row(
     record: bytes | None,
     run: bytes | None,
     errors: bytes | None,
+    progress: bytes | None,
     result: bytes | None,
 ) -> TaskInfo | None:
     try:
         if state == "successful":
             return read_result(task_id, result) if result else None  # expired since it was listed
-        info = read_task(task_id, state, record or b"", run, errors)
+        info = read_task(task_id, state, record or b"", run, errors, progress)
     except (UnknownFormat, ValueError) as reason:
         return unreadable(task_id, queue, state, str(reason), errors)
-    return replace(info, lease_expires_at=from_us(int(score) * 1000)) if state == "running" else info
+    if state == "running":
+        return replace(info, lease_expires_at=from_us(int(score) * 1000))
+    return replace(info, due_at=from_us(int(score))) if state == "delayed" else info
+
+
+def _text(info: TaskInfo) -> str:
+    error = info.errors[-1] if info.errors else None
+    said = f"{error.exception_class_path}\n{error.traceback}" if error else ""
+    arguments = json.dumps([info.args, info.kwargs], ensure_ascii=False)
+    return f"{info.id}\n{info.name}\n{arguments}\n{said}".casefold()
 
 
 def _read_worker(
-    worker_id: str, about: bytes, started: bytes, seen_at: datetime, silent: datetime
+    worker_id: str, about: bytes, started: bytes, order: bytes | None, seen_at: datetime, silent: datetime
 ) -> WorkerInfo:
     said = json.loads(about)
     return WorkerInfo(
@@ -200,4 +239,6 @@ def _read_worker(
         started_at=from_us(started),
         seen_at=seen_at,
         alive=seen_at > silent,
+        is_quiet=said.get("quiet", False),
+        order=(order or b"").decode(),
     )

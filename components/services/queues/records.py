@@ -1,38 +1,30 @@
 """
-How a task is written down, and how it is read.
+What the queues speak of: a task to push, all that is known of one, a queue's sizes, a worker.
 
-Three strings per task, so that scripts never touch the payload: the task record (a head of words, a line
-feed, the body as pushed), the run record (words, from the first claim on) and a JSON list of errors.
-A successful task is one JSON document. Each begins with, or holds, the number of its format: a reader
-knows every older format, and leaves what is newer than itself to the newer release.
+How a task is written down is in formats.py.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from components.exceptions import UnknownFormat
-
 State = Literal["ready", "delayed", "running", "dead", "successful"]
 
-FORMAT = 1
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
 
 def from_us(microseconds: int | str | bytes) -> datetime:
     """An instant from microseconds of the epoch, exactly."""
-    return _EPOCH + timedelta(microseconds=int(microseconds))
+    return EPOCH + timedelta(microseconds=int(microseconds))
 
 
 def to_us(instant: datetime) -> int:
     """Microseconds of the epoch from an aware datetime, exactly."""
-    return (instant - _EPOCH) // MICROSECOND
+    return (instant - EPOCH) // MICROSECOND
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +38,14 @@ class NewTask:
     priority: int = 0
     delay: float | None = None
     at: datetime | None = None
+    #: Seconds that a claim lasts without renewal; None is the backend's.
+    lease: float | None = None
+    #: While a task with this key is unfinished, no other with it is stored.
+    unique: str | None = None
+    #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
+    tick: tuple[str, datetime] | None = None
+    #: The id, if it was told to somebody before (see new_id()).
+    id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,22 @@ class TaskFailure:
 
     exception_class_path: str
     traceback: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a task is: *done* of *total*, in units of its own, and a *note*."""
+
+    done: float
+    total: float | None = None
+    note: str = ""
+    #: When it said so.
+    at: datetime | None = None
+
+    @property
+    def percent(self) -> float | None:
+        """0 to 100; None without a total."""
+        return min(100.0, 100 * self.done / self.total) if self.total else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +87,8 @@ class TaskInfo:
     enqueued_at: datetime
     #: The earliest it may run, if it was delayed.
     run_after: datetime | None = None
+    #: When its next attempt is due; of delayed tasks.
+    due_at: datetime | None = None
     #: When it was first and last claimed.
     started_at: datetime | None = None
     last_attempted_at: datetime | None = None
@@ -79,6 +97,13 @@ class TaskInfo:
     lease_expires_at: datetime | None = None
     #: One entry per start.
     worker_ids: tuple[str, ...] = ()
+    #: How often it was started, and how many workers died of it, or under it, since it was last sent.
+    starts: int = 0
+    crashes: int = 0
+    #: A running task that is to be cancelled, or one that was.
+    is_cancelled: bool = False
+    #: How far it says it is.
+    progress: Progress | None = None
     errors: tuple[TaskFailure, ...] = ()
     return_value: Any = None
 
@@ -114,145 +139,7 @@ class WorkerInfo:
     seen_at: datetime
     #: Its heartbeat is younger than a lease.
     alive: bool
-
-
-def read_task(task_id: str, state: State, record: bytes, run: bytes | None, errors: bytes | None) -> TaskInfo:
-    """
-    A task that has not succeeded, from its three strings.
-
-    Raises UnknownFormat if a newer release wrote it, ValueError if it is no task record at all.
-    """
-    head, separator, body = record.partition(b"\n")
-    words = head.decode().split(" ", 5)
-    if words[0].isdigit() and int(words[0]) > FORMAT:
-        raise UnknownFormat(
-            f"Task {task_id} is stored in format {words[0]}, and this release knows formats up to {FORMAT}: "
-            "a newer release has to run it."
-        )
-    if not separator or len(words) != 6 or words[0] != str(FORMAT):
-        raise ValueError(f"Task {task_id} has no readable record; it begins with {record[:60]!r}.")
-    with _nonsense_is_a_value_error(task_id):
-        payload = json.loads(body)
-        due = int(words[2])
-        return TaskInfo(
-            id=task_id,
-            name=payload["task"],
-            args=payload["args"],
-            kwargs=payload["kwargs"],
-            queue=words[5],
-            priority=int(words[3]),
-            state=state,
-            enqueued_at=from_us(words[1]),
-            run_after=from_us(due) if due else None,
-            **_read_run(run),
-            errors=_read_errors(state, errors),
-        )
-
-
-def unreadable(task_id: str, queue: str, state: State, reason: str, errors: bytes | None = None) -> TaskInfo:
-    """What can be shown of an entry that read_task() refused."""
-    failures: tuple[TaskFailure, ...] = ()
-    if errors:
-        with suppress(UnknownFormat, ValueError), _nonsense_is_a_value_error(task_id):
-            failures = _read_errors(state, errors)
-    return TaskInfo(
-        id=task_id,
-        name="",
-        args=[],
-        kwargs={},
-        queue=queue,
-        priority=0,
-        state=state,
-        enqueued_at=_EPOCH,
-        errors=failures or (TaskFailure("builtins.ValueError", reason),),
-    )
-
-
-@contextmanager
-def _nonsense_is_a_value_error(task_id: str) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, OverflowError) as error:
-        raise ValueError(f"What is stored of task {task_id} cannot be read: {error!r}.") from error
-
-
-def run_state(run: bytes | None) -> str:
-    """The state in a run record: running, waiting or dead; "waiting" for a task never claimed."""
-    return run.split(b" ", 2)[1].decode() if run else "waiting"
-
-
-def _read_run(run: bytes | None) -> dict[str, Any]:
-    if not run:
-        return {}
-    version, _state, _token, _starts, first, last, ended, _score, *workers = run.decode().split(" ")
-    if int(version) > FORMAT:
-        raise UnknownFormat(f"Its run is stored in format {version}, newer than {FORMAT}.")
-    return {
-        "started_at": from_us(first),
-        "last_attempted_at": from_us(last),
-        "finished_at": from_us(ended) if ended != "0" else None,
-        "worker_ids": tuple(workers),
-    }
-
-
-def _read_errors(state: State, errors: bytes | None) -> tuple[TaskFailure, ...]:
-    if errors:
-        document = json.loads(errors)
-        if document["v"] > FORMAT:
-            raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
-        return tuple(TaskFailure(*failure) for failure in document["errors"])
-    if state == "dead":  # no worker lived to say why
-        return (
-            TaskFailure(
-                "components.exceptions.WorkerDied",
-                "Each worker that started this task died, or stopped renewing its lease, before the task ended.",
-            ),
-        )
-    return ()
-
-
-def write_errors(errors: Sequence[TaskFailure]) -> str:
-    """The JSON of *errors*, oldest first."""
-    return json.dumps(
-        {"v": FORMAT, "errors": [[error.exception_class_path, error.traceback] for error in errors]}
-    )
-
-
-_INSTANTS = ("enqueued_at", "run_after", "started_at", "last_attempted_at", "finished_at")
-
-
-def write_result(info: TaskInfo) -> str:
-    """The JSON of a successful task."""
-    document: dict[str, Any] = {"v": FORMAT, "task": info.name}
-    for name in ("args", "kwargs", "queue", "priority", "worker_ids", "return_value"):
-        document[name] = getattr(info, name)
-    for name in _INSTANTS:
-        instant = getattr(info, name)
-        document[name] = to_us(instant) if instant else 0
-    document["errors"] = [[error.exception_class_path, error.traceback] for error in info.errors]
-    return json.dumps(document, separators=(",", ":"))
-
-
-def read_result(task_id: str, result: bytes) -> TaskInfo:
-    """A successful task from its JSON. Raises UnknownFormat if a newer release wrote it, or ValueError."""
-    with _nonsense_is_a_value_error(task_id):
-        return _read_result(task_id, json.loads(result))
-
-
-def _read_result(task_id: str, document: dict[str, Any]) -> TaskInfo:
-    if document["v"] > FORMAT:
-        raise UnknownFormat(
-            f"The result of task {task_id} is stored in format {document['v']}, newer than {FORMAT}."
-        )
-    instants: dict[str, Any] = {
-        name: from_us(document[name]) if document[name] else None for name in _INSTANTS
-    }
-    return TaskInfo(
-        id=task_id,
-        name=document["task"],
-        state="successful",
-        worker_ids=tuple(document["worker_ids"]),
-        errors=tuple(TaskFailure(*failure) for failure in document["errors"]),
-        **{name: document[name] for name in ("args", "kwargs", "queue", "priority", "return_value")},
-        **instants,
-    )
+    #: It takes no new tasks.
+    is_quiet: bool = False
+    #: What it was asked to do: "quiet", "stop" or "".
+    order: str = ""

@@ -3,14 +3,16 @@ TaskQueue: what producers and the control room use of the queues of one backend 
 
 A push is one script for up to CHUNK tasks in any queues. It is sent again when its reply was lost: the
 ids are made here, and a task whose record or result exists is not stored again. What only looks
-is in readers.py.
+is in readers.py, and what is done to tasks afterwards in controls.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
 from components import keys
@@ -19,11 +21,10 @@ from components.conf import QueueOptions
 from components.exceptions import InvalidQueueName, NotSerializable
 from components.scripts import Script
 from components.services.queues.arguments import encode, normalize
+from components.services.queues.controls import CHUNK, QueueControls
 from components.services.queues.ids import new_id
-from components.services.queues.readers import QueueReader
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
 
-CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
 MAX_NAME = 200  # characters of a queue's name
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hold later instants no more
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
@@ -32,7 +33,7 @@ _PRIORITIES = range(-100, 101)
 _push = Script("queues/push")
 
 
-class TaskQueue(QueueReader):
+class TaskQueue(QueueControls):
     """
     The queues behind TASKS[*alias*].
 
@@ -61,39 +62,40 @@ class TaskQueue(QueueReader):
         task = NewTask(
             name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
         )
-        return self.push_many([task])[0].id
+        [info] = self.push_many([task])
+        assert info is not None, "only a tick that was taken is not stored"
+        return info.id
 
-    def push_many(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
-        """Push all *tasks*, in one round trip per CHUNK; how they were stored. All are checked before the first."""
-        options = self.options
-        checked = [_checked(task, options) for task in tasks]
-        stored: list[TaskInfo] = []
-        for start in range(0, len(checked), CHUNK):
-            stored += self._push_chunk(checked[start : start + CHUNK])
+    def push_many(self, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
+        """
+        Push all *tasks*, in one round trip per CHUNK; how they were stored. All are checked before the first.
+
+        In the place of a task whose unique key another has, that other; None for a tick that was taken.
+        """
+        stored: list[TaskInfo | None] = []
+        for chunk in self._chunks(tasks):
+            answer = _push(self._client, keys=chunk.keys, args=chunk.args)
+            stored += [self._stored(new, at) for new, at in zip(chunk.tasks, answer, strict=True)]
         return stored
 
-    def _push_chunk(self, chunk: list[tuple[NewTask, str]]) -> list[TaskInfo]:
-        queues = list(dict.fromkeys(task.queue for task, _body in chunk))
-        numbers = {queue: number for number, queue in enumerate(queues, start=1)}
-        due_first = int(self.options.due_first)
-        ids = [new_id() for _task in chunk]
-        args: list[Any] = [len(queues), *queues]
-        for task_id, (task, body) in zip(ids, chunk, strict=True):
-            args += (numbers[task.queue], task_id, _due(task), int(task.priority), due_first, body)
-        names = [keys.queue_tasks, keys.queue_names, keys.queue_wake_all, keys.queue_wake_poller]
-        script_keys = [name(self.alias) for name in names]
-        for queue in queues:
-            script_keys += (
-                keys.queue_ready(self.alias, queue),
-                keys.queue_delayed(self.alias, queue),
-                keys.queue_wake(self.alias, queue),
-            )
-        script_keys += [keys.queue_result(self.alias, task_id) for task_id in ids]
-        enqueued = _push(self._client, keys=script_keys, args=args)
-        return [
-            _pushed(task_id, task, json.loads(body), from_us(at))
-            for task_id, (task, body), at in zip(ids, chunk, enqueued, strict=True)
-        ]
+    def foresee(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
+        """Check *tasks* as push_many() does; how they would be stored now, by this machine's clock. Nothing is."""
+        now = datetime.now(UTC)
+        return [_Checked.of(task, self.options).stored(now) for task in tasks]
+
+    def _stored(self, new: _Checked, answer: bytes) -> TaskInfo | None:
+        if answer.isdigit():
+            return new.stored(from_us(answer))
+        if not answer:
+            return None
+        # A task that had the key and has ended, and is forgotten, since: the next push would be stored.
+        return self.get(answer[1:].decode()) or self.push_many([new.task])[0]
+
+    def _chunks(self, tasks: Iterable[NewTask]) -> Iterator[_Chunk]:
+        options = self.options
+        checked = [_Checked.of(task, options) for task in tasks]
+        for start in range(0, len(checked), CHUNK):
+            yield _Chunk.of(self.alias, checked[start : start + CHUNK], int(options.due_first))
 
     def pause(self, queue: str) -> bool:
         """Let no worker claim from *queue* until resume(); pushes go on. False if it was paused before."""
@@ -129,21 +131,88 @@ def check_queue(name: str) -> str:
     return name
 
 
-def _checked(task: NewTask, options: QueueOptions) -> tuple[NewTask, str]:
-    check_queue(task.queue)
-    if task.priority not in _PRIORITIES:
-        raise ValueError(
-            f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
+@dataclass(frozen=True)
+class _Checked:
+    """A task that may be pushed, under its id, and its body."""
+
+    task: NewTask
+    id: str
+    body: str
+
+    @classmethod
+    def of(cls, task: NewTask, options: QueueOptions) -> _Checked:
+        check_queue(task.queue)
+        if task.priority not in _PRIORITIES:
+            raise ValueError(
+                f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
+            )
+        _check_instant(task)
+        try:
+            args = normalize(tuple(task.args), "args")
+            kwargs = normalize(task.kwargs, "kwargs")
+        except RecursionError:
+            raise NotSerializable(
+                f"Unsupported type: the arguments of {task.name} contain themselves, or are nested too deeply "
+                "for JSON."
+            ) from None
+        return cls(task, task.id or new_id(), encode(task.name, args, kwargs, max_body=options.max_body))
+
+    def words(self, number: int, due_first: int) -> str:
+        task = self.task
+        unique = digest(task.name, task.unique) if task.unique is not None else "-"
+        name, tick = task.tick or ("", None)
+        lease = round(task.lease * 1000) if task.lease else 0
+        return (
+            f"{number} {self.id} {_due(task)} {int(task.priority)} {due_first} {lease} {unique} "
+            f"{to_us(tick) if tick else 0} {name}"
         )
-    _check_instant(task)
-    try:
-        args = normalize(tuple(task.args), "args")
-        kwargs = normalize(task.kwargs, "kwargs")
-    except RecursionError:
-        raise NotSerializable(
-            f"Unsupported type: the arguments of {task.name} contain themselves, or are nested too deeply for JSON."
-        ) from None
-    return task, encode(task.name, args, kwargs, max_body=options.max_body)
+
+    def stored(self, enqueued_at: datetime) -> TaskInfo:
+        task, body = self.task, json.loads(self.body)
+        due = task.at and task.at.astimezone(UTC)
+        if task.delay:
+            due = enqueued_at + timedelta(seconds=task.delay)
+        is_delayed = bool(due and due > enqueued_at)
+        return TaskInfo(
+            id=self.id,
+            name=task.name,
+            args=body["args"],
+            kwargs=body["kwargs"],
+            queue=task.queue,
+            priority=int(task.priority),
+            state="delayed" if is_delayed else "ready",
+            enqueued_at=enqueued_at,
+            run_after=due,
+            due_at=due if is_delayed else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Tasks that go in one script call."""
+
+    tasks: list[_Checked]
+    keys: list[str]
+    args: list[Any]
+
+    @classmethod
+    def of(cls, alias: str, tasks: list[_Checked], due_first: int) -> _Chunk:
+        queues = list(dict.fromkeys(new.task.queue for new in tasks))
+        numbers = {queue: number for number, queue in enumerate(queues, start=1)}
+        args: list[Any] = [len(queues), *queues]
+        for new in tasks:
+            args += (new.words(numbers[new.task.queue], due_first), new.body)
+        shared = (keys.queue_tasks, keys.queue_names, keys.queue_wake_all, keys.queue_wake_poller)
+        script_keys = [key(alias) for key in (*shared, keys.queue_uniques, keys.queue_periodic)]
+        parts = (keys.queue_ready, keys.queue_delayed, keys.queue_wake)
+        script_keys += [part(alias, queue) for queue in queues for part in parts]
+        script_keys += [keys.queue_result(alias, new.id) for new in tasks]
+        return cls(tasks, script_keys, args)
+
+
+def digest(name: str, key: str) -> str:
+    """The unique key as it is stored: of fixed length, whatever the task and its key are called."""
+    return blake2b(f"{name}\n{key}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _check_instant(task: NewTask) -> None:
@@ -168,20 +237,3 @@ def _due(task: NewTask) -> str:
     if task.at is not None:
         return str(to_us(task.at))
     return f"+{timedelta(seconds=task.delay) // MICROSECOND}" if task.delay else "0"
-
-
-def _pushed(task_id: str, task: NewTask, body: dict[str, Any], enqueued_at: datetime) -> TaskInfo:
-    due = task.at and task.at.astimezone(UTC)
-    if task.delay:
-        due = enqueued_at + timedelta(seconds=task.delay)
-    return TaskInfo(
-        id=task_id,
-        name=task.name,
-        args=body["args"],
-        kwargs=body["kwargs"],
-        queue=task.queue,
-        priority=int(task.priority),
-        state="delayed" if due and due > enqueued_at else "ready",
-        enqueued_at=enqueued_at,
-        run_after=due,
-    )

@@ -1,0 +1,33 @@
+-- Send dead tasks again: ready now, their starts counted anew, their errors kept. Repeated, each is sent once.
+-- KEYS[1] tasks    HASH id -> record
+-- KEYS[2] runs     HASH id -> run record
+-- KEYS[3] uniques  HASH unique key -> id
+-- KEYS[4] dead     ZSET
+-- KEYS[5] ready    ZSET
+-- KEYS[6] wake     LIST that wakes a worker of the queue
+-- ARGV[1..] ids
+-- Returns {ids that stay dead, since another unfinished task has their unique key}, how many are not dead now
+local tasks, runs, uniques = KEYS[1], KEYS[2], KEYS[3]
+local dead, ready, wake = KEYS[4], KEYS[5], KEYS[6]
+local SPAN = 2 ^ 43 -- as in push.lua
+
+local time = redis.call("TIME")
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local refused, sent = {}, 0
+for _, id in ipairs(ARGV) do
+  local priority, unique =
+    string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ (%-?%d+) %S+ %S+ (%S+)")
+  if priority and redis.call("ZSCORE", dead, id) then
+    if unique ~= "-" and redis.call("HSETNX", uniques, unique, id) == 0 then
+      refused[#refused + 1] = id
+    else
+      redis.call("ZREM", dead, id)
+      redis.call("HDEL", runs, id)
+      redis.call("ZADD", ready, ((100 - priority) * 2 + 1) * SPAN + now_ms, id)
+      if redis.call("LLEN", wake) == 0 then redis.call("RPUSH", wake, "1") end
+    end
+  end
+  if not redis.call("ZSCORE", dead, id) and priority then sent = sent + 1 end
+end
+return { refused, sent }

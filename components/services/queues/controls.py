@@ -1,0 +1,140 @@
+"""
+QueueControls: what is done to tasks that were pushed, and to workers: cancel, delete, send again, await, quiet, stop.
+
+Each verb is one script per CHUNK of ids, and repeated it changes nothing more. What runs is never torn away from
+its worker: the worker is told with its next heartbeat. Whoever waits for a task's end blocks on a list of that
+task; a token comes into it only if somebody waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from components import keys
+from components.client import longest_block, redis_errors
+from components.scripts import Script
+from components.services.queues.readers import QueueReader
+from components.services.queues.records import State, TaskInfo
+
+CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
+_TOLD = 60  # seconds that the end of a task is told to who waits for it
+_ORDERED = 86_400  # seconds that a worker's order is kept
+
+_cancel = Script("queues/cancel")
+_delete = Script("queues/delete")
+_resend = Script("queues/resend")
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """What became of tasks that were to be cancelled."""
+
+    #: How many waited, and are in the dead set now.
+    at_once: int
+    #: How many run, and will be told.
+    asked: int
+
+
+@dataclass(frozen=True)
+class Resent:
+    """What became of dead tasks that were to be sent again."""
+
+    sent: int
+    #: Ids that stay dead: other unfinished tasks have their unique keys.
+    refused: list[str]
+
+
+class QueueControls(QueueReader):
+    """The queues behind TASKS[*alias*]. Every method raises RedisUnavailable."""
+
+    def cancel(self, queue: str, task_ids: Sequence[str]) -> Cancelled:
+        """
+        Let tasks of *queue* come to no good end: waiting ones go to the dead set with TaskCancelled as their
+        error; running coroutines are cancelled with the next heartbeat of their worker, and running functions
+        learn it from is_cancelled(). A running task that succeeds nevertheless is successful.
+        """
+        states: list[int] = []
+        for chunk in _chunks(task_ids):
+            script_keys = [*self._keys("tasks", "runs", "uniques", "awaited")]
+            parts = (keys.queue_ready, keys.queue_delayed, keys.queue_dead)
+            script_keys += [part(self.alias, queue) for part in parts]
+            states += _cancel(self._client, keys=[*script_keys, keys.queue_ended(self.alias, "")], args=chunk)
+        return Cancelled(states.count(2), states.count(1))
+
+    def delete(self, queue: str, state: State, task_ids: Sequence[str]) -> int:
+        """
+        Delete tasks of *queue* that are in *state*, with their results; how many of them are not there now.
+
+        Raises ValueError for running tasks: cancel them.
+        """
+        if state == "running":
+            raise ValueError("A running task cannot be deleted: cancel it, and delete it when it is dead.")
+        gone = 0
+        for chunk in _chunks(task_ids):
+            script_keys = self._keys("tasks", "runs", "errors", "progress", "uniques", "awaited")
+            script_keys.append(getattr(keys, f"queue_{state}")(self.alias, queue))
+            script_keys += [keys.queue_result(self.alias, ""), keys.queue_ended(self.alias, "")]
+            gone += int(_delete(self._client, keys=script_keys, args=chunk))
+        return gone
+
+    def resend(self, queue: str, task_ids: Sequence[str]) -> Resent:
+        """Send dead tasks of *queue* again: now, with all their attempts. Their errors stay."""
+        sent, refused = 0, []
+        for chunk in _chunks(task_ids):
+            parts = (keys.queue_dead, keys.queue_ready, keys.queue_wake)
+            script_keys = self._keys("tasks", "runs", "uniques")
+            script_keys += [part(self.alias, queue) for part in parts]
+            held, number = _resend(self._client, keys=script_keys, args=chunk)
+            sent += int(number)
+            refused += [task_id.decode() for task_id in held]
+        return Resent(sent, refused)
+
+    def ids(self, queue: str, state: State, *, limit: int) -> list[str]:
+        """The ids of up to *limit* tasks of *queue* in *state*, in the order of the listing."""
+        with redis_errors():
+            return self._page(self._client, queue, state, 0, limit)[0]
+
+    def tell(self, worker_id: str, order: Literal["quiet", "stop"]) -> None:
+        """Ask a worker to claim nothing more, or to end when its running tasks have; it hears with its heartbeat."""
+        with redis_errors():
+            self._client.set(keys.queue_order(self.alias, worker_id), order, ex=_ORDERED)
+
+    def wait_for(self, task_id: str, *, wait: float) -> TaskInfo | None:
+        """
+        The task when it has ended (state "successful" or "dead"), or as it is after *wait* seconds; None if
+        there is none, or none any more. It takes a connection for the time, and no polling.
+        """
+        until = time.monotonic() + wait
+        client, ended = self._client, keys.queue_ended(self.alias, task_id)
+        while True:
+            with redis_errors():
+                client.sadd(keys.queue_awaited(self.alias), task_id)
+            info = self.get(task_id)
+            left = until - time.monotonic()
+            if info is None or info.state in ("successful", "dead") or left <= 0:
+                break
+            with redis_errors():
+                if client.blpop([ended], timeout=max(0.01, min(left, longest_block(client)))):
+                    self._pass_on(ended)
+        if info is None or info.state in ("successful", "dead"):
+            with redis_errors():
+                client.srem(keys.queue_awaited(self.alias), task_id)
+        return info
+
+    def _pass_on(self, ended: str) -> None:
+        """Wake the next of those who wait for the same task."""
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.rpush(ended, "1")
+            pipe.expire(ended, _TOLD)
+            pipe.execute()
+
+    def _keys(self, *names: str) -> list[str]:
+        return [getattr(keys, f"queue_{name}")(self.alias) for name in names]
+
+
+def _chunks(task_ids: Sequence[str]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(task_ids), CHUNK):
+        yield task_ids[start : start + CHUNK]

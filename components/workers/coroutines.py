@@ -1,0 +1,70 @@
+"""
+The event loop of coroutine tasks: one per process, in a thread of its own, from the first of them to the end.
+
+A loop per task would cost ten times as much as a task does. A task that raises SystemExit in it has failed; the
+others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.db import close_old_connections
+
+from components.exceptions import TaskTimedOut
+
+UNWILLING = 5.0  # seconds that a coroutine may take to end when it is cancelled
+
+
+def submit(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Future[Any]:
+    """Run *coroutine* in the loop, for at most so many *seconds*: then it is cancelled, and TaskTimedOut raised."""
+    return _loop.submit(_limited(coroutine, seconds))
+
+
+class _EventLoop:
+    """An event loop in a thread of its own, from the first coroutine to the end of the process."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._started())
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=_run_forever, args=[self._loop], name="coroutines", daemon=True
+                ).start()
+            return self._loop
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    while True:
+        with suppress(SystemExit, KeyboardInterrupt):  # raised by a task, which has failed; the others go on
+            loop.run_forever()
+
+
+_loop = _EventLoop()
+
+
+async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Any:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await coroutine
+    except TimeoutError as error:
+        if limit.expired():
+            raise TaskTimedOut(
+                f"It ran longer than its timeout of {seconds:.3g} s, and was cancelled."
+            ) from error
+        raise
+    finally:
+        await sync_to_async(close_old_connections)()  # of the thread in which coroutines use the ORM

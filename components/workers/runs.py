@@ -1,0 +1,83 @@
+"""
+Run: one claimed task on its way through a worker, and the clock that both go by.
+
+The worker's loop and the thread that runs the task share it: the loop sees how long it runs and tells it that it
+is to be cancelled; the task tells how far it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import Future
+from datetime import datetime, timedelta
+from typing import Any
+
+from components.exceptions import RedisUnavailable
+from components.services.queues import Claimed, Consumer, Progress
+
+logger = logging.getLogger(__name__)
+
+_REPORT_EVERY = 0.5  # seconds between two notes of a task's progress
+
+
+class ServerClock:
+    """Redis' time, carried on by this machine's monotonic clock."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[datetime, float] | None = None
+
+    def set(self, now: datetime) -> None:
+        self._seen = now, time.monotonic()
+
+    def now(self) -> datetime:
+        assert self._seen, "no step has told the time yet"
+        at, ticks = self._seen
+        return at + timedelta(seconds=time.monotonic() - ticks)
+
+
+class Run:
+    """What the worker's loop and a task's thread know of it. Seconds are of the monotonic clock."""
+
+    __slots__ = (
+        "_clock",
+        "_consumer",
+        "_reported_at",
+        "claimed",
+        "claimed_at",
+        "deadline",
+        "future",
+        "is_cancelled",
+        "name",
+        "started_at",
+    )
+
+    def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
+        self.claimed = claimed
+        #: When it was claimed and started, and when it has to end at the latest.
+        self.claimed_at = time.monotonic()
+        self.started_at: float | None = None
+        self.deadline: float | None = None
+        self.name = ""
+        self.is_cancelled = False
+        self.future: Future[Any] | None = None
+        self._consumer = consumer
+        self._clock = clock
+        self._reported_at = 0.0
+
+    def cancel(self) -> None:
+        """Let a coroutine end, and a function know."""
+        self.is_cancelled = True
+        if self.future:
+            self.future.cancel()
+
+    def report(self, done: float, total: float | None, note: str) -> None:
+        now = time.monotonic()
+        if now - self._reported_at < _REPORT_EVERY and done != total:
+            return
+        self._reported_at = now
+        try:
+            said = Progress(done, total, note, self._clock.now())
+            self.is_cancelled |= not self._consumer.progress(self.claimed, said)
+        except RedisUnavailable as error:  # it is only for who looks on
+            logger.warning("The progress of task %s was not written down: %s", self.claimed.id, error)
