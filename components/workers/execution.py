@@ -32,7 +32,7 @@ from components.compat import (
     task_finished,
     task_started,
 )
-from components.exceptions import TaskCancelled, UnknownFormat
+from components.exceptions import NotSerializable, TaskCancelled, UnknownFormat
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
 from components.services.queues.formats import write_errors, write_result
 from components.tasks import current_run
@@ -86,7 +86,7 @@ class Execution:
         sender = type(self.backend)
         task_started.send_robust(sender=sender, task_result=result)
         try:
-            value = normalize(self._value(run, result), "the return value")
+            value = _returned(self._value(run, result))
         except UnknownFormat:  # of something that the task has read
             return None
         except BaseException as error:  # SystemExit too: the task has failed, its worker goes on
@@ -179,6 +179,14 @@ class Execution:
 
 def _took(run: Run) -> str:
     return f" in {time.monotonic() - run.started_at:.3f} s" if run.started_at is not None else ""
+
+
+def _returned(value: Any) -> Any:
+    """*value* as JSON will have it. What cannot be JSON is a TypeError, as in Django's own backends."""
+    try:
+        return normalize(value, "the return value")
+    except NotSerializable as error:
+        raise TypeError(str(error)) from None
 
 
 def _failure(error: BaseException) -> TaskFailure:
