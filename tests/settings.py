@@ -23,3 +23,6 @@ os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")
 from project.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+# A task that fails is dead at once, except where a test is about retries.
+TASKS["default"].setdefault("OPTIONS", {})["max_attempts"] = 1  # noqa: F405

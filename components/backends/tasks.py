@@ -149,7 +149,7 @@ class RedisBackend(BaseTaskBackend):
         The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
         UnknownTask if what it names is no longer declared.
         """
-        info = self.queue.get(result_id)
+        info = self.queue.get(str(result_id))
         if info is None:
             raise TaskResultDoesNotExist(result_id)
         return self.to_result(info)

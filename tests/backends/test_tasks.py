@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -335,6 +336,23 @@ def test_settings_that_have_changed_count_when_a_task_is_enqueued(redis: Redis) 
         asyncio.run(send.aenqueue())
 
     assert redis.dbsize() == 0
+
+
+def test_what_is_stored_can_be_read_and_runs_when_its_queue_is_no_longer_allowed() -> None:
+    result = send.enqueue(1)
+
+    with aliases(default={"QUEUES": ["default"]}):
+        result.refresh()
+        assert result == send.get_result(result.id)
+        assert [info.state for info in run_tasks()] == ["successful"]
+        with pytest.raises(InvalidTask, match="'mail'"):
+            result.task.enqueue()
+
+
+@pytest.mark.parametrize("result_id", [None, 123, UUID(int=0)])
+def test_what_is_no_id_does_not_exist(result_id: Any) -> None:
+    with pytest.raises(TaskResultDoesNotExist):
+        send.get_result(result_id)
 
 
 def test_a_result_that_never_was_does_not_exist() -> None:

@@ -28,7 +28,7 @@ BACKENDS = {
     "django.tasks.backends.immediate.ImmediateBackend": "tests.django_suite.backends.Immediate",
 }
 #: OPTIONS for ours: what those tests take for granted.
-OPTIONS: dict[str, Any] = {}
+OPTIONS: dict[str, Any] = {"max_attempts": 1}
 
 
 class Redirected(override_settings):
