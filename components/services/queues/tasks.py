@@ -8,7 +8,6 @@ is in readers.py, and what is done to tasks afterwards in controls.py.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -137,6 +136,8 @@ class _Checked:
 
     task: NewTask
     id: str
+    args: list[Any]
+    kwargs: dict[str, Any]
     body: str
 
     @classmethod
@@ -155,7 +156,8 @@ class _Checked:
                 f"Unsupported type: the arguments of {task.name} contain themselves, or are nested too deeply "
                 "for JSON."
             ) from None
-        return cls(task, task.id or new_id(), encode(task.name, args, kwargs, max_body=options.max_body))
+        body = encode(task.name, args, kwargs, max_body=options.max_body)
+        return cls(task, task.id or new_id(), args, kwargs, body)
 
     def words(self, number: int, due_first: int) -> str:
         task = self.task
@@ -168,7 +170,7 @@ class _Checked:
         )
 
     def stored(self, enqueued_at: datetime) -> TaskInfo:
-        task, body = self.task, json.loads(self.body)
+        task = self.task
         due = task.at and task.at.astimezone(UTC)
         if task.delay:
             due = enqueued_at + timedelta(seconds=task.delay)
@@ -176,8 +178,8 @@ class _Checked:
         return TaskInfo(
             id=self.id,
             name=task.name,
-            args=body["args"],
-            kwargs=body["kwargs"],
+            args=self.args,
+            kwargs=self.kwargs,
             queue=task.queue,
             priority=int(task.priority),
             state="delayed" if is_delayed else "ready",
