@@ -38,7 +38,12 @@ def engine(bench: Bench, count: int) -> Turn:
         if not step.claimed:
             break
         finished = [
-            Finished(task, "successful", 86_400.0, write_result(task.record, task.run, task.errors, step.now, "null"))
+            Finished(
+                task,
+                "successful",
+                86_400.0,
+                write_result(task.record, task.run, task.errors, step.now, "null"),
+            )
             for task in step.claimed
         ]
     drained_in = time.monotonic() - began

@@ -23,6 +23,7 @@ from components.services.queues.consumers import MOST, Request
 from components.services.queues.formats import own_lease
 from components.workers.base import DRAINED, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
+from components.workers.coroutines import begin_thread
 from components.workers.execution import Execution
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
@@ -165,8 +166,8 @@ class TaskWorker(Worker):
         if self._finished:
             at_once = self._is_stuck or not self._held or len(self._finished) >= MOST // 2
             times.append(0.0 if at_once else self._finished_at + _ACK_AFTER - now)
-        if self._want():
-            times.append(self._look_at - now if self._look_at > now or self._is_hungry() else _ACK_AFTER)
+        if self._want() and (self._look_at > now or self._is_hungry()):
+            times.append(self._look_at - now)
         if oldest := self._oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
         times += [run.deadline - now for run in self._begun() if run.deadline]
@@ -203,6 +204,7 @@ class TaskWorker(Worker):
             self._look_at = time.monotonic() + min(soon, self._beat_every)
 
     def _serve(self) -> None:
+        begin_thread()
         while run := self._waiting.get():
             run.started_at = time.monotonic()
             try:
