@@ -40,7 +40,7 @@ local enqueued = {}
 for at = 2 + queues, #ARGV, 2 do
   local number, id, due, priority, due_first, lease, unique, tick, name = string.match(ARGV[at], WORDS)
   local queue, result = ARGV[1 + number], KEYS[7 + 3 * queues + #enqueued]
-  local stored, rival = redis.call("HGET", tasks, id), redis.call("HGET", uniques, unique)
+  local stored, rival = redis.call("HGET", tasks, id), unique ~= "-" and redis.call("HGET", uniques, unique)
   local ticked = tick ~= "0" and tonumber(redis.call("ZSCORE", periodic, name) or -1) >= tonumber(tick)
   local answer = stored and string.match(stored, "^%d+ (%d+)") or redis.call("EXISTS", result) == 1 and now_text
     or rival and "=" .. rival or ticked and ""
