@@ -12,6 +12,10 @@ class RedisUnavailable(ComponentsError):
     """Redis did not answer, or would not take the command. What was asked may be asked again."""
 
 
+class NoEventLoop(ComponentsError, RuntimeError):
+    """An asynchronous client was asked for outside of a coroutine."""
+
+
 class RedisNotFound(ComponentsError):
     """No Redis server is installed here, and none was named in the settings."""
 

@@ -26,7 +26,8 @@ LAYERS: dict[str, set[str]] = {
     "compat": {"exceptions"},
     "watcher": set(),
     "embedded": {"exceptions", "watcher"},
-    "client": {"conf", "exceptions"},
+    "aclient": {"exceptions"},
+    "client": {"aclient", "conf", "exceptions"},
     "keys": {"conf", "exceptions"},
     "scripts": {"client", "exceptions"},
     "services": {"client", "conf", "exceptions", "keys", "scripts"},
@@ -47,7 +48,7 @@ LAYERS: dict[str, set[str]] = {
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"client"},
-    "redis": {"client", "embedded", "scripts", "services", "testing"},
+    "redis": {"aclient", "client", "embedded", "scripts", "services", "testing"},
     "pytest": {"testing"},
     "argparse": {"management"},
     "signal": {"workers", "management"},
