@@ -1,5 +1,5 @@
 """
-Script("queues/push"): the file lua/queues/push.lua, callable.
+Script("queues/push"): the file lua/queues/push.lua, callable, and awaitable with acall.
 
 EVALSHA first; a server that does not know the script gets the source with EVAL, in the same order
 of round trips. A reply that was lost is asked for once more: that is safe because every script
@@ -8,16 +8,20 @@ of this app is idempotent when it is repeated with the same arguments, and tests
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import cached_property
 from hashlib import sha1
 from importlib.resources import files
 from typing import Any
 
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.exceptions import NoScriptError
 
 from components.client import REPLY_LOST, redis_errors
+
+_ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
 
 
 class Script:
@@ -36,14 +40,30 @@ class Script:
 
     def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run it; raises RedisUnavailable when there was no answer twice."""
+        if not isinstance(client, _ASYNCHRONOUS):
+            try:
+                self._run(client, keys, args).send(None)
+            except StopIteration as end:  # at once: nothing that a synchronous client does is awaited
+                return end.value
+        raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
+
+    async def acall(self, client: AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+        """The same with an asynchronous client."""
+        return await self._run(client, keys, args)
+
+    async def _run(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         with redis_errors():
             try:
-                return self._send(client, keys, args)
+                return await self._send(client, keys, args)
             except REPLY_LOST:
-                return self._send(client, keys, args)
+                return await self._send(client, keys, args)
 
-    def _send(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
+    async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
-            return client.evalsha(self.sha, len(keys), *keys, *args)
+            return await _answer(client.evalsha(self.sha, len(keys), *keys, *args))
         except NoScriptError:
-            return client.eval(self.source, len(keys), *keys, *args)
+            return await _answer(client.eval(self.source, len(keys), *keys, *args))
+
+
+async def _answer(sent: Any) -> Any:
+    return await sent if isinstance(sent, Awaitable) else sent
