@@ -93,6 +93,8 @@ class Consumer:
         self.alias = alias
         self.kind = kind
         self.concurrency = concurrency
+        #: Told with the heartbeat: it takes no more tasks.
+        self.is_quiet = False
         self.host = "".join(socket.gethostname().split())[:30] or "localhost"
         self.id = f"{self.host}-{os.getpid()}-{secrets.token_hex(4)}"
         self._requests = 0
@@ -173,9 +175,8 @@ class Consumer:
 
     def _about(self, serves: Sequence[str], running: int) -> str:
         about: dict[str, Any] = {"v": FORMAT, "kind": self.kind, "host": self.host, "pid": os.getpid()}
-        return json.dumps(
-            about | {"queues": list(serves), "concurrency": self.concurrency, "running": running}
-        )
+        about |= {"queues": list(serves), "concurrency": self.concurrency, "running": running}
+        return json.dumps(about | {"quiet": self.is_quiet})
 
     def release(self, tasks: Sequence[Claimed], *, delay: float = 0) -> int:
         """Give back what was not started, to its old place or after *delay* seconds; how many were still ours."""

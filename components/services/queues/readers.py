@@ -200,4 +200,5 @@ def _read_worker(
         started_at=from_us(started),
         seen_at=seen_at,
         alive=seen_at > silent,
+        quiet=said.get("quiet", False),  # which older releases did not say
     )

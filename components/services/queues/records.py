@@ -114,6 +114,8 @@ class WorkerInfo:
     seen_at: datetime
     #: Its heartbeat is younger than a lease.
     alive: bool
+    #: It takes no more tasks, and goes on with the running ones until it is stopped.
+    quiet: bool
 
 
 def read_task(task_id: str, state: State, record: bytes, run: bytes | None, errors: bytes | None) -> TaskInfo:
