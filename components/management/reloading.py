@@ -29,7 +29,7 @@ class Reloader:
     @property
     def is_due(self) -> bool:
         """Whether code has changed, and nobody has asked the worker to stop for good."""
-        return self._has_changed and not self._worker.is_signalled
+        return self._has_changed and not self._worker.is_dismissed
 
     def restart(self) -> None:
         arguments = [str(argument) for argument in autoreload.get_child_arguments()]

@@ -43,7 +43,7 @@ def test_a_signal_stops_it(redis: Redis, number: signal.Signals, caplog: pytest.
     worker = Signalled(number)
 
     assert worker.run() == 0
-    assert worker.is_signalled
+    assert worker.is_dismissed
     assert "Stopping at once." not in caplog.text
 
 
