@@ -98,7 +98,7 @@ class TaskWorker(Worker):
         free = self.concurrency - len(self._running)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
-        return 0 if self.is_stopping else free
+        return free if self.may_claim else 0
 
     def _patience(self) -> float:
         """Seconds that nothing needs to happen in, where all depends on running tasks."""
@@ -111,7 +111,7 @@ class TaskWorker(Worker):
             logger.warning(
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
-        if self.is_stopping:  # it was told to while it asked
+        if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
             self._unstarted += step.claimed
             return 0.0
         for claimed in step.claimed:
@@ -161,7 +161,7 @@ class TaskWorker(Worker):
         if self._running or self._finished or self._unanswered or self._unstarted or self._too_new:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
-        return self.is_stopping or spent or (self.burst and self._is_empty)
+        return self.is_stopping or self.is_retiring or spent or (self.burst and self._is_empty)
 
     def _is_overdue(self) -> bool:
         return self.is_stopping and self._patience() <= 0
