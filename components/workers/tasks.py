@@ -158,10 +158,17 @@ class TaskWorker(Worker):
         return self._want() > 0
 
     def is_done(self) -> bool:
-        if self._running or self._finished or self._unanswered or self._unstarted or self._too_new:
+        if self._running or self._finished or self._unstarted or self._too_new or self._awaits_answer():
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
         return self.is_stopping or self.is_retiring or spent or (self.burst and self._is_empty)
+
+    def _awaits_answer(self) -> bool:
+        if self._unanswered is None:
+            return False
+        # Told to stop, it does not wait for Redis to hear that a mere wish was granted: those tasks are taken
+        # over when their lease ends, one start the poorer.
+        return bool(self._unanswered.finished) or not (self.is_stopping and self.outage)
 
     def _is_overdue(self) -> bool:
         return self.is_stopping and self._patience() <= 0
