@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.management.restarting import QUIETED
-from components.workers.limits import Limits, memory
+from components.workers.limits import LOWERED, Limits, memory
 
 
 def natural(text: str) -> int:
@@ -97,11 +97,11 @@ def find_backend(alias: str) -> RedisBackend:
 
 def find_limits(options: Mapping[str, Any]) -> Limits:
     """The limits that the options spell. Raises CommandError where a worker would reach one at once."""
-    limits = Limits(options["max_tasks"], options["max_memory"], options["max_time"])
-    if limits.max_memory is not None and memory() >= limits.max_memory:
+    most = options["max_memory"]
+    if most is not None and memory() >= most * (1 - LOWERED):
         raise CommandError(
-            f"--max-memory {options['max_memory']}: the process holds {memory():.0f} MB before its first task. "
+            f"--max-memory {most}: the process holds {memory():.0f} MB before its first task. "
             "Allow some hundred more.",
             returncode=2,
         )
-    return limits
+    return Limits(options["max_tasks"], most, options["max_time"])

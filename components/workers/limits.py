@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 _MB = 1024 * 1024
-_LOWERED = 0.1  # by how much of itself a limit is lowered, at most
+LOWERED = 0.1  # by how much of itself a limit is lowered, at most
 _STATM = Path("/proc/self/statm")  # pages: all, resident, ...; Linux only
 
 
@@ -29,7 +29,7 @@ class Limits:
         max_memory: float | None = None,
         max_time: float | None = None,
     ) -> None:
-        self.max_tasks = max_tasks and max_tasks - random.randint(0, int(max_tasks * _LOWERED))
+        self.max_tasks = max_tasks and max_tasks - random.randint(0, int(max_tasks * LOWERED))
         self.max_memory = max_memory and _lowered(max_memory)
         self.max_time = max_time and _lowered(max_time)
         self._began_at = time.monotonic()
@@ -58,4 +58,4 @@ def memory() -> float:
 
 
 def _lowered(limit: float) -> float:
-    return limit * (1 - random.uniform(0, _LOWERED))
+    return limit * (1 - random.uniform(0, LOWERED))
