@@ -46,6 +46,7 @@ class Run:
 def run(worker: Worker, what: str, how: Run) -> NoReturn:
     """Run *worker* to its end and exit with its code, or become a new process."""
     _log(how.verbosity)
+    worker.ends_process = True
     pulse = worker.pulse = _pulse(how)
     if how.lifeline is not None:
         Lifeline(worker, how.lifeline, patience=how.shutdown_timeout + MARGIN).start()

@@ -53,6 +53,8 @@ class Worker(ABC):
         self.limits = Limits()
         #: A file to be touched at each heartbeat, also while Redis is away.
         self.pulse: Pulse | None = None
+        #: Its end is that of the process.
+        self.ends_process = False
         #: True while Redis does not answer.
         self.outage = Outage()
         self._beat_every = min(_LONGEST_BEAT, lease / 3)
@@ -140,7 +142,12 @@ class Worker(ABC):
         Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start.
         """
         try:
-            with Signals(stop=self.dismiss, quiet=self.quiet, tell=lambda: self._inbox.put(_TELL)):
+            with Signals(
+                stop=self.dismiss,
+                quiet=self.quiet,
+                tell=lambda: self._inbox.put(_TELL),
+                ends_process=self.ends_process,
+            ):
                 return self._work()
         finally:
             self._listener.end()

@@ -30,12 +30,22 @@ class Killed(BaseException):
 
 
 class Signals:
-    """In a with block, signals call *stop*, *quiet* and *tell*; the second to stop raises Killed."""
+    """
+    In a with block, signals call *stop*, *quiet* and *tell*; the second to stop raises Killed. Afterwards they do
+    what they did before, but where the end is that of the process, *ends_process*, a signal to stop that comes
+    after the first has nothing left to do.
+    """
 
     def __init__(
-        self, *, stop: Callable[[], None], quiet: Callable[[], None], tell: Callable[[], None]
+        self,
+        *,
+        stop: Callable[[], None],
+        quiet: Callable[[], None],
+        tell: Callable[[], None],
+        ends_process: bool = False,
     ) -> None:
         self._stop = stop
+        self._ends_process = ends_process
         self._handlers = {
             **dict.fromkeys(STOPPING, self._on_stop),
             QUIETING: lambda number, frame: quiet(),
@@ -59,8 +69,9 @@ class Signals:
         self._may_kill = False
         if self._before:
             faulthandler.unregister(TELLING)
+        is_last = self._ends_process and self._is_asked
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if is_last and number in STOPPING else handler)
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
         if not self._is_asked:

@@ -181,10 +181,10 @@ def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
 
 
 def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
-    server: EmbeddedServer, queue: TaskQueue
+    server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
-    with run_worker(server.url) as worker:
-        assert worker.is_working()
+    with run_worker(server.url, LEASE="1") as worker:
+        assert held.has_begun()
         server.kill()
         assert worker.says("Waiting for it; nothing that was accepted is lost.")
         worker.signal(signal.SIGTERM)
@@ -289,7 +289,7 @@ def test_a_quiet_worker_stays_quiet_when_code_changes(
         waiting = queue.push("changing_tasks.version")
 
         assert eventually(lambda: worker.output.count("Quiet:") == 2)
-        assert [info.quiet for info in queue.workers()] == [True]
+        assert eventually(lambda: [info.quiet for info in queue.workers()] == [True])
         worker.signal(signal.SIGTERM)
         assert worker.exit_code() == 0
     assert places()["ready"] == [waiting]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import Iterator
 
 import pytest
 from redis import Redis
@@ -67,6 +68,34 @@ def test_when_it_is_over_signals_do_again_what_they_did_before(redis: Redis) -> 
     Signalled(*ALL_SIGNALS[::-1]).run()
 
     assert [signal.getsignal(number) for number in ALL_SIGNALS] == before
+
+
+@pytest.fixture
+def kept() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in ALL_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("kept")
+def test_where_the_process_ends_with_it_a_signal_too_many_is_ignored(redis: Redis) -> None:
+    worker = Signalled(signal.SIGTERM)
+    worker.ends_process = True
+    worker.run()
+
+    assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_worker_that_ends_by_itself_leaves_the_first_signal_to_the_process(redis: Redis) -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    worker = Signalled()
+    worker.ends_process = True
+    worker.stop()
+    worker.run()
+
+    assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 # --- Quiet and dismissed ---------------------------------------------------------------------------
