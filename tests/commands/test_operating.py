@@ -6,7 +6,6 @@ import os
 import signal
 from pathlib import Path
 
-import psutil
 import pytest
 
 from components.embedded import EmbeddedServer
@@ -100,19 +99,6 @@ def test_the_heartbeat_file_is_touched_also_while_redis_is_away(
     assert not beat.exists()
 
 
-def test_a_worker_that_hangs_lets_the_heartbeat_file_grow_old(
-    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
-) -> None:
-    beat = tmp_path / "beat"
-    with run_worker(server.url, "--heartbeat-file", str(beat), **BEATS) as worker:
-        assert worker.is_working()
-        worker.signal(signal.SIGSTOP)
-        assert eventually(lambda: psutil.Process(worker.pid).status() == psutil.STATUS_STOPPED)
-        old = grow_old(beat)
-
-        assert not eventually(lambda: beat.stat().st_mtime > old, within=1)
-
-
 def test_a_heartbeat_file_that_cannot_be_touched_is_said_once_and_stops_nothing(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
@@ -155,12 +141,3 @@ def test_a_worker_that_has_grown_too_large_ends(server: EmbeddedServer, queue: T
     assert "A limit is reached: " in worker.output
     assert " MB of memory in use" in worker.output
     assert places() == {"successful": [grown]}
-
-
-def test_a_quiet_worker_does_not_end_by_a_limit(server: EmbeddedServer, queue: TaskQueue) -> None:
-    queue.push("tests.commands.jobs.grow", [0])
-    with run_worker(server.url, "--max-time", "2", **BEATS) as worker:
-        assert worker.is_working()
-        worker.signal(signal.SIGTSTP)
-
-        assert not eventually(worker.has_ended, within=4)

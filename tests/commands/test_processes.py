@@ -40,12 +40,15 @@ def run_workers(url: str, number: int, *arguments: str, **environment: str) -> C
 def working(parent: Command, number: int) -> list[psutil.Process]:
     """The children, when so many of them are listed workers."""
 
-    def found() -> list[psutil.Process]:
-        listed = {worker.pid for worker in TaskQueue().workers()}
-        return [child for child in parent.children if child.pid in listed]
+    found: list[psutil.Process] = []
 
-    assert eventually(lambda: len(found()) == number)
-    return found()
+    def look() -> bool:
+        listed = {worker.pid for worker in TaskQueue().workers()}
+        found[:] = [child for child in parent.children if child.pid in listed]
+        return len(found) == number
+
+    assert eventually(look)
+    return found
 
 
 def all_begin(tasks: list[Held]) -> bool:

@@ -199,6 +199,15 @@ def test_a_worker_that_has_reached_a_limit_retires_and_says_why_once(
     assert caplog.text.count("A limit is reached: ") == 1
 
 
+def test_a_quiet_worker_does_not_retire(redis: Redis) -> None:
+    worker = Signalled()
+    worker.limits = Limits(max_memory=1)
+    worker.quiet()
+    worker.beat()
+
+    assert not worker.is_retiring
+
+
 # --- Lost claims -----------------------------------------------------------------------------------
 
 
