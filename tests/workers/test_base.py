@@ -37,6 +37,9 @@ class Signalled(Worker):
     def is_done(self) -> bool:
         return self.is_stopping
 
+    def wants_wake(self) -> bool:
+        return False  # a listener would outlive the test for seconds, and take the tokens of others
+
     def close(self) -> int:
         self._next_signal()
         self.closed += 1
@@ -104,8 +107,9 @@ def test_a_worker_that_ends_by_itself_leaves_the_first_signal_to_the_process(red
 def test_a_quiet_worker_may_claim_nothing_and_says_so_with_its_next_heartbeat(redis: Redis) -> None:
     worker = Signalled()
     worker.beat()
+    assert (worker.may_claim, Worker.wants_wake(worker)) == (True, True)
     worker.quiet()
-    assert (worker.is_quiet, worker.may_claim, worker.wants_wake()) == (True, False, False)
+    assert (worker.may_claim, Worker.wants_wake(worker)) == (False, False)
     assert [info.quiet for info in TaskQueue().workers()] == [False]
 
     worker.beat()  # although it is not time yet
