@@ -32,6 +32,7 @@ LAYERS: dict[str, set[str]] = {
     "scripts": {"client", "exceptions", "twins"},
     "twins": set(),
     "services": {"client", "conf", "exceptions", "keys", "scripts", "twins"},
+    "schedules": {"exceptions"},
     "tasks": {"compat"},
     "backends": {"compat", "conf", "exceptions", "services", "tasks"},
     "workers": {"backends", "compat", "conf", "exceptions", "services", "tasks"},
