@@ -19,7 +19,7 @@ from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.scripts import Script
-from components.services.queues import Claimed, Consumer, NewTask, TaskQueue
+from components.services.queues import Claimed, Consumer, NewTask, TaskQueue, Ticks
 from components.services.queues.consumers import Request
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
@@ -50,6 +50,11 @@ def push(redis: Redis) -> Callable[[], Any]:
     later = [NewTask(name=ECHO, args=[number], queue="mail", delay=60) for number in range(3)]
     now = [NewTask(name=ECHO, args=[number], priority=number) for number in range(3)]
     return lambda: TaskQueue().push_many([*later, *now])
+
+
+def declare(redis: Redis) -> Callable[[], Any]:
+    Ticks().declare(["old"])
+    return lambda: Ticks().declare(["old", "new"])
 
 
 def advance(redis: Redis) -> Callable[[], Any]:
@@ -90,6 +95,7 @@ def renew(redis: Redis) -> Callable[[], Any]:
 
 CASES: dict[str, list[Case]] = {
     "queues/advance": [advance],
+    "queues/declare": [declare],
     "queues/push": [push],
     "queues/release": [release, release_later],
     "queues/renew": [renew],
