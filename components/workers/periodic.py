@@ -18,7 +18,7 @@ from components.backends.tasks import RedisBackend
 from components.exceptions import RedisUnavailable
 from components.periodic import PeriodicTask, declared
 from components.services.queues import Ticks
-from components.workers.execution import ServerClock
+from components.workers.runs import ServerClock
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from components.services.queues import TaskInfo, TaskQueue, Ticks
 from components.services.queues.records import to_us
 from components.testing import redis_at
 from components.workers.base import Worker
-from components.workers.execution import ServerClock
+from components.workers.runs import ServerClock
 from components.workers.periodic import MOST, RETRY, Ticker
 from components.workers.poller import Poller
 from tests import tasks
