@@ -206,6 +206,23 @@ def test_a_task_that_was_finished_before_its_push_is_repeated_is_not_stored_agai
     assert places() == {"successful": [task_id]}
 
 
+def test_a_tick_whose_task_was_finished_before_its_push_is_repeated_was_not_taken_by_another(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    consumer = Consumer()
+    tick = NewTask(name=ECHO, tick=("nightly", datetime(2026, 1, 1, tzinfo=UTC)))
+
+    [info] = _meanwhile(
+        redis_server,
+        proxy,
+        lambda: TaskQueue().push_many([tick]),
+        lambda: hand_in(consumer, succeeded(claim_one(consumer))),
+    )
+
+    assert info is not None
+    assert places() == {"successful": [info.id]}
+
+
 def test_a_task_that_died_before_its_push_is_repeated_is_not_stored_again(
     redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
 ) -> None:

@@ -315,6 +315,49 @@ def test_missed_ticks_are_reported_by_the_worker_that_made_up_for_them(
     assert record.getMessage().endswith("; 1 will run now.")
 
 
+def test_a_late_tick_is_reported_by_who_stored_it_and_by_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    declare()
+    hands = [Hand(), Hand()]
+    for hand in hands:
+        hand.tick()
+        hand.clock.set(full(hand.clock.now(), DAY) + DAY + HOUR)
+
+    with caplog.at_level(logging.WARNING, "components.workers.periodic"):
+        for hand in hands:
+            hand.tick()
+
+    assert len(caplog.records) == 1
+
+
+def test_a_tick_in_time_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    hand.clock.set(full(hand.clock.now(), DAY) + DAY + SECOND)
+
+    with caplog.at_level(logging.WARNING, "components.workers.periodic"):
+        hand.tick()
+
+    assert len(stored()) == 1
+    assert caplog.records == []
+
+
+def test_ticks_that_redis_has_forgotten_are_not_made_up_for_by_who_pushed_them(redis: Redis) -> None:
+    entry = declare(missed="all")
+    hand = Hand()
+    hand.tick()
+    before = Ticks().last([entry.name])[entry.name]
+    hand.tick(DAY)
+    hand.tick(DAY)
+    was_last(redis, entry, before)  # an old copy took over
+
+    hand.tick(2 * DAY)
+
+    assert len(ticks()) == len(set(ticks())) == 4
+
+
 # --- What goes wrong -------------------------------------------------------------------------------
 
 
