@@ -11,9 +11,9 @@ from redis import Redis
 
 from components import keys
 from components.exceptions import RedisUnavailable
-from components.services.queues import NewTask, TaskQueue, Ticks
+from components.services.queues import Consumer, NewTask, TaskQueue, Ticks
 from components.testing import redis_at
-from tests.support.queues import ECHO, places, server_time
+from tests.support.queues import ECHO, claim_one, hand_in, places, server_time, succeeded
 
 NIGHTLY, HOURLY = "market.tasks.nightly 0 3 * * * (UTC)", "market.tasks.sweep every 1 hour"
 MONDAY = datetime(2026, 1, 5, 3, tzinfo=UTC)
@@ -102,6 +102,18 @@ def test_a_task_of_a_tick_is_one_like_all_others(ticks: Ticks) -> None:
     assert info is not None
     assert TaskQueue().get(info.id) == info
     assert (info.state, info.args, info.run_after) == ("ready", ["a"], MONDAY)
+
+
+def test_a_tick_for_which_an_unfinished_task_stands_is_taken(ticks: Ticks) -> None:
+    [running] = TaskQueue().push_many([NewTask(name=ECHO, unique="digest")])
+    new = NewTask(name=ECHO, unique="digest", tick=(NIGHTLY, MONDAY))
+
+    assert running is not None
+    assert [info and info.id for info in TaskQueue().push_many([new])] == [running.id]
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer)))
+    assert TaskQueue().push_many([new]) == [None]
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: MONDAY}
 
 
 # --- Declaring, looking and skipping ---------------------------------------------------------------
