@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,9 @@ Case = Callable[[Redis], Callable[[], Any]]
 def push(redis: Redis) -> Callable[[], Any]:
     later = [NewTask(name=ECHO, args=[number], queue="mail", delay=60) for number in range(3)]
     now = [NewTask(name=ECHO, args=[number], priority=number) for number in range(3)]
-    return lambda: TaskQueue().push_many([*later, *now])
+    ticks = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 2)]
+    periodic = [NewTask(name=ECHO, at=tick, tick=("nightly", tick)) for tick in ticks]
+    return lambda: TaskQueue().push_many([*later, *now, *periodic])
 
 
 def declare(redis: Redis) -> Callable[[], Any]:

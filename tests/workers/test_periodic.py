@@ -29,9 +29,9 @@ from components.services.queues import TaskInfo, TaskQueue, Ticks
 from components.services.queues.records import to_us
 from components.testing import redis_at
 from components.workers.base import Worker
-from components.workers.runs import ServerClock
 from components.workers.periodic import MOST, RETRY, Ticker
 from components.workers.poller import Poller
+from components.workers.runs import ServerClock
 from tests import tasks
 from tests.support.monitoring import sent_to
 from tests.support.queues import options, server_time
