@@ -101,10 +101,7 @@ class RedisBackend(BaseTaskBackend):
         new, database = self._checked(task, calls)
         if database and connections[database].in_atomic_block:
             return self._enqueue_on_commit(task, new, database)
-        results = self._results(task, self.queue.push_many(new))
-        for result in results:
-            task_enqueued.send(type(self), task_result=result)
-        return results
+        return self.store(task, new)
 
     async def aenqueue(  # type: ignore[override]  # as above
         self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -130,9 +127,17 @@ class RedisBackend(BaseTaskBackend):
     ) -> tuple[list[NewTask], str | None]:
         """The calls as tasks to push, and the database whose transaction they wait for."""
         self.validate_task(task)
-        return [self._new(task, args, kwargs) for args, kwargs in calls], _database(task)
+        return [self.new_task(task, args, kwargs) for args, kwargs in calls], _database(task)
 
-    def _new(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+    def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
+        """Push *new*, calls of *task*; the results of those that were stored."""
+        results = self._results(task, self.queue.push_many(new))
+        for result in results:
+            task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def new_task(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        """A call of *task* in the terms of the queue."""
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
         return NewTask(
