@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from threading import Lock
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from django.conf import settings
 from django.core.cache import caches
@@ -53,6 +53,9 @@ _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots
 
 _SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
 _LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
+
+#: A client, synchronous or not (see twins.py).
+AnyRedis: TypeAlias = Redis | AsyncRedis
 
 #: Options of a connection that would make redis-py send a command again.
 _REPEATING = ("retry", "retry_on_error", "retry_on_timeout")

@@ -40,6 +40,10 @@ class InvalidQueueName(ComponentsError, ValueError):
     """A queue name is empty, too long, or holds a control character."""
 
 
+class InvalidSchedule(ComponentsError, ValueError):
+    """A schedule of a periodic task cannot be read, or would never tick."""
+
+
 class UnknownTask(ComponentsError):
     """A stored task names something that is not declared with @task."""
 

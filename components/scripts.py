@@ -8,7 +8,7 @@ of this app is idempotent when it is repeated with the same arguments, and tests
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha1
 from importlib.resources import files
@@ -20,6 +20,7 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.exceptions import NoScriptError
 
 from components.client import REPLY_LOST, redis_errors
+from components.twins import answer, at_once
 
 _ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
 
@@ -40,18 +41,14 @@ class Script:
 
     def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run it; raises RedisUnavailable when there was no answer twice."""
-        if not isinstance(client, _ASYNCHRONOUS):
-            try:
-                self._run(client, keys, args).send(None)
-            except StopIteration as end:  # at once: nothing that a synchronous client does is awaited
-                return end.value
-        raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
+        if isinstance(client, _ASYNCHRONOUS):
+            raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
+        return at_once(self.acall(client, keys=keys, args=args))
 
-    async def acall(self, client: AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
-        """The same with an asynchronous client."""
-        return await self._run(client, keys, args)
-
-    async def _run(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
+    async def acall(
+        self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
+    ) -> Any:
+        """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
         with redis_errors():
             try:
                 return await self._send(client, keys, args)
@@ -60,10 +57,6 @@ class Script:
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
-            return await _answer(client.evalsha(self.sha, len(keys), *keys, *args))
+            return await answer(client.evalsha(self.sha, len(keys), *keys, *args))
         except NoScriptError:
-            return await _answer(client.eval(self.source, len(keys), *keys, *args))
-
-
-async def _answer(sent: Any) -> Any:
-    return await sent if isinstance(sent, Awaitable) else sent
+            return await answer(client.eval(self.source, len(keys), *keys, *args))
