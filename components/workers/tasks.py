@@ -28,13 +28,12 @@ from components.workers.execution import Execution
 from components.workers.periodic import Ticker
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
+from components.workers.suspects import Suspects
 
 logger = logging.getLogger(__name__)
 
 TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
 
-SUSPECTS = 20  # tasks under which a worker has died are claimed by so few
-WATCHED = 0.05  # seconds that they run before the next are claimed; also in advance.lua
 
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
 _TRIM_EVERY = 60.0  # seconds
@@ -73,7 +72,7 @@ class TaskWorker(Worker):
         self._held: dict[Claimed, Run] = {}  # all that is claimed; a task that was lost may be there twice
         self._finished: list[Finished] = []
         self._finished_at = 0.0  # when the first of them came
-        self._suspects: list[Run] = []  # the latest
+        self._suspects = Suspects()
         self._durations: list[float] = []
         self._given_back: list[Claimed] = []
         self._too_new: list[Claimed] = []
@@ -115,7 +114,7 @@ class TaskWorker(Worker):
             finished, self._finished = self._finished[:MOST], self._finished[MOST:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(
-                self.choice.shares(want), want, finished, suspects=self._wanted_suspects()
+                self.choice.shares(want), want, finished, suspects=self._suspects.wanted(self._held)
             )
         request = self._unanswered
         step = self.consumer.advance(request)
@@ -172,16 +171,6 @@ class TaskWorker(Worker):
             free = min(free, self.max_tasks - self._claimed)
         return max(0, free)
 
-    def _wanted_suspects(self) -> int:
-        """
-        Tasks under which a worker has died come a few at a time, and in the end one by one: so those that died
-        together do not always die together, and one that kills its workers takes no other into the dead set.
-        """
-        since = time.monotonic() - WATCHED
-        watched = [run for run in self._suspects if run.started_at is None or run.started_at > since]
-        self._suspects = [run for run in watched if run.claimed in self._held]
-        return 0 if self._suspects else SUSPECTS
-
     def _is_hungry(self) -> bool:
         """Whether threads have nothing to do, or will soon have nothing."""
         waiting = self._waiting.qsize()
@@ -224,8 +213,7 @@ class TaskWorker(Worker):
                 self._beat_every = min(self._beat_every, own / 3000)
             self._held[claimed] = run = Run(claimed, self.consumer, self._clock)
             self._waiting.put(run)
-            if claimed.is_suspect:
-                self._suspects.append(run)
+            self._suspects.add(run)
         while len(self._threads) < min(self.concurrency, len(self._held)):
             thread = threading.Thread(target=self._serve, name=f"task-{len(self._threads)}", daemon=True)
             self._threads.append(thread)

@@ -16,7 +16,7 @@ def test_tasks_that_were_claimed_together_with_a_killer_are_done(
     pushed = [info.id for info in queue.push_many(NewTask(name=name) for name in names) if info]
     killer = pushed.pop(2)
     while not all_have_ended(queue):
-        with run_worker(server.url, "-c", "8", LEASE="1", MAX_STARTS="3") as worker:
+        with run_worker(server.url, "-c", "8", LEASE="1", MAX_CRASHES="3") as worker:
             assert eventually(lambda w=worker: w.has_ended() or all_have_ended(queue))
 
     assert places()["dead"] == [killer]

@@ -55,6 +55,19 @@ def test_a_suspect_that_would_die_with_its_next_worker_is_the_only_suspect(redis
         assert ids(claim(Consumer(), 10)) == suspects[1:]
 
 
+def test_the_oftener_workers_have_died_under_suspects_the_fewer_come_together(redis: Redis) -> None:
+    with options(max_crashes=9):
+        dead_under_them(redis, 10)
+        together = []
+        for _crash in range(4):
+            claimed = ids(claim_with(Consumer(), suspects=20))
+            together.append(len(claimed))
+            claim(Consumer(), 10)
+            end_lease(redis, *places()["running"])
+
+        assert together == [10, 4, 1, 1]
+
+
 def test_who_left_suspects_is_told_to_look_again_soon(redis: Redis) -> None:
     dead_under_them(redis, 2)
     consumer = Consumer()

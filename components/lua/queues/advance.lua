@@ -17,8 +17,8 @@
 -- ARGV[4] lease, milliseconds, of tasks that have none of their own
 -- ARGV[5] under how many dead workers a task dies itself
 -- ARGV[6] how many successful tasks of a queue are listed
--- ARGV[7] how many suspects are wanted at most: tasks under which a worker has died; -1: as many as there are. One that
---         would die itself if another worker did is claimed as the only suspect
+-- ARGV[7] how many suspects are wanted at most, tasks under which a worker has died; -1: as many as there are. One
+--         under which two have died counts as five; under which more have, or that the next would kill, comes alone
 -- ARGV[8] number of queues
 -- ARGV[9..] per queue: name, share of what is wanted (0: none, the queue has acks only);
 --           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
@@ -33,7 +33,7 @@ local listed_limit, suspects, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), ton
 local SPAN, BATCH = 2 ^ 43, 100 -- as in push.lua; how much of one chore is done in one call
 local FINISHED = 9 + 2 * queues -- where the finished tasks begin
 -- Microseconds, before which an idle worker looks by itself; milliseconds that who waits for an end has to notice it;
--- microseconds until a worker may want the next suspect, as in workers/tasks.py.
+-- microseconds until a worker may want the next suspect, as in workers/suspects.py.
 local SOON, TOLD, WATCHED = 5000000, 60000, 50000
 
 local time = redis.call("TIME")
@@ -154,7 +154,8 @@ local function claim(q, count)
   for i, before in ipairs(many(runs, ids)) do
     local run, score = read_run(before), text(popped[2 * i])
     local crashes = suspects >= 0 and tonumber(run[4]) or 0
-    local room = crashes + 1 >= max_crashes and math.max(1, suspects) or 1 -- that it takes, as a suspect
+    local all = math.max(1, suspects)
+    local room = crashes + 1 >= max_crashes and all or math.min(all, 5 ^ (crashes - 1))
     if crashes > 0 and room > room_left then
       redis.call("ZADD", q.ready, score, ids[i])
       q.next_suspect = now + WATCHED

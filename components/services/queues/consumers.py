@@ -141,8 +141,8 @@ class Consumer:
     ) -> Request:
         """
         The next request: *want* tasks from the queues of *shares*, and the acks of *finished*. Each at most
-        MOST; more is wanted and handed in by the next. Of *suspects* (see Claimed) so many at most, or -1: one that
-        would die itself if another worker died under it comes alone.
+        MOST; more is wanted and handed in by the next. Of *suspects* (see Claimed) so many at most, or -1: those
+        under which more workers have died come by fewer, and in the end alone.
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
