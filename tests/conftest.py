@@ -22,3 +22,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if os.environ.get("CI") and reporter and reporter.stats.get("skipped"):
         reporter.write_line("CI is set: skipped tests count as failed.", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figures that tests have recorded; those of other processes come with their reports."""
+    for report in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
+        for name, figures in report.user_properties:
+            if name == "figures":
+                terminalreporter.section(report.nodeid)
+                for what, value in figures:
+                    terminalreporter.write_line(f"{what:<44}{value}")

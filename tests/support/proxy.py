@@ -6,6 +6,7 @@ client cannot know. It listens on loopback and forwards to the unix socket of an
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import dataclass
 from functools import partial
 from selectors import EVENT_READ, DefaultSelector
@@ -39,6 +40,8 @@ class LossyProxy:
         self._to, self._times, self._silently = b"", 0, False
         #: How many replies were lost so far.
         self.lost = 0
+        #: When replies were lost silently (monotonic seconds).
+        self.muted_at: list[float] = []
 
     @property
     def url(self) -> str:
@@ -107,6 +110,7 @@ class LossyProxy:
             if not self._silently:
                 return self._close(link)
             link.is_mute = True
+            self.muted_at.append(time.monotonic())
         if not (data and link.is_mute):
             self._pass_on(link, data, link.client)
         return None
