@@ -34,8 +34,9 @@ _SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries while Re
 _LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
 _NAP = 0.5  # seconds of one wait: Python sees a signal that came just before a wait when the wait is over
 
-# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look.
-_TOKEN, _LOOK = object(), object()
+# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look; Redis
+# did not answer the listener.
+_TOKEN, _LOOK, _AWAY = object(), object(), object()
 
 
 class Killed(BaseException):
@@ -181,6 +182,8 @@ class Worker(ABC):
     def receive_any(self, item: Any) -> None:
         if item is _TOKEN:
             self.has_token = True
+        elif item is _AWAY:
+            self._next_beat = 0.0  # the loop will see for itself
         elif item is not _LOOK:
             self.receive(item)
 
@@ -237,7 +240,7 @@ class _Listener(threading.Thread):
             woken = worker.consumer.wait(worker.queues, float("inf"), newcomers=ALL in worker.serves())
             item = _TOKEN if woken else None
         except RedisUnavailable:
-            item = _LOOK  # the loop will see for itself
+            item = _AWAY
         if item is not None:
             self._wanted.clear()
             worker._inbox.put(item)
