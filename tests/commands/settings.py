@@ -1,7 +1,7 @@
 """
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
-LEASE and MAX_STARTS are the options of the queue.
+LEASE, MAX_STARTS and MAX_ATTEMPTS are the options of the queue.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ TASKS = {
         "OPTIONS": {
             "lease": float(os.environ.get("LEASE", "30")),
             "max_crashes": int(os.environ.get("MAX_STARTS", "3")),
+            "max_attempts": int(os.environ.get("MAX_ATTEMPTS", "1")),
         },
     },
     "plain": {"BACKEND": f"{DJANGO_TASKS}.backends.dummy.DummyBackend"},
