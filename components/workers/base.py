@@ -80,6 +80,9 @@ class Worker(ABC):
         """The queues, as the control room shows them."""
         return (ALL,)
 
+    def cancel(self, task_ids: Sequence[str]) -> None:  # noqa: B027  (pollers run nothing)
+        """Let these of its tasks end."""
+
     def receive(self, item: Any) -> None:  # noqa: B027  (most workers have no other threads)
         """Take something that another thread has put into the inbox."""
 
@@ -132,10 +135,12 @@ class Worker(ABC):
     def beat(self) -> None:
         """Send the heartbeat, if it is time."""
         if time.monotonic() >= self._next_beat:
-            for task_id in self.consumer.renew(self.serves(), self.running()).lost:
+            answer = self.consumer.renew(self.serves(), self.running())
+            for task_id in answer.lost:
                 logger.warning(
                     "The lease of task %s ended before it was renewed; another worker has it.", task_id
                 )
+            self.cancel(answer.cancelled)
             self._next_beat = time.monotonic() + self._beat_every
 
     def _try_tick(self) -> float:

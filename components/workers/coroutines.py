@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -22,9 +22,36 @@ from components.exceptions import TaskTimedOut
 UNWILLING = 5.0  # seconds that a coroutine may take to end when it is cancelled
 
 
-def submit(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Future[Any]:
-    """Run *coroutine* in the loop, for at most so many *seconds*: then it is cancelled, and TaskTimedOut raised."""
-    return _loop.submit(_limited(coroutine, seconds))
+class Submitted:
+    """
+    A coroutine in the loop, for at most so many *seconds*: then it is cancelled, and TaskTimedOut raised. It has
+    ended when it has cleaned up, and one that is cancelled may succeed nevertheless.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> None:
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+        self._ended: Future[Any] = _loop.submit(self._run(coroutine, seconds))
+
+    def result(self) -> Any:
+        """What it returned or raised; CancelledError (of concurrent.futures) if it was cancelled."""
+        return self._ended.result()
+
+    def cancel(self) -> None:
+        """Let it end, soon."""
+        _loop.call(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._task and not self._is_cancelled:
+            self._task.cancel()
+        self._is_cancelled = True
+
+    async def _run(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Any:
+        self._task = asyncio.current_task()
+        if self._is_cancelled:
+            coroutine.close()
+            raise asyncio.CancelledError
+        return await _limited(coroutine, seconds)
 
 
 class _EventLoop:
@@ -36,6 +63,10 @@ class _EventLoop:
 
     def submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._started())
+
+    def call(self, function: Callable[[], Any]) -> None:
+        """Call it in the thread of the loop."""
+        self._started().call_soon_threadsafe(function)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._guard:

@@ -36,7 +36,7 @@ from components.exceptions import NotSerializable, TaskCancelled, UnknownFormat
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
 from components.services.queues.formats import write_errors, write_result
 from components.tasks import current_run
-from components.workers.coroutines import UNWILLING, submit
+from components.workers.coroutines import UNWILLING, Submitted
 from components.workers.retries import retry_after
 from components.workers.runs import Run, ServerClock
 
@@ -171,10 +171,10 @@ class Execution:
         seconds = run.deadline and run.deadline - time.monotonic()
         if run.deadline:
             run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
-        run.future = submit(coroutine, seconds)
+        run.coroutine = submitted = Submitted(coroutine, seconds)
         if run.is_cancelled:
-            run.future.cancel()
-        return run.future.result()
+            submitted.cancel()
+        return submitted.result()
 
 
 def _took(run: Run) -> str:

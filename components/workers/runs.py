@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 import time
-from concurrent.futures import Future
 from datetime import datetime, timedelta
-from typing import Any
 
 from components.exceptions import RedisUnavailable
 from components.services.queues import Claimed, Consumer, Progress
+from components.workers.coroutines import Submitted
 
 logger = logging.getLogger(__name__)
 
@@ -45,8 +44,8 @@ class Run:
         "_reported_at",
         "claimed",
         "claimed_at",
+        "coroutine",
         "deadline",
-        "future",
         "is_cancelled",
         "name",
         "started_at",
@@ -60,7 +59,7 @@ class Run:
         self.deadline: float | None = None
         self.name = ""
         self.is_cancelled = False
-        self.future: Future[Any] | None = None
+        self.coroutine: Submitted | None = None
         self._consumer = consumer
         self._clock = clock
         self._reported_at = 0.0
@@ -68,8 +67,8 @@ class Run:
     def cancel(self) -> None:
         """Let a coroutine end, and a function know."""
         self.is_cancelled = True
-        if self.future:
-            self.future.cancel()
+        if self.coroutine:
+            self.coroutine.cancel()
 
     def report(self, done: float, total: float | None, note: str) -> None:
         now = time.monotonic()

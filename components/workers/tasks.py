@@ -84,6 +84,11 @@ class TaskWorker(Worker):
     def serves(self) -> Sequence[str]:
         return super().serves() if self.all_queues else self.queues
 
+    def cancel(self, task_ids: Sequence[str]) -> None:
+        for run in list(self._held.values()):
+            if run.claimed.id in task_ids and not run.is_cancelled:
+                run.cancel()
+
     def tick(self) -> float:
         self._prefetch.learn(self._durations)
         self._durations.clear()
