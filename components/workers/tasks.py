@@ -196,6 +196,7 @@ class TaskWorker(Worker):
         for claimed in step.claimed:
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
+                self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
             self._held[claimed] = run = Run(claimed, self.consumer, self._clock)
             self._waiting.put(run)
         while len(self._threads) < min(self.concurrency, len(self._held)):
