@@ -174,7 +174,12 @@ class TaskWorker(Worker):
             times.append(self._look_at - now if self._look_at > now or self._is_hungry() else _ACK_AFTER)
         if oldest := self._oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
-        times += [run.deadline - now for run in self._begun() if run.deadline]
+        for run in self._begun():
+            began = run.started_at or now
+            if run.deadline:
+                times.append(run.deadline - now)
+            elif now - began < STALE:
+                times.append(began + STALE - now)  # its thread may not yet have read how long it may run
         return max(0.0, min(times))
 
     def _patience(self) -> float:
