@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +38,7 @@ from components.conf import QueueOptions, problems
 from components.exceptions import InvalidQueueName, UnknownTask
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue, normalize
 from components.services.queues.ids import new_id
-from components.services.queues.tasks import check_queue
+from components.services.queues.tasks import LATEST, LONGEST_DELAY, check_queue
 from components.tasks import PolicyTask
 
 #: Tasks as they were enqueued, by name, priority, queue and alias, beside the task declared: saves the worker a copy
@@ -67,6 +67,7 @@ class RedisBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self.queue = TaskQueue(alias)
+        self._queues_given = params.get("QUEUES", [])
 
     def validate_task(self, task: Task[..., Any]) -> None:
         # Django's documents allow a timedelta, and its check does not.
@@ -74,6 +75,7 @@ class RedisBackend(BaseTaskBackend):
         names = ("func", "takes_context", "priority", "queue_name")
         seen: Any = SimpleNamespace(run_after=run_after, **{name: getattr(task, name) for name in names})
         super().validate_task(seen)
+        _check_run_after(task.run_after)
         try:
             check_queue(task.queue_name)
         except InvalidQueueName as error:
@@ -95,18 +97,25 @@ class RedisBackend(BaseTaskBackend):
         """
         Store many calls of *task*, each its args and kwargs, in one round trip per 500. Raises as enqueue();
         all are checked before the first is stored. For a call whose unique key an unfinished task has, the result
-        is that task's.
+        is that task's, and no signal is sent. Errors of the signal's receivers are logged, and not raised:
+        what is stored must not look refused.
+
+        With on_commit, in a transaction: the results are stored, and get what that makes of them, when it has
+        been committed. RedisUnavailable is raised then, by the end of the transaction, whose data stay.
         """
         self.validate_task(task)
         new = [self._new(task, args, kwargs) for args, kwargs in calls]
         if (database := _database(task)) and connections[database].in_atomic_block:
             return self._enqueue_on_commit(task, new, database)
-        return [self._enqueued(task, info) for info in self.queue.push_many(new) if info]
+        results = [self._stored(task, info) for info in self.queue.push_many(new) if info]
+        self._tell(new, results)
+        return results
 
     def _new(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
         return NewTask(
+            id=new_id(),
             name=task.module_path,
             args=args,
             kwargs=kwargs,
@@ -121,33 +130,36 @@ class RedisBackend(BaseTaskBackend):
     def _enqueue_on_commit(
         self, task: Task[..., Any], new: Sequence[NewTask], database: str
     ) -> list[TaskResult[..., Any]]:
-        """The results know their ids at once, and what else happens when they are stored then."""
-        told = [replace(each, id=new_id()) for each in new]
-        promised = [
-            self._result(_as_stored(task, info, self.alias), info) for info in self.queue.foresee(told)
-        ]
+        """The results know their ids at once, and become what is stored when it is."""
+        promised = [self._stored(task, info) for info in self.queue.foresee(new)]
         for result in promised:
             object.__setattr__(result, "enqueued_at", None)
 
         def store() -> None:
-            for result, info in zip(promised, self.queue.push_many(told), strict=True):
+            for result, info in zip(promised, self.queue.push_many(new), strict=True):
                 if info:
-                    object.__setattr__(result, "id", info.id)
-                    object.__setattr__(result, "enqueued_at", as_set(info.enqueued_at))
-                    task_enqueued.send(type(self), task_result=result)
+                    stored = self._stored(task, info)
+                    for field in fields(result):
+                        object.__setattr__(result, field.name, getattr(stored, field.name))
+            self._tell(new, promised)
 
         transaction.on_commit(store, using=database)
         return promised
 
-    def _enqueued(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
-        result = self._result(_as_stored(task, info, self.alias), info)
-        task_enqueued.send(type(self), task_result=result)
-        return result
+    def _stored(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+        return self._result(_as_stored(task, info, self.alias), info)
+
+    def _tell(self, new: Sequence[NewTask], results: Sequence[TaskResult[..., Any]]) -> None:
+        """Send task_enqueued for what is new; not where the result is that of a task with the same unique key."""
+        for each, result in zip(new, results, strict=True):
+            if result.id == each.id:
+                task_enqueued.send_robust(type(self), task_result=result)
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
         """
         The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
-        UnknownTask if what it names is no longer declared.
+        UnknownTask if what it names is no longer declared; UnknownFormat if a newer release wrote it;
+        ValueError if what is stored is no task.
         """
         info = self.queue.get(str(result_id))
         if info is None:
@@ -180,11 +192,11 @@ class RedisBackend(BaseTaskBackend):
         return result
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """System check messages for this alias' OPTIONS."""
-        return [
-            Error(f'TASKS[{self.alias!r}]["OPTIONS"]: {problem}', id="components.E003")
-            for problem in problems(QueueOptions, self.options)
-        ]
+        """System check messages for this alias' QUEUES and OPTIONS."""
+        found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
+        if isinstance(self._queues_given, str):
+            found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
+        return [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]
 
 
 def redis_aliases() -> list[str]:
@@ -233,6 +245,18 @@ def _unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
     if not unique:
         return None
     return json.dumps([normalize(tuple(args), "args"), normalize(kwargs, "kwargs")], sort_keys=True)
+
+
+def _check_run_after(run_after: datetime | timedelta | None) -> None:
+    if isinstance(run_after, timedelta):
+        is_too_late = run_after.total_seconds() > LONGEST_DELAY
+    else:
+        at = _aware(run_after)
+        is_too_late = at is not None and at > LATEST
+    if is_too_late:
+        raise InvalidTask(
+            f"run_after is {run_after!r}; it must be at most {LATEST:%Y}, or {LONGEST_DELAY:,} seconds from now."
+        )
 
 
 def _aware(run_after: datetime | None) -> datetime | None:
