@@ -36,7 +36,7 @@ from components.compat import (
 )
 from components.conf import QueueOptions, problems
 from components.exceptions import InvalidQueueName, UnknownTask
-from components.services.queues import NewTask, State, TaskInfo, TaskQueue, normalize
+from components.services.queues import NewTask, State, TaskInfo, TaskQueue, normalize_call
 from components.services.queues.ids import new_id
 from components.services.queues.tasks import LATEST, LONGEST_DELAY, check_queue
 from components.tasks import PolicyTask
@@ -244,7 +244,7 @@ def _unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, 
         return str(unique(*args, **kwargs))
     if not unique:
         return None
-    return json.dumps([normalize(tuple(args), "args"), normalize(kwargs, "kwargs")], sort_keys=True)
+    return json.dumps(normalize_call(task.module_path, args, kwargs), sort_keys=True)
 
 
 def _check_run_after(run_after: datetime | timedelta | None) -> None:

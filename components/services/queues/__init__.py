@@ -15,7 +15,7 @@ a process that dies between two steps leaves a whole task, and its lease brings 
 (Redis in Action, 6.4)
 """
 
-from components.services.queues.arguments import normalize
+from components.services.queues.arguments import normalize, normalize_call
 from components.services.queues.consumers import Claimed, Consumer, Finished, Step
 from components.services.queues.controls import Cancelled, Resent
 from components.services.queues.records import (
@@ -46,4 +46,5 @@ __all__ = [
     "WorkerInfo",
     "execute_later",
     "normalize",
+    "normalize_call",
 ]
