@@ -94,7 +94,7 @@ async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -
     except TimeoutError as error:
         if limit.expired():
             raise TaskTimedOut(
-                f"It ran longer than its timeout of {seconds:.3g} s, and was cancelled."
+                f"It ran longer than its timeout of {round(seconds or 0.0, 3):g} s, and was cancelled."
             ) from error
         raise
     finally:

@@ -148,6 +148,7 @@ class Execution:
         )
         timeout = getattr(task, "timeout", None) or self._options.timeout
         if timeout is not None and timeout < math.inf:
+            run.timeout = timeout
             run.deadline = time.monotonic() + timeout
         token = current_run.set(run)
         try:

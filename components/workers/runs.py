@@ -49,6 +49,7 @@ class Run:
         "is_cancelled",
         "name",
         "started_at",
+        "timeout",
     )
 
     def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
@@ -57,6 +58,7 @@ class Run:
         self.claimed_at = time.monotonic()
         self.started_at: float | None = None
         self.deadline: float | None = None
+        self.timeout: float | None = None
         self.name = ""
         self.is_cancelled = False
         self.coroutine: Submitted | None = None

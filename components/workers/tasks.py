@@ -115,9 +115,8 @@ class TaskWorker(Worker):
         for run in self._begun():
             if run.deadline and now > run.deadline:
                 del self._held[run.claimed]
-                limit = run.deadline - (run.started_at or now)
                 error = TaskTimedOut(
-                    f"It ran longer than its timeout of {limit:.3g} s; its process is replaced."
+                    f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced."
                 )
                 self._add(self._execution.failed(run, error))
                 self._is_stuck = True
