@@ -147,9 +147,9 @@ class Execution:
             (TaskContext(task_result=result),) if task.takes_context else ()
         )
         timeout = getattr(task, "timeout", None) or self._options.timeout
-        if timeout is not None and timeout < math.inf:
-            run.timeout = timeout
-            run.deadline = time.monotonic() + timeout
+        run.timeout = math.inf if timeout is None else timeout
+        if run.timeout < math.inf:
+            run.deadline = time.monotonic() + run.timeout
         token = current_run.set(run)
         try:
             return self.apply(run, task, *context, *result.args, **result.kwargs)

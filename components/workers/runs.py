@@ -54,7 +54,7 @@ class Run:
 
     def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
         self.claimed = claimed
-        #: When it was claimed and started, and when it has to end at the latest.
+        #: When it was claimed and started, how long it may run (once that is read), and when it has to end at the latest.
         self.claimed_at = time.monotonic()
         self.started_at: float | None = None
         self.deadline: float | None = None

@@ -174,11 +174,10 @@ class TaskWorker(Worker):
         if oldest := self._oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
         for run in self._begun():
-            began = run.started_at or now
             if run.deadline:
                 times.append(run.deadline - now)
-            elif now - began < STALE:
-                times.append(began + STALE - now)  # its thread may not yet have read how long it may run
+            elif run.timeout is None:
+                times.append(STALE)  # its thread has not yet read how long it may run
         return max(0.0, min(times))
 
     def _patience(self) -> float:

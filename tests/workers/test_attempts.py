@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,7 +20,7 @@ from tests.support.queues import claim_one, end_lease, options
 from tests.support.waiting import eventually
 from tests.workers import jobs
 from tests.workers.conftest import CROWD, NOTE, MakeWorker, counts, push, reaches
-from tests.workers.test_execution import listening
+from tests.workers.test_execution import listening, receiving
 
 Start = Callable[[Worker], Worker]
 
@@ -212,6 +213,19 @@ def test_a_function_that_runs_too_long_ends_its_worker_which_gives_all_else_back
     assert counts() == {"ready": 2, "dead": 1}
     assert [TaskQueue().get(task_id).starts for task_id in beside] == [0, 0]
     assert TaskQueue().workers() == []
+
+
+def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    def take_a_while(**kwargs: object) -> None:
+        time.sleep(0.2)  # the worker's loop goes to sleep meanwhile
+
+    result = jobs.stuck.enqueue()
+    with receiving(task_started, take_a_while):
+        assert make_worker(concurrency=1).run() == STUCK
+
+    assert jobs.stuck.get_result(result.id).status == TaskResultStatus.FAILED
 
 
 def test_a_function_that_ends_after_its_worker_gave_it_up_changes_nothing(
