@@ -54,11 +54,11 @@ class Run:
 
     def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
         self.claimed = claimed
-        #: When it was claimed and started, how long it may run (once that is read), and when it has to end at the latest.
+        #: When it was claimed and started; how long it may run, once that is read, and until when.
         self.claimed_at = time.monotonic()
         self.started_at: float | None = None
-        self.deadline: float | None = None
         self.timeout: float | None = None
+        self.deadline: float | None = None
         self.name = ""
         self.is_cancelled = False
         self.coroutine: Submitted | None = None
@@ -79,6 +79,7 @@ class Run:
         self._reported_at = now
         try:
             said = Progress(done, total, note, self._clock.now())
-            self.is_cancelled |= not self._consumer.progress(self.claimed, said)
+            if not self._consumer.progress(self.claimed, said):
+                self.cancel()
         except RedisUnavailable as error:  # it is only for who looks on
             logger.warning("The progress of task %s was not written down: %s", self.claimed.id, error)

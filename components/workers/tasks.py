@@ -86,7 +86,7 @@ class TaskWorker(Worker):
 
     def cancel(self, task_ids: Sequence[str]) -> None:
         for run in list(self._held.values()):
-            if run.claimed.id in task_ids and not run.is_cancelled:
+            if run.claimed.id in task_ids:
                 run.cancel()
 
     def tick(self) -> float:
