@@ -150,6 +150,8 @@ class Execution:
         run.timeout = math.inf if timeout is None else timeout
         if run.timeout < math.inf:
             run.deadline = time.monotonic() + run.timeout
+        if run.is_cancelled:  # while it waited for a thread
+            raise CancelledError
         token = current_run.set(run)
         try:
             return self.apply(run, task, *context, *result.args, **result.kwargs)

@@ -269,6 +269,9 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
+        with suppress(Empty):  # no thread may begin what is given back
+            while self._waiting.get_nowait():
+                pass
         for _thread in self._threads:
             self._waiting.put(None)
         unfinished = [*self.running(), *self._given_back]
