@@ -105,6 +105,11 @@ def forget() -> None: ...
 def only_one(*args: Any, **kwargs: Any) -> None: ...
 
 
+@task(unique=True, max_attempts=2)
+def only_one_failing() -> None:
+    raise ValueError("no")
+
+
 @task(unique=by_name)
 def one_per_name(name: str, other: Any = None) -> None: ...
 
@@ -502,6 +507,16 @@ def test_when_it_has_ended_the_next_call_is_stored() -> None:
 
     assert second.id != first.id
     assert [info.id for info in run_tasks()] == [second.id]
+
+
+def test_a_task_that_is_to_be_tried_again_is_unfinished(redis: Redis) -> None:
+    first = only_one_failing.enqueue()
+    assert run_next(redis, first).status == TaskResultStatus.READY
+
+    again = only_one_failing.enqueue()
+    assert (again.id, again.attempts) == (first.id, 1)
+    assert run_next(redis, first).status == TaskResultStatus.FAILED
+    assert only_one_failing.enqueue().id != first.id
 
 
 def test_a_function_of_the_arguments_says_what_is_the_same() -> None:

@@ -16,6 +16,7 @@ from django.db import connections
 from components.compat import TaskContext, task
 from components.tasks import aprogress, is_cancelled, progress
 from components.tasks import task as policy
+from tests import tasks
 
 #: How many of `crowd` run now, and the most that ever ran at once.
 crowded: Counter[str] = Counter()
@@ -86,6 +87,11 @@ async def awhile() -> str:
     while not agate.is_set():
         await asyncio.sleep(0.005)
     return threading.current_thread().name
+
+
+@task
+async def anote(value: Any) -> None:
+    tasks.notes.append(value)
 
 
 @task

@@ -203,6 +203,23 @@ def test_coroutines_run_beside_each_other(runner: Runner) -> None:
     assert [done.outcome for done in ended if done] == ["successful", "successful"]
 
 
+@pytest.mark.parametrize("note", [tasks.note, jobs.anote], ids=["sync", "async"])
+def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
+    runner: Runner, note: Task
+) -> None:
+    result = note.enqueue("called")
+    claimed = runner.claim()
+    runner.backend.queue.cancel("default", [result.id])
+    run = Run(claimed, runner.consumer, runner.clock)
+    run.cancel()
+
+    info = runner.hand_in(elsewhere(runner.execution.run, run).result(10))
+
+    assert tasks.notes == []
+    assert (info.state, info.is_cancelled) == ("dead", True)
+    assert [error.exception_class_path for error in info.errors] == ["components.exceptions.TaskCancelled"]
+
+
 def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> None:
     (error,) = runner.call(tasks.give_back_a_set).errors
 

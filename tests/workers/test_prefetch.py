@@ -278,6 +278,23 @@ def test_a_worker_that_is_told_to_stop_gives_back_at_once_what_waits(
     assert counts() == {"ready": 3, "successful": 1}
 
 
+def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
+    backend: RedisBackend, hasty: Callable[..., TaskWorker]
+) -> None:
+    push_one_slow_and(3)
+    worker = hasty()
+    worker.tick()
+    assert counts() == {"running": 4}
+
+    assert worker.close() == 1
+
+    assert counts() == {"ready": 4}
+    tasks.gate.set()
+    worker._threads[0].join(10)
+    assert not worker._threads[0].is_alive()
+    assert tasks.notes == []
+
+
 def test_an_order_of_priorities_is_kept_within_a_batch(
     backend: RedisBackend, hasty: Callable[..., TaskWorker]
 ) -> None:
