@@ -671,6 +671,18 @@ def test_a_duplicate_becomes_the_other_at_the_commit(heard: list[str]) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_many_calls_wait_for_the_commit_together(heard: list[str]) -> None:
+    backend = task_backends["default"]
+    assert isinstance(backend, RedisBackend)
+    with transaction.atomic():
+        results = backend.enqueue_many(later, [([number], {}) for number in range(3)])
+        assert places() == {}
+
+    assert places() == {"ready": [result.id for result in results]}
+    assert heard == [result.id for result in results]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_timedelta_counts_from_the_commit() -> None:
     with transaction.atomic():
         result = later.using(run_after=timedelta(hours=1)).enqueue()

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -177,6 +178,14 @@ async def sleep_too_long() -> None:
 def stuck() -> None:
     """A function cannot be ended from outside; the test opens the gate when it is over."""
     agate.wait(30)
+
+
+@policy(timeout=0.05)
+async def unwilling() -> None:
+    """A coroutine that does not end when it is cancelled."""
+    while not agate.is_set():
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.01)
 
 
 @policy(timeout=30)

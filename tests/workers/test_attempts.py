@@ -215,6 +215,18 @@ def test_a_function_that_runs_too_long_ends_its_worker_which_gives_all_else_back
     assert TaskQueue().workers() == []
 
 
+def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.workers.execution.UNWILLING", 0.05)
+    result = jobs.unwilling.enqueue()
+
+    assert make_worker(concurrency=1).run() == STUCK
+
+    (error,) = jobs.unwilling.get_result(result.id).errors
+    assert "It ran longer than its timeout of 0.05 s; its process is replaced." in error.traceback
+
+
 def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
     backend: RedisBackend, make_worker: MakeWorker, patient: None
 ) -> None:

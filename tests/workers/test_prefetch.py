@@ -158,8 +158,10 @@ def test_what_was_claimed_behind_a_slow_task_is_given_back_and_a_neighbour_runs_
     patient: None,
 ) -> None:
     slow, quick = push_one_slow_and(20)
-    first = start(hasty())
-    assert reaches(running=21)
+    first = hasty()
+    first.tick()
+    assert counts() == {"running": 21}
+    start(first)
     neighbour = start(make_worker(concurrency=1))
 
     assert reaches(running=1, successful=20)
@@ -179,7 +181,10 @@ def test_what_is_given_back_is_as_if_it_had_never_been_claimed(
 ) -> None:
     _slow, quick = push_one_slow_and(3)
     before = redis.zrange(keys.queue_ready("default", "default"), 1, -1, withscores=True)
-    start(hasty())
+    worker = hasty()
+    worker.tick()
+    assert counts() == {"running": 4}
+    start(worker)
 
     assert reaches(running=1, ready=3)
     assert redis.zrange(keys.queue_ready("default", "default"), 0, -1, withscores=True) == before
