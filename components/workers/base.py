@@ -155,6 +155,7 @@ class Worker(ABC):
         return pause
 
     def _wait_for_redis(self, error: RedisUnavailable) -> float:
+        self._next_beat = 0.0  # the next heartbeat tells whether it is back: a tick may have nothing to ask
         if self._away_since is None:
             self._away_since = time.monotonic()
             logger.warning("%s Waiting for it; nothing that was accepted is lost.", _sentence(error))
