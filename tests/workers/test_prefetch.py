@@ -18,7 +18,7 @@ from tests import tasks
 from tests.support.queues import claim, options
 from tests.support.waiting import eventually
 from tests.workers import jobs
-from tests.workers.conftest import NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
+from tests.workers.conftest import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
 
 Start = Callable[[Worker], Worker]
 
@@ -145,7 +145,7 @@ def hasty(make_worker: MakeWorker) -> Callable[..., TaskWorker]:
 
 
 def push_one_slow_and(quick: int) -> tuple[str, list[str]]:
-    new = [NewTask(name=WAIT), *(NewTask(name=NOTE, args=[number]) for number in range(quick))]
+    new = [NewTask(name=CROWD), *(NewTask(name=NOTE, args=[number]) for number in range(quick))]
     slow, *others = [info.id for info in TaskQueue().push_many(new) if info]
     return slow, others
 
@@ -200,7 +200,7 @@ def test_a_worker_that_gave_tasks_back_runs_them_when_its_slow_one_has_ended(
     start(hasty())
     assert reaches(running=1, ready=3)
 
-    tasks.gate.set()
+    jobs.agate.set()
 
     assert reaches(successful=4)
     assert tasks.notes == [0, 1, 2]
@@ -242,7 +242,7 @@ def test_what_was_given_back_does_not_count_for_max_tasks(
     worker = start(hasty(max_tasks=5))
     assert reaches(running=1, ready=9)
 
-    tasks.gate.set()
+    jobs.agate.set()
 
     assert worker.ended.wait(10)
     assert counts() == {"ready": 5, "successful": 5}
@@ -256,7 +256,7 @@ def test_a_burst_ends_only_when_what_it_gave_back_has_run(
     assert reaches(running=1, ready=3)
     assert not worker.ended.is_set()
 
-    tasks.gate.set()
+    jobs.agate.set()
 
     assert worker.ended.wait(10)
     assert counts() == {"successful": 4}
@@ -272,13 +272,14 @@ def test_a_worker_that_is_told_to_stop_gives_back_at_once_what_waits(
     monkeypatch.setattr("components.workers.tasks.STALE", 600.0)
     push_one_slow_and(3)
     worker = start(hasty())
-    assert reaches(running=4)
+    assert eventually(lambda: jobs.crowded["now"] == 1)
+    assert counts() == {"running": 4}
 
     worker.stop()
 
     assert reaches(running=1, ready=3)
     assert not worker.ended.is_set()
-    tasks.gate.set()
+    jobs.agate.set()
     assert worker.ended.wait(10)
     assert counts() == {"ready": 3, "successful": 1}
 
@@ -290,11 +291,12 @@ def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
     worker = hasty()
     worker.tick()
     assert counts() == {"running": 4}
+    assert eventually(lambda: jobs.crowded["now"] == 1)
 
     assert worker.close() == 1
 
     assert counts() == {"ready": 4}
-    tasks.gate.set()
+    jobs.agate.set()
     worker._threads[0].join(10)
     assert not worker._threads[0].is_alive()
     assert tasks.notes == []

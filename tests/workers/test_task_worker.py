@@ -84,11 +84,11 @@ def test_a_worker_ends_as_soon_as_its_last_task_has(
 def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
     backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
-    push(WAIT)
+    push(CROWD)
     worker = start(make_worker())
-    assert reaches(running=1)
+    assert eventually(lambda: jobs.crowded["now"] == 1)
     worker.stop()
-    tasks.gate.set()
+    jobs.agate.set()
 
     assert worker.ended.wait(10)
     assert counts() == {"successful": 1}
@@ -475,6 +475,24 @@ def test_an_idle_worker_goes_on_when_redis_is_back(
     push(NOTE)
 
     assert reaches(successful=1)
+
+
+def test_redis_is_back_only_when_it_has_answered(
+    server: EmbeddedServer, make_worker: MakeWorker, patient: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = make_worker()
+    assert worker._try_tick() > 0
+    server.kill()
+    worker.has_token = True
+    worker._try_tick()
+    assert caplog.text.count("Waiting for it") == 1
+    worker._unanswered = None  # nothing is left to ask
+
+    worker._try_tick()
+    assert "answers again" not in caplog.text
+    server.start()
+    worker._try_tick()
+    assert caplog.text.count("Redis answers again after") == 1
 
 
 def test_what_a_stopping_worker_is_still_given_it_gives_back(
