@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import suppress
+from datetime import datetime
 from queue import SimpleQueue
 from typing import Any
 
@@ -22,6 +23,8 @@ from tests import tasks
 #: How many of `crowd` run now, and the most that ever ran at once.
 crowded: Counter[str] = Counter()
 _guard = threading.Lock()
+#: The ticks that `tick_of` was called for.
+ticked: list[datetime | None] = []
 #: Set by a test to let `awhile` go on.
 agate = threading.Event()
 
@@ -268,3 +271,9 @@ def report_the_end() -> None:
 def note_after(seconds: float, value: Any) -> None:
     time.sleep(seconds)
     told.put(value)
+
+
+@task(takes_context=True)
+def tick_of(context: TaskContext, value: Any) -> None:
+    """Remember the tick of a periodic task."""
+    ticked.append(context.task_result.task.run_after)
