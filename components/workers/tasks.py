@@ -130,24 +130,27 @@ class TaskWorker(Worker):
         for run in self._begun():
             if run.deadline and now > run.deadline:
                 del self._held[run.claimed]
-                limit = run.deadline - (run.started_at or now)
                 error = TaskTimedOut(
-                    f"It ran longer than its timeout of {limit:.3g} s; its process is replaced."
+                    f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced."
                 )
                 self._add(self._execution.failed(run, error))
                 self._is_stuck = True
         oldest = self._oldest_waiting()
         if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
-            with suppress(Empty):
-                while waiting := self._waiting.get_nowait():
-                    del self._held[waiting.claimed]
-                    self._given_back.append(waiting.claimed)
+            self._take_back()
         if self.is_stopping and self._held and not self._is_draining:
             self._is_draining = True
             logger.info(
                 "Stopping: %d running tasks have %g s to end.", len(self._held), self.shutdown_timeout
             )
+
+    def _take_back(self) -> None:
+        """Let no thread begin what waits, to give it back."""
+        with suppress(Empty):
+            while waiting := self._waiting.get_nowait():
+                del self._held[waiting.claimed]
+                self._given_back.append(waiting.claimed)
 
     def _begun(self) -> list[Run]:
         """The runs that threads have taken; they take them in the order of the claims."""
@@ -189,7 +192,9 @@ class TaskWorker(Worker):
             times.append(self._look_at - now)
         if oldest := self._oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
-        times += [run.deadline - now for run in self._begun() if run.deadline]
+        for run in self._begun():
+            if run.deadline or run.timeout is None:  # its thread has not yet read how long it may run
+                times.append(run.deadline - now if run.deadline else STALE)
         return max(0.0, min(times))
 
     def _patience(self) -> float:
@@ -211,6 +216,7 @@ class TaskWorker(Worker):
         for claimed in step.claimed:
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
+                self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
             self._held[claimed] = run = Run(claimed, self.consumer, self._clock)
             self._waiting.put(run)
             self._suspects.add(run)
@@ -289,6 +295,7 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
+        self._take_back()
         for _thread in self._threads:
             self._waiting.put(None)
         unfinished = [*self.running(), *self._given_back]
