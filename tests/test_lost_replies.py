@@ -96,8 +96,14 @@ def renew(redis: Redis) -> Callable[[], Any]:
     return lambda: consumer.renew(["default"], claimed)
 
 
+def await_(redis: Redis) -> Callable[[], Any]:
+    [task_id] = push_many(1)
+    return lambda: TaskQueue().wait_for(task_id, wait=0)
+
+
 CASES: dict[str, list[Case]] = {
     "queues/advance": [advance],
+    "queues/await": [await_],
     "queues/declare": [declare],
     "queues/push": [push],
     "queues/release": [release, release_later],

@@ -24,6 +24,7 @@ CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below 
 _TOLD = 60  # seconds that the end of a task is told to who waits for it
 _ORDERED = 86_400  # seconds that a worker's order is kept
 
+_await = Script("queues/await")
 _cancel = Script("queues/cancel")
 _delete = Script("queues/delete")
 _resend = Script("queues/resend")
@@ -116,18 +117,16 @@ class QueueControls(QueueReader):
 
     async def _wait_for(self, client: AnyRedis, task_id: str, wait: float) -> TaskInfo | None:
         until = time.monotonic() + wait
-        awaited, ended = keys.queue_awaited(self.alias), keys.queue_ended(self.alias, task_id)
+        script_keys, ended = self._keys("tasks", "runs", "awaited"), keys.queue_ended(self.alias, task_id)
         while True:
-            with redis_errors():
-                await answer(client.sadd(awaited, task_id))
+            # Only of a task that has not ended: whoever notes it may die, and only its end takes the note away.
+            await _await.acall(client, keys=script_keys, args=[task_id])
             info = await self._get(client, task_id)
             has_ended = info is None or info.state in ("successful", "dead")
             left = until - time.monotonic()
+            if has_ended or left <= 0:
+                return info
             with redis_errors():
-                if has_ended:
-                    await answer(client.srem(awaited, task_id))
-                if has_ended or left <= 0:
-                    return info
                 slice_ = max(0.01, min(left, longest_block(client)))
                 if await answer(client.blpop([ended], timeout=slice_)):
                     await self._pass_on(client, ended)
