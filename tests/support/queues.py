@@ -25,6 +25,7 @@ from components.services.queues import (
     State,
     Step,
     TaskFailure,
+    TaskInfo,
     TaskQueue,
 )
 from components.services.queues.formats import write_errors, write_result
@@ -36,7 +37,7 @@ LONG_AGO = 1  # as a score: the first millisecond, or microsecond, of 1970
 
 
 def options(**options: Any) -> AbstractContextManager[Any]:
-    """OPTIONS of the alias "default", for a with block; a task that fails is dead at once, unless they say otherwise."""
+    """OPTIONS of the alias "default", for a with block; without others, a task that fails is dead at once."""
     given = {"max_attempts": 1, **options}
     backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": [], "OPTIONS": given}
     return override_settings(TASKS={"default": backend})
@@ -93,6 +94,20 @@ def server_time() -> datetime:
 
 def ids(tasks: Iterable[Claimed]) -> list[str]:
     return [task.id for task in tasks]
+
+
+def found(task_id: str) -> TaskInfo:
+    """The task, which is there."""
+    info = TaskQueue().get(task_id)
+    assert info is not None
+    return info
+
+
+def push_new(**task: Any) -> str:
+    """The id of one new task, or of the one that has its unique key."""
+    [info] = TaskQueue().push_many([NewTask(name=ECHO, **task)])
+    assert info is not None
+    return info.id
 
 
 def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:
