@@ -171,7 +171,7 @@ def test_a_thousand_tasks_go_through_in_a_few_calls(queue: TaskQueue) -> None:
 
     claimed = claim(consumer, 1_000)
     assert ids(claimed) == tasks
-    assert consumer.renew(["default"], claimed) == []
+    assert consumer.renew(["default"], claimed).lost == []
     assert consumer.release(claimed[500:]) == 500
     lost = hand_in(consumer, *map(succeeded, claimed[:500])).lost
 

@@ -61,7 +61,7 @@ def test_a_claim_is_over_when_the_task_was_taken_back_though_nobody_has_started_
     step(Consumer(), 0, {"default": 0})
     assert places() == {"ready": [task_id]}
 
-    assert slow.renew(["default"], [late]) == [task_id]
+    assert slow.renew(["default"], [late]).lost == [task_id]
     assert slow.release([late]) == 0
     assert hand_in(slow, succeeded(late)).lost == [task_id]
     assert places() == {"ready": [task_id]}
@@ -221,7 +221,7 @@ def test_renewing_begins_the_lease_anew(queue: TaskQueue, redis: Redis) -> None:
     end_lease(redis, mail, queue="mail")
     end_lease(redis, other)
 
-    lost = consumer.renew(["mail", "default"], claimed)
+    lost = consumer.renew(["mail", "default"], claimed).lost
 
     assert lost == []
     assert claim(Consumer(), 2, ["mail", "default"]) == []
@@ -241,7 +241,7 @@ def test_renewing_names_what_others_have_taken_over(queue: TaskQueue, redis: Red
     claim_one(fast)
     end_lease(redis, first)
 
-    lost = slow.renew(["default"], claimed)
+    lost = slow.renew(["default"], claimed).lost
 
     assert lost == [first]
     assert ids(claim(Consumer(), 2)) == [first]
@@ -258,7 +258,10 @@ def test_a_heartbeat_loses_nothing(queue: TaskQueue) -> None:
     consumer.renew(["default"], claimed)
 
     assert places() == {"running": tasks[:2], "ready": tasks[2:]}
-    assert consumer.advance(request).claimed == claimed
+    again = consumer.advance(request).claimed
+    assert [(task.id, task.token, task.record, task.run) for task in again] == [
+        (task.id, task.token, task.record, task.run) for task in claimed
+    ]
 
 
 def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:
