@@ -12,8 +12,8 @@ from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.exceptions import UnknownFormat
 from components.services.queues import Consumer, TaskInfo, TaskQueue
-from components.workers.execution import ServerClock
 from components.workers.inline import InlineExecution
+from components.workers.runs import Run, ServerClock
 from tests.support.queues import (
     ECHO,
     LONG_AGO,
@@ -49,7 +49,7 @@ def work() -> None:
     answer = step(consumer, 100)
     clock.set(answer.now)
     for claimed in answer.claimed:
-        finished = execution.run(claimed)
+        finished = execution.run(Run(claimed, consumer, clock))
         if finished:
             hand_in(consumer, finished)
         else:
@@ -67,21 +67,25 @@ def reason(info: TaskInfo) -> str:
         (None, "no readable record; it begins with b''"),
         (b"", "no readable record; it begins with b''"),
         (b"garbage", "no readable record; it begins with b'garbage'"),
-        (b"1 0 0 0 0 default", "no readable record"),
+        (b"1 0 0 0 0 0 - default", "no readable record"),
         (b"1 0 0\n" + BODY, "no readable record"),
-        (b"0 0 0 0 0 default\n" + BODY, "no readable record"),
+        (b"1 0 0 0 0 default\n" + BODY, "no readable record"),
+        (b"0 0 0 0 0 0 - default\n" + BODY, "no readable record"),
         (b"\xff\xfe\n" + BODY, "can't decode byte 0xff"),
-        (b"1 a 0 0 0 default\n" + BODY, "invalid literal"),
-        (b"1 0 0 high 0 default\n" + BODY, "invalid literal"),
-        (b"1 99999999999999999999 0 0 0 default\n" + BODY, "OverflowError"),
-        (b"1 0 0 0 0 default\nnot json", "Expecting value"),
-        (b"1 0 0 0 0 default\n[]", "TypeError"),
-        (b"1 0 0 0 0 default\n{}", "KeyError('task')"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"), "'int' object has no attribute"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"[]", b"5"), "TypeError"),
+        (b"1 a 0 0 0 0 - default\n" + BODY, "invalid literal"),
+        (b"1 0 0 high 0 0 - default\n" + BODY, "invalid literal"),
+        (b"1 99999999999999999999 0 0 0 0 - default\n" + BODY, "OverflowError"),
+        (b"1 0 0 0 0 0 - default\nnot json", "Expecting value"),
+        (b"1 0 0 0 0 0 - default\n[]", "TypeError"),
+        (b"1 0 0 0 0 0 - default\n{}", "KeyError('task')"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
+        (
+            b"1 0 0 0 0 0 - default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"),
+            "'int' object has no attribute",
+        ),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", b"5"), "TypeError"),
     ],
 )
 def test_what_is_no_task_ends_among_the_dead_with_the_reason(
@@ -101,7 +105,7 @@ def test_what_is_no_task_ends_among_the_dead_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    "record", [b"garbage", b"1 99999999999999999999 0 0 0 default\n{}", b"1 0 0 0 0 q\n[]"]
+    "record", [b"garbage", b"1 99999999999999999999 0 0 0 0 - default\n{}", b"1 0 0 0 0 0 - q\n[]"]
 )
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
 def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
@@ -157,7 +161,26 @@ def test_foreign_errors_do_not_hide_the_dead(queue: TaskQueue, redis: Redis, err
         queue.get(task_id)
 
 
-@pytest.mark.parametrize("result", [b"garbage", b"[]", b"{}", b'{"v":1}', b"5"])
+HEAD = b"1 0 0 0 0 0 - default\n" + BODY
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        b"garbage",
+        b"[]",
+        b"{}",
+        b'{"v":1}',
+        b"1",
+        HEAD,
+        HEAD + b"\n\n0\n\n",
+        HEAD + b"\n\n0\n\n\nnull",
+        HEAD + b"\n1 running t 1\n0\n\nnull",
+        HEAD + b"\n\nnever\n\nnull",
+        HEAD + b"\n\n0\n\nnot json",
+        HEAD + b"\n\n0\n[]\nnull",
+    ],
+)
 def test_a_foreign_result_does_not_hide_the_others(queue: TaskQueue, redis: Redis, result: bytes) -> None:
     first, second = push_many(2)
     consumer = Consumer()
@@ -250,10 +273,15 @@ def test_errors_of_a_newer_release_are_left_for_it(queue: TaskQueue, redis: Redi
         queue.get(task_id)
 
 
-def test_a_result_of_a_newer_release_is_not_guessed_at(queue: TaskQueue, redis: Redis) -> None:
+@pytest.mark.parametrize(
+    "result",
+    [b"2 0;0\n", HEAD + b"\n2 x\n0\n\nnull", HEAD + b'\n\n0\n{"v":2}\nnull'],
+    ids=["record", "run", "errors"],
+)
+def test_a_result_of_a_newer_release_is_not_guessed_at(queue: TaskQueue, redis: Redis, result: bytes) -> None:
     [task_id] = push_many(1)
     work()
-    redis.set(keys.queue_result("default", task_id), json.dumps({"v": 2, "value": 1}))
+    redis.set(keys.queue_result("default", task_id), result)
 
     [listed] = queue.tasks("default", "successful")
 
