@@ -43,7 +43,7 @@ for at = 2 + queues, #ARGV, 2 do
   local stored, rival = redis.call("HGET", tasks, id), redis.call("HGET", uniques, unique)
   local ticked = tick ~= "0" and tonumber(redis.call("ZSCORE", periodic, name) or -1) >= tonumber(tick)
   local answer = stored and string.match(stored, "^%d+ (%d+)") or redis.call("EXISTS", result) == 1 and now_text
-    or rival and "=" .. rival or ticked and ""
+    or rival and redis.call("HEXISTS", tasks, rival) == 1 and "=" .. rival or ticked and ""
 
   if not answer then
     local due_at = tonumber(due) + (string.sub(due, 1, 1) == "+" and now or 0)
