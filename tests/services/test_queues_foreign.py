@@ -22,6 +22,7 @@ from tests.support.queues import (
     come_due,
     end_lease,
     failed,
+    found,
     hand_in,
     places,
     push_many,
@@ -144,6 +145,42 @@ def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: 
     work()
 
     assert places() == {"dead": [FOREIGN], "successful": [good]}
+
+
+@pytest.mark.parametrize(
+    "run", [b"", b"garbage", b"a b c", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"]
+)
+@pytest.mark.parametrize("state", ["ready", "delayed"])
+def test_a_task_with_a_foreign_run_record_can_be_cancelled_sent_again_and_deleted(
+    queue: TaskQueue, redis: Redis, run: bytes, state: str
+) -> None:
+    [task_id] = push_many(1, delay={"ready": 0, "delayed": 60}[state])
+    redis.hset(RUNS, task_id, run)
+
+    assert queue.cancel("default", [task_id]).at_once == 1
+    assert places() == {"dead": [task_id]}
+    assert [error.exception_class_path for error in found(task_id).errors] == [
+        "components.exceptions.TaskCancelled"
+    ]
+    assert queue.resend("default", [task_id]).sent == 1
+    assert places() == {"ready": [task_id]}
+    assert queue.delete("default", "ready", [task_id]) == 1
+    assert places() == {}
+    assert not redis.exists(TASKS, RUNS)
+
+
+def test_what_is_no_task_can_be_cancelled_and_deleted_and_is_never_sent_again(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    redis.zadd(READY, {FOREIGN: LONG_AGO})
+
+    assert queue.cancel("default", [FOREIGN]).at_once == 1
+    assert places() == {"dead": [FOREIGN]}
+    assert queue.resend("default", [FOREIGN]).sent == 0
+    assert places() == {"dead": [FOREIGN]}
+    assert queue.delete("default", "dead", [FOREIGN]) == 1
+    assert places() == {}
+    assert not redis.exists(RUNS)
 
 
 @pytest.mark.parametrize("errors", [b"garbage", b"[]", b"{}", b'{"v":1}', b'{"v":1,"errors":[5]}'])
