@@ -145,7 +145,6 @@ def test_when_a_task_has_ended_its_key_is_free(queue: TaskQueue, redis: Redis, e
 def test_a_key_is_that_of_its_task_only(queue: TaskQueue) -> None:
     first, second = queue.push_many([NewTask(name=name, unique="a") for name in (ECHO, "tests.tasks.note")])
 
-    assert first and second
     assert places() == {"ready": [first.id, second.id]}
 
 
@@ -173,10 +172,11 @@ def test_a_key_of_one_alias_is_none_of_another(queue: TaskQueue) -> None:
     with override_settings(TASKS={"default": backend, "mail": backend}):
         task = NewTask(name=ECHO, unique="a", tick=("hourly", NOON))
 
-        pushed = [TaskQueue(alias).push_many([task])[0] for alias in ("default", "mail", "default")]
+        first, second, third = (
+            TaskQueue(alias).push_many([task])[0] for alias in ("default", "mail", "default")
+        )
 
-    assert pushed[0] and pushed[1] and pushed[2]
-    assert pushed[0].id == pushed[2].id != pushed[1].id
+    assert first.id == third.id != second.id
 
 
 def test_the_key_of_a_task_that_was_sent_again_is_its_own_again(queue: TaskQueue, redis: Redis) -> None:

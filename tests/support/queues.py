@@ -80,7 +80,8 @@ def succeeded(claimed: Claimed, value: Any = None) -> Finished:
 def failed(claimed: Claimed, message: str = "no") -> Finished:
     ended_at = claimed.read().last_attempted_at
     assert ended_at
-    return Finished(claimed, "dead", ended_at, write_errors([TaskFailure("builtins.ValueError", message)]))
+    errors = [*claimed.read().errors, TaskFailure("builtins.ValueError", message)]
+    return Finished(claimed, "dead", ended_at, write_errors(errors))
 
 
 def to_retry(claimed: Claimed, seconds: float = 0.0, message: str = "no") -> Finished:
