@@ -109,27 +109,30 @@ class QueueControls(QueueReader):
         """
         until = time.monotonic() + wait
         client, ended = self._client, keys.queue_ended(self.alias, task_id)
+        token = None
         while True:
             with redis_errors():
                 client.sadd(keys.queue_awaited(self.alias), task_id)
             info = self.get(task_id)
+            if info is None or info.state in ("successful", "dead"):
+                return self._has_ended(info, task_id, pass_on=token is not None)
             left = until - time.monotonic()
-            if info is None or info.state in ("successful", "dead") or left <= 0:
-                break
+            if left <= 0:
+                return info
+            # A token that comes too early told of an end before the task was sent again: it is taken out.
             with redis_errors():
-                if client.blpop([ended], timeout=max(0.01, min(left, longest_block(client)))):
-                    self._pass_on(ended)
-        if info is None or info.state in ("successful", "dead"):
-            with redis_errors():
-                client.srem(keys.queue_awaited(self.alias), task_id)
-        return info
+                token = client.blpop([ended], timeout=max(0.01, min(left, longest_block(client))))
 
-    def _pass_on(self, ended: str) -> None:
-        """Wake the next of those who wait for the same task."""
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.rpush(ended, "1")
-            pipe.expire(ended, _TOLD)
+    def _has_ended(self, info: TaskInfo | None, task_id: str, *, pass_on: bool) -> TaskInfo | None:
+        """Await it no longer, and wake the next of those who wait for the same task."""
+        ended = keys.queue_ended(self.alias, task_id)
+        with redis_errors(), self._client.pipeline(transaction=True) as pipe:
+            pipe.srem(keys.queue_awaited(self.alias), task_id)
+            if pass_on:
+                pipe.rpush(ended, "1")
+                pipe.expire(ended, _TOLD)
             pipe.execute()
+        return info
 
     def _keys(self, *names: str) -> list[str]:
         return [getattr(keys, f"queue_{name}")(self.alias) for name in names]
