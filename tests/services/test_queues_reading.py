@@ -38,17 +38,6 @@ def queue(redis: Redis) -> TaskQueue:
     return TaskQueue()
 
 
-@pytest.fixture
-def one_of_each(queue: TaskQueue) -> dict[State, str]:
-    """A task in each state; ids by state."""
-    successful, dead, running, ready = push_many(4)
-    consumer = Consumer()
-    done, bad, _still_running = claim(consumer, 3)
-    hand_in(consumer, succeeded(done, "yes"), failed(bad))
-    delayed = queue.push(ECHO, delay=60)
-    return {"ready": ready, "delayed": delayed, "running": running, "dead": dead, "successful": successful}
-
-
 def test_every_task_is_counted_in_its_state(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
     push_many(2)
     due = queue.get(one_of_each["delayed"])
