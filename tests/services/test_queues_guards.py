@@ -212,6 +212,22 @@ def test_a_key_that_was_left_by_what_is_gone_keeps_nothing_back(queue: TaskQueue
     assert push_new(unique="a") == first
 
 
+def test_what_ends_without_a_record_leaves_the_key_to_who_has_it_since(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    first = push_new(unique="a")
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    redis.hdel(keys.queue_tasks("default"), first)
+    second = push_new(unique="a")
+    assert second != first
+
+    hand_in(consumer, succeeded(claimed))
+
+    assert places() == {"ready": [second], "successful": [first]}
+    assert push_new(unique="a") == second
+
+
 def test_a_task_that_ends_between_the_push_and_the_look_at_it_gives_way(
     queue: TaskQueue, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

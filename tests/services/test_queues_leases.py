@@ -114,12 +114,13 @@ def test_a_worker_that_took_over_from_itself_hands_in_both_and_the_later_claim_c
 def test_an_abandoned_task_finds_its_old_place(queue: TaskQueue, redis: Redis) -> None:
     first, second, third = push_many(3)
     assert ids(claim(Consumer(), 2)) == [first, second]
+    high = queue.push(ECHO, priority=1)
     end_lease(redis, second, first)
 
-    claimed = claim(Consumer(), 3)
+    claimed = claim(Consumer(), 4)
 
-    assert ids(claimed) == [first, second, third]
-    assert [task.starts for task in claimed] == [2, 2, 1]
+    assert ids(claimed) == [high, first, second, third]
+    assert [task.starts for task in claimed] == [1, 2, 2, 1]
 
 
 def test_an_abandoned_task_remembers_who_started_it(queue: TaskQueue, redis: Redis) -> None:
