@@ -13,7 +13,7 @@ from benchmarks.peers.base import FIRST
 from benchmarks.peers.ours import Ours, OursNapping
 from benchmarks.turns import Turn, take_turn
 from components.services.queues import Consumer, Finished, NewTask, TaskQueue
-from components.services.queues.records import write_result
+from components.services.queues.formats import write_result
 
 BATCH = 100  # tasks that the engine claims, and acknowledges, in one step
 SAMPLES = 400
@@ -28,17 +28,24 @@ def engine(bench: Bench, count: int) -> Turn:
     consumer.renew(["default"])
     empty = bench.work()
     began = time.monotonic()
-    pushed = queue.push_many([NewTask(name=tasks.noop.module_path)] * count)
+    queue.push_many([NewTask(name=tasks.noop.module_path)] * count)
     enqueued_in = time.monotonic() - began
     full = bench.work()
-    result = write_result(pushed[0])
     began = time.monotonic()
     finished: list[Finished] = []
     while True:
         step = consumer.advance(consumer.request({"default": BATCH}, BATCH, finished))
         if not step.claimed:
             break
-        finished = [Finished(claimed, "successful", result) for claimed in step.claimed]
+        finished = [
+            Finished(
+                task,
+                "successful",
+                86_400.0,
+                write_result(task.record, task.run, task.errors, step.now, "null"),
+            )
+            for task in step.claimed
+        ]
     drained_in = time.monotonic() - began
     drained = bench.work()
     return Turn(

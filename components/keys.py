@@ -8,16 +8,24 @@ of its format, so that two releases can run beside each other during a deploymen
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from components.conf import conf
 
 
 def _key(pattern: str, name: str, part: str) -> str:
+    return _stem(conf().prefix, pattern, name) + part
+
+
+@lru_cache(maxsize=1_024)
+def _stem(prefix: str, pattern: str, name: str) -> str:
+    """What all keys of one entity begin with."""
     if not name:
         raise ValueError(
             f"A name of {pattern} is empty; without a name its keys would lie in no common slot."
         )
     tag = name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
-    return f"{conf().prefix}:{pattern}:{{{tag}}}:{part}"
+    return f"{prefix}:{pattern}:{{{tag}}}:"
 
 
 # Task queues. The entity is the backend alias: one script serves many queues. (services/queues)

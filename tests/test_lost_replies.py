@@ -21,7 +21,7 @@ from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.scripts import Script
-from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue
+from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues.consumers import Request
 from components.services.queues.records import EPOCH
 from components.testing import empty, redis_at
@@ -55,7 +55,14 @@ Case = Callable[[Redis], Callable[[], Any]]
 def push(redis: Redis) -> Callable[[], Any]:
     later = [NewTask(name=ECHO, args=[number], queue="mail", delay=60) for number in range(3)]
     now = [NewTask(name=ECHO, args=[number], priority=number) for number in range(3)]
-    return lambda: TaskQueue().push_many([*later, *now])
+    ticks = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 2)]
+    periodic = [NewTask(name=ECHO, at=tick, tick=("nightly", tick)) for tick in ticks]
+    return lambda: TaskQueue().push_many([*later, *now, *periodic])
+
+
+def declare(redis: Redis) -> Callable[[], Any]:
+    Ticks().declare(["old"])
+    return lambda: Ticks().declare(["old", "new"])
 
 
 def push_guarded(redis: Redis) -> Callable[[], Any]:
@@ -201,6 +208,7 @@ def renew(redis: Redis) -> Callable[[], Any]:
 CASES: dict[str, list[Case]] = {
     "queues/advance": [advance, advance_guarded],
     "queues/cancel": [cancel],
+    "queues/declare": [declare],
     "queues/delete": [delete, delete_dead, delete_successful],
     "queues/progress": [progress],
     "queues/push": [push, push_guarded],

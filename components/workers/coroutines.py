@@ -1,8 +1,9 @@
 """
 The event loop of coroutine tasks: one per process, in a thread of its own, from the first of them to the end.
 
-A loop per task would cost ten times as much as a task does. A task that raises SystemExit in it has failed; the
-others go on.
+A loop per task would cost ten times as much as a task does. What coroutines run by sync_to_async, the ORM above all,
+runs in one thread for each of the worker's own, with a database connection of its own: so many coroutines
+query at once. A task that raises SystemExit in the loop has failed; the others go on.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import close_old_connections
 
 from components.exceptions import TaskTimedOut
 
 UNWILLING = 5.0  # seconds that a coroutine may take to end when it is cancelled
+
+
+def begin_thread() -> None:
+    """For a thread that will submit coroutines: what is not async in them gets a thread of its own as well."""
+    SyncToAsync.thread_sensitive_context.set(ThreadSensitiveContext())
 
 
 def submit(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Future[Any]:
@@ -67,4 +73,6 @@ async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -
             ) from error
         raise
     finally:
-        await sync_to_async(close_old_connections)()  # of the thread in which coroutines use the ORM
+        context = SyncToAsync.thread_sensitive_context.get(None)
+        if context is None or context in SyncToAsync.context_to_thread_executor:  # it may have used the ORM
+            await sync_to_async(close_old_connections)()

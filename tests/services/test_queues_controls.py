@@ -242,7 +242,8 @@ def test_a_worker_says_that_it_is_quiet(queue: TaskQueue) -> None:
     worker.renew(["default"])
     assert [info.is_quiet for info in queue.workers()] == [False]
 
-    worker.renew(["default"], is_quiet=True)
+    worker.is_quiet = True
+    worker.renew(["default"])
 
     assert [info.is_quiet for info in queue.workers()] == [True]
 

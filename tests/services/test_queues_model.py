@@ -86,6 +86,7 @@ class QueueMachine(RuleBasedStateMachine):
 
         [info] = self.queue.push_many([new])
 
+        self.model.ticks[name] = max(hour, self.model.ticks.get(name, -1))
         if holder:
             assert info is not None
             assert info.id == holder.id
@@ -93,7 +94,6 @@ class QueueMachine(RuleBasedStateMachine):
             assert info is None
         else:
             assert info is not None
-            self.model.ticks[name] = hour
             self.store(info.id, new)
 
     @rule(pick=picks, earlier=st.integers(0, 5_000))

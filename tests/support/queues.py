@@ -37,7 +37,7 @@ LONG_AGO = 1  # as a score: the first millisecond, or microsecond, of 1970
 
 
 def options(**options: Any) -> AbstractContextManager[Any]:
-    """OPTIONS of the alias "default", for a with block; without others, a task that fails is dead at once."""
+    """OPTIONS of the alias "default", for a with block; unless they say otherwise, a failure is final."""
     given = {"max_attempts": 1, **options}
     backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": [], "OPTIONS": given}
     return override_settings(TASKS={"default": backend})
