@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -117,6 +118,22 @@ def test_all_who_wait_for_a_task_are_woken(queue: TaskQueue, redis: Redis) -> No
     assert answers == [found(task_id)] * 4
     assert redis.scard(AWAITED) == 0
     assert redis.llen(keys.queue_ended("default", task_id)) == 1
+
+
+def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+
+    async def wait() -> TaskInfo | None:
+        return await TaskQueue().await_for(task_id, wait=LONG)
+
+    with waiting(redis, task_id) as [waiter], ThreadPoolExecutor(1) as pool:
+        coroutine = pool.submit(asyncio.run, wait())
+        assert eventually(lambda: redis.info("clients")["blocked_clients"] == 2)
+        succeed(redis, task_id)
+        answers = [waiter.result(), coroutine.result()]
+
+    assert answers == [found(task_id)] * 2
+    assert redis.scard(AWAITED) == 0
 
 
 def test_the_end_of_another_task_wakes_nobody(queue: TaskQueue, redis: Redis) -> None:
