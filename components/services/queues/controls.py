@@ -118,18 +118,22 @@ class QueueControls(QueueReader):
     async def _wait_for(self, client: AnyRedis, task_id: str, wait: float) -> TaskInfo | None:
         until = time.monotonic() + wait
         script_keys, ended = self._keys("tasks", "runs", "awaited"), keys.queue_ended(self.alias, task_id)
+        token = None
         while True:
             # Only of a task that has not ended: whoever notes it may die, and only its end takes the note away.
             await _await.acall(client, keys=script_keys, args=[task_id])
             info = await self._get(client, task_id)
             has_ended = info is None or info.state in ("successful", "dead")
             left = until - time.monotonic()
-            if has_ended or left <= 0:
-                return info
             with redis_errors():
-                slice_ = max(0.01, min(left, longest_block(client)))
-                if await answer(client.blpop([ended], timeout=slice_)):
+                if has_ended and token:
                     await self._pass_on(client, ended)
+                if has_ended or left <= 0:
+                    return info
+                # A token of an end before the task was sent again is taken out, and not passed on.
+                token = await answer(
+                    client.blpop([ended], timeout=max(0.01, min(left, longest_block(client))))
+                )
 
     async def _pass_on(self, client: AnyRedis, ended: str) -> None:
         """Wake the next of those who wait for the same task."""
