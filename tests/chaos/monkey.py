@@ -24,6 +24,12 @@ from tests.support.proxy import LossyProxy
 
 _BEAT = 1.0  # seconds
 
+#: What it has to have done.
+DISTURBANCES = {
+    "SIGKILL", "SIGSTOP", "Redis killed", "SCRIPT FLUSH", "connections cut", "replies lost", "silence", "pause",
+    "cancel", "resend",
+}  # fmt: skip
+
 
 class Monkey:
     """Disturbs everybody for plan.SECONDS; calm() makes all good again."""
@@ -156,9 +162,11 @@ class Monkey:
         self._random.choice(self._proxies).lose_replies(
             to=self._random.choice(("EVALSHA", "BLPOP")), times=self._random.randint(1, 4)
         )
+        self.done["replies lost"] += 1
 
     def _lose_silently(self) -> None:
         self._random.choice(self._proxies).lose_replies(to="EVALSHA", times=1, silently=True)
+        self.done["silence"] += 1
 
     def _direct(self, *command: str) -> None:
         with Redis.from_url(self._server.url) as client:

@@ -23,7 +23,7 @@ from components.services.queues import State, TaskInfo, TaskQueue
 from tests.chaos import plan
 from tests.chaos.crew import Crew
 from tests.chaos.ledger import Ledger, Pushed, Run
-from tests.chaos.monkey import Monkey
+from tests.chaos.monkey import DISTURBANCES, Monkey
 from tests.chaos.waiting import Countable
 
 _FRESH, _NEXT = 0.1, 0.5  # seconds until a task begins, and until the next such, where there is no backlog
@@ -50,6 +50,7 @@ class Verdict:
         return "\n".join([f"{len(self.complaints)} complaints, the first of them:", *shown])
 
     def check(self) -> None:
+        self._check_that_it_was_chaos()
         self._check_that_all_have_ended()
         for task_id, pushed in self._ledger.pushed.items():
             if info := self._ended(task_id):
@@ -58,6 +59,10 @@ class Verdict:
         self._check_uniques()
         self._check_waiting()
         self._count()
+
+    def _check_that_it_was_chaos(self) -> None:
+        if left_out := DISTURBANCES - self._monkey.done.keys():
+            self.complaints.append(f"The monkey came to none of these: {', '.join(sorted(left_out))}.")
 
     def _listed(self, state: State) -> Iterator[tuple[str, TaskInfo]]:
         queue = TaskQueue()

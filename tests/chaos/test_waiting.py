@@ -1,0 +1,26 @@
+"""What the verdict of the chaos test counts as waiting."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.chaos.waiting import Countable
+
+INFINITY = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "counted"),
+    [(0, 100, 14), (0, 10, 0), (12, 17, 5), (17, 23, 3), (20, 30, 1), (40, 60, 4), (60, 100, 0)],
+)
+def test_waiting_counts_while_some_worker_is_idle_and_there_is_no_excuse(
+    begin: float, end: float, counted: float
+) -> None:
+    idle = [(10.0, 15.0), (12.0, 20.0), (25.0, 45.0)]
+    excuses = [(5.0, 11.0), (21.0, 24.0), (26.0, 41.0), (28.0, 30.0)]  # leaves 11 to 20, 25 to 26, 41 to 45
+
+    assert Countable(idle, excuses).between(begin, end) == counted
+
+
+def test_an_excuse_without_an_end_excuses_for_ever() -> None:
+    assert Countable([(0.0, 10.0)], [(4.0, INFINITY)]).between(0.0, 20.0) == 4.0
