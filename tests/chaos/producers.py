@@ -1,9 +1,10 @@
 """
-Producers: they push their share of the plan's tasks, evenly over its time, and note what was accepted.
+Producers: they push their share of the plan's tasks over its time, and note what was accepted.
 
     python -m tests.chaos.producers NAME COUNT     # as a process, with the environment of a worker
 
 A producer that is told that Redis is away pushes the same tasks again, under the same ids, until they are accepted.
+Now and then all are silent for some seconds: what is done then, workers have noticed without being woken by pushes.
 For each task it writes <id> <kind> <queue> <id that the push has returned>.
 """
 
@@ -22,6 +23,7 @@ from components.services.queues import NewTask, TaskInfo, TaskQueue
 from tests.chaos import plan
 
 _BATCH = 50
+_BUSY, _SILENT = 5.0, 3.0  # seconds, in turn
 
 
 class Producer:
@@ -33,11 +35,13 @@ class Producer:
         self.recent: deque[tuple[str, str, str]] = deque(maxlen=1_000)
 
     def run(self) -> None:
-        began, pause = time.monotonic(), plan.SECONDS / (self._count / _BATCH)
+        began, busy = time.monotonic(), plan.SECONDS * _BUSY / (_BUSY + _SILENT)
         planned = plan.tasks(self._count, self._name)
         with self._path.open("w") as file:
             for number, batch in enumerate(_batches(planned)):
-                time.sleep(max(0.0, began + number * pause - time.monotonic()))
+                at = number * busy * _BATCH / self._count
+                at += at // _BUSY * _SILENT
+                time.sleep(max(0.0, began + at - time.monotonic()))
                 stored = _push([task for _kind, task in batch])
                 for (kind, task), info in zip(batch, stored, strict=True):
                     assert info is not None
