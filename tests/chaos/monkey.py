@@ -59,8 +59,8 @@ class Monkey:
             self._resume_queues(until=now)
             if now >= next_beat:
                 next_beat += _BEAT
-                self._act(self._kill_worker)
                 self._act(self._next_act())
+                self._act(self._kill_worker)
             time.sleep(0.02)
 
     def calm(self) -> None:
@@ -108,6 +108,8 @@ class Monkey:
         if len(at_work) > 1:
             self._crew.stop(self._random.choice(at_work), plan.LEASE + self._random.uniform(0.3, 2.0))
             self.done["SIGSTOP"] += 1
+        else:
+            self._acts.insert(0, self._stop_worker)  # later in this round
 
     def _restart_redis(self) -> None:
         began = time.monotonic()
