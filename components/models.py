@@ -8,7 +8,8 @@ asks no database: dumpdata and everything else that walks over all models finds 
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
 
 from django.db import models
 
@@ -32,7 +33,7 @@ class Anchor(models.Model):
     class Meta:
         abstract = True
         managed = False
-        default_permissions: tuple[str, ...] = ("view", "change")
+        default_permissions: ClassVar[Sequence[str]] = ("view", "change")
         base_manager_name = "objects"
 
     def __str__(self) -> str:

@@ -55,7 +55,7 @@ class Selection:
         """What an action is for, as of now."""
         service, name = self.page.service, self.page.name
         if self.is_whole_state:
-            return service.ids(name, self.state, limit=BOUND)
+            return service.ids(name, self.state, limit=self.most)
         if self.scope == "all":
             return [info.id for info in service.search(name, self.state, self.text, window=WINDOW)]
         return service.present(name, self.states, self.given)
@@ -66,9 +66,14 @@ class Selection:
         return int(getattr(self.page.stats, self.state)) if self.is_whole_state else len(self.ids)
 
     @property
+    def most(self) -> int:
+        """How many one request takes."""
+        return BOUND
+
+    @property
     def left(self) -> int:
-        """How many are beyond what one request takes."""
-        return max(0, self.total - BOUND)
+        """How many are beyond that."""
+        return max(0, self.total - self.most)
 
     @property
     def gone(self) -> int:
@@ -98,6 +103,10 @@ class Selection:
         if len(self.given) == 1:
             return f"The task {self.given[0]} is not {' or '.join(self.states)} any more."
         return f"None of these {grouped(len(self.given))} tasks is {' or '.join(self.states)} any more."
+
+
+def are(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def counted(number: int, kind: str = "") -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from components.admin.base import Done, Permission
-from components.admin.selections import BOUND, Selection, counted
+from components.admin.selections import Selection, are, counted
 from components.services.queues import State
 from components.templatetags.control_room import grouped
 
@@ -37,9 +37,9 @@ class Verb:
         sentences = [f"{self.sentence.format(f'{selection.what} {selection.where}')}."]
         if selection.gone:
             sentences.append(_gone(selection))
-        if selection.left:
+        if left := selection.left:
             sentences.append(
-                f"One request takes {grouped(BOUND)} of them; {grouped(selection.left)} will be left, and you can "
+                f"One request takes {grouped(selection.most)} of them; {grouped(left)} will be left, and you can "
                 "repeat it."
             )
         return [*sentences, *self.effects(selection)]
@@ -58,7 +58,8 @@ class Verb:
         if selection.is_whole_state and selection.left:
             left = getattr(selection.page.service.stats(selection.page.name), selection.state)
             but.append(
-                f"{counted(left, selection.state)} are left: one request takes {grouped(BOUND)}. Repeat it."
+                f"{counted(left, selection.state)} {are(left)} left: one request takes {grouped(selection.most)}. "
+                "Repeat it."
             )
         return Done(did.said, but)
 
@@ -102,8 +103,8 @@ def _said(sentence: str, number: int, selection: Selection) -> str:
 
 
 def _gone(selection: Selection) -> str:
-    verb, states = "is" if selection.gone == 1 else "are", " or ".join(selection.states)
-    return f"{counted(selection.gone)} of the selection {verb} not {states} any more."
+    states = " or ".join(selection.states)
+    return f"{counted(selection.gone)} of the selection {are(selection.gone)} not {states} any more."
 
 
 def _effects_of_resend(selection: Selection) -> list[str]:
