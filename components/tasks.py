@@ -11,6 +11,7 @@ proposals for Django itself (max_attempts, backoff) where there are any.
 
 from __future__ import annotations
 
+import random
 from asyncio import to_thread
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from components.compat import InvalidTask, Task, TaskResult
 
-__all__ = ["PolicyTask", "aprogress", "is_cancelled", "progress", "task"]
+__all__ = ["PolicyTask", "aprogress", "exponential", "is_cancelled", "progress", "task"]
 
 #: What says how long to wait before the next attempt, in seconds; None: the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
@@ -138,6 +139,24 @@ def task(
         )
 
     return declare(function) if function else declare
+
+
+def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
+    """
+    A backoff of *first* seconds, doubled with each attempt up to *longest*, a random half taken off: tasks that
+    failed together do not come back together. It is what a number means; here for backoffs of your own.
+    """
+
+    def backoff(error: BaseException, result: TaskResult[..., Any]) -> float:
+        return doubled(first, longest, result.attempts)
+
+    return backoff
+
+
+def doubled(first: float, longest: float, attempt: int) -> float:
+    """Seconds after the *attempt* (1, 2 ...) that failed."""
+    pause = min(longest, first * 2.0 ** min(attempt - 1, 60))
+    return random.uniform(pause / 2, pause)
 
 
 class Run(Protocol):

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
@@ -97,13 +98,46 @@ class RedisBackend(BaseTaskBackend):
         all are checked before the first is stored. For a call whose unique key an unfinished task has, the result
         is that task's.
         """
-        self.validate_task(task)
-        new = [self._new(task, args, kwargs) for args, kwargs in calls]
-        if (database := _database(task)) and connections[database].in_atomic_block:
+        new, database = self._checked(task, calls)
+        if database and connections[database].in_atomic_block:
             return self._enqueue_on_commit(task, new, database)
-        return [self._enqueued(task, info) for info in self.queue.push_many(new) if info]
+        return self.store(task, new)
 
-    def _new(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+    async def aenqueue(  # type: ignore[override]  # as above
+        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[..., Any]:
+        """enqueue(), awaited."""
+        return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+
+    async def aenqueue_many(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[TaskResult[..., Any]]:
+        """enqueue_many(), awaited."""
+        calls = list(calls)
+        new, database = self._checked(task, calls)
+        if database:  # transactions belong to threads
+            return await sync_to_async(self.enqueue_many)(task, calls)
+        results = self._results(task, await self.queue.apush_many(new))
+        for result in results:
+            await task_enqueued.asend(type(self), task_result=result)
+        return results
+
+    def _checked(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> tuple[list[NewTask], str | None]:
+        """The calls as tasks to push, and the database whose transaction they wait for."""
+        self.validate_task(task)
+        return [self.new_task(task, args, kwargs) for args, kwargs in calls], _database(task)
+
+    def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
+        """Push *new*, calls of *task*; the results of those that were stored."""
+        results = self._results(task, self.queue.push_many(new))
+        for result in results:
+            task_enqueued.send(type(self), task_result=result)
+        return results
+
+    def new_task(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        """A call of *task* in the terms of the queue."""
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
         return NewTask(
@@ -139,17 +173,32 @@ class RedisBackend(BaseTaskBackend):
         transaction.on_commit(store, using=database)
         return promised
 
-    def _enqueued(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
-        result = self._result(_as_stored(task, info, self.alias), info)
-        task_enqueued.send(type(self), task_result=result)
-        return result
+    def _results(self, task: Task[..., Any], stored: Iterable[TaskInfo | None]) -> list[TaskResult[..., Any]]:
+        return [self._result(_as_stored(task, info, self.alias), info) for info in stored if info]
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
         """
         The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
         UnknownTask if what it names is no longer declared.
         """
-        info = self.queue.get(str(result_id))
+        return self._existing(result_id, self.queue.get(str(result_id)))
+
+    async def aget_result(self, result_id: str) -> TaskResult[..., Any]:
+        """get_result(), awaited."""
+        return self._existing(result_id, await self.queue.aget(str(result_id)))
+
+    def wait_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+        """
+        The TaskResult when the task has ended, or as it is after *wait* seconds, without polling. Raises as
+        get_result().
+        """
+        return self._existing(result_id, self.queue.wait_for(str(result_id), wait=wait))
+
+    async def await_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+        """wait_for(), awaited."""
+        return self._existing(result_id, await self.queue.await_for(str(result_id), wait=wait))
+
+    def _existing(self, result_id: str, info: TaskInfo | None) -> TaskResult[..., Any]:
         if info is None:
             raise TaskResultDoesNotExist(result_id)
         return self.to_result(info)

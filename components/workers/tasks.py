@@ -25,6 +25,7 @@ from components.workers.base import DRAINED, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
 from components.workers.coroutines import begin_thread
 from components.workers.execution import Execution
+from components.workers.periodic import Ticker
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
 
@@ -62,6 +63,7 @@ class TaskWorker(Worker):
         self.shutdown_timeout = shutdown_timeout
         self.queues = choice.queues
         self._clock = ServerClock()
+        self._ticker = Ticker(backend, self._clock)
         self._execution = Execution(backend, self._clock)
         self._prefetch = Prefetch(concurrency)
         self._threads: list[threading.Thread] = []
@@ -86,6 +88,9 @@ class TaskWorker(Worker):
         return super().serves() if self.all_queues else self.queues
 
     def tick(self) -> float:
+        return min(self._ticker.tick(), self._step())
+
+    def _step(self) -> float:
         self._prefetch.learn(self._durations)
         self._durations.clear()
         self._look_over()

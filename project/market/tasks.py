@@ -19,14 +19,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from components.exceptions import RedisUnavailable
+from components.tasks import task
 
 from . import ledger, mails
 from .models import Listing, ListingQuerySet, Player, Sale
-
-try:
-    from django.tasks import task
-except ImportError:
-    from django_tasks import task  # type: ignore[no-redef]
 
 logger = logging.getLogger(__name__)
 

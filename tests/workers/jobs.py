@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -16,6 +17,8 @@ from components.compat import TaskContext, task
 #: How many of `crowd` run now, and the most that ever ran at once.
 crowded: Counter[str] = Counter()
 _guard = threading.Lock()
+#: The ticks that `tick_of` was called for.
+ticked: list[datetime | None] = []
 #: Set by a test to let `awhile` go on.
 agate = threading.Event()
 
@@ -134,3 +137,9 @@ def cause() -> None:
         raise KeyError("sword")
     except KeyError as error:
         raise LookupError("no such item") from error
+
+
+@task(takes_context=True)
+def tick_of(context: TaskContext, value: Any) -> None:
+    """Remember the tick of a periodic task."""
+    ticked.append(context.task_result.task.run_after)
