@@ -2,7 +2,8 @@
 The Queues page: what waits, what runs, what died, and who works, for each TASKS alias on Redis.
 
 It looks through services/queues. The first page asks for sizes and workers, in three round trips for an alias; its
-cost does not grow with a queue. Lists and tasks are in tasks.py, what workers are asked in workers.py.
+cost does not grow with a queue. Lists and tasks are in tasks.py, what workers are asked in workers.py, periodic tasks
+in periodic.py.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from django.urls import URLPattern
 
 from components.admin.base import Action, Done
 from components.admin.lookups import QueuePage
+from components.admin.periodic import PeriodicPages
 from components.admin.tasks import TaskPages
 from components.admin.workers import WorkerPages
 from components.backends.tasks import redis_aliases
@@ -54,7 +56,7 @@ class AliasOverview:
         ]
 
 
-class QueueAdmin(TaskPages, WorkerPages):
+class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),

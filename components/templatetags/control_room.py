@@ -82,3 +82,9 @@ def amount(number: float) -> str:
 def pretty_json(value: Any) -> str:
     """*value* as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@register.filter
+def compact_json(value: Any) -> str:
+    """*value* as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 from django.contrib import admin
 from django.test import Client
@@ -10,6 +12,7 @@ from components.admin import QueueAdmin
 from components.models import Queue
 from components.services.queues import TaskQueue
 from tests.admin import scene
+from tests.admin.periodic import HOURLY, declare_only
 from tests.support.queues import places
 
 ROOT = "/admin/components/queue/"
@@ -34,11 +37,18 @@ NEEDS = {
     "cancel": "change",
     "quiet": "change",
     "stop": "change",
+    "run": "change",
     "delete": "delete",
 }
 CHANGING = set(NEEDS)
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"resend": "dead", "cancel": "ready", "delete": "dead"}
+
+
+@pytest.fixture(autouse=True)
+def one_periodic_task():
+    with declare_only(HOURLY):
+        yield
 
 
 @pytest.fixture
@@ -52,7 +62,14 @@ def query(ids):
 
     def of(page):
         state = STATE.get(page, "dead")
-        return f"?alias=default&queue=mail&state={state}&id={ids[state]}"
+        query = {
+            "alias": "default",
+            "queue": "mail",
+            "state": state,
+            "id": ids[state],
+            "periodic": HOURLY.name,
+        }
+        return f"?{urlencode(query)}"
 
     return of
 
@@ -60,11 +77,11 @@ def query(ids):
 def what_can_change():
     queue = TaskQueue()
     orders = [(worker.id, worker.order) for worker in queue.workers()]
-    return places("mail"), orders, queue.stats("mail").paused
+    return places("mail"), places("default"), orders, queue.stats("mail").paused
 
 
 def test_the_pages_are_the_ones_that_this_test_knows_to_be_looking_or_changing():
-    assert set(PAGES) == {"changelist", "tasks", "task", "history", "change", *CHANGING}
+    assert set(PAGES) == {"changelist", "tasks", "task", "periodic", "history", "change", *CHANGING}
 
 
 @pytest.mark.parametrize("route", ["add/", "default_2Fmail/", "default_2Fmail/delete/"])
