@@ -92,7 +92,7 @@ def _push(alias: str, entry: PeriodicTask) -> Done:
         new = replace(backend.new_task(entry.task, entry.args, entry.kwargs), id=new_id())
         [result] = backend.store(entry.task, [new])
     except (InvalidTask, BodyTooLarge) as error:
-        return Done(but=[f"{name} cannot be run: {error}"])
+        return Done(but=[f"The task {name} cannot be run: {error}"])
     if result.id != new.id:
-        return Done(but=[f"{name} is unique, and the task {result.id} is unfinished: there is no second."])
+        return Done(but=[f"The task {name} is unique, and {result.id} is unfinished: there is no second."])
     return Done(f"Put {name} into the queue {new.queue}, as the task {new.id}.")

@@ -117,7 +117,7 @@ def test_a_unique_one_that_is_unfinished_is_not_run_twice(operator):
 
     response = run(operator, UNIQUE)
 
-    assert f"is unique, and the task {task_id} is unfinished: there is no second." in words(response)
+    assert f"is unique, and {task_id} is unfinished: there is no second." in words(response)
     assert places() == {"ready": [task_id]}
     assert LogEntry.objects.count() == 1
 
@@ -129,7 +129,7 @@ def test_one_that_cannot_be_pushed_says_why(operator, settings):
 
     response = run(operator, HOURLY)
 
-    assert "tests.admin.periodic.sweep cannot be run:" in words(response)
+    assert "The task tests.admin.periodic.sweep cannot be run:" in words(response)
     assert places() == {}
     assert not LogEntry.objects.exists()
 
