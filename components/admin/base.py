@@ -95,8 +95,9 @@ class Action:
     #: Said instead when there was nothing to do; known beforehand if is_idle.
     idle: str
     is_idle: bool
-    #: Where to go afterwards.
+    #: Where to go afterwards, and without having done it, if that is elsewhere.
     back: str
+    origin: str = ""
 
 
 class Page(TemplateResponse):

@@ -96,6 +96,7 @@ class TaskPages(ControlRoomAdmin):
         selection = Selection.of(request, verb.follows)
         if selection.state not in verb.states:
             raise Http404(f"{verb.label!r} is nothing for {selection.state} tasks.")
+        origin = self._origin(selection)
         action = Action(
             title=verb.title(selection),
             button=verb.label,
@@ -104,7 +105,8 @@ class TaskPages(ControlRoomAdmin):
             subject=selection.page.subject,
             idle=selection.nothing,
             is_idle=not selection.total,
-            back=self._back(verb, selection),
+            back=self._list(selection) if verb is DELETE else origin,
+            origin=origin,
         )
         return self.confirm(request, action, trail=self.trail(selection.page.alias, selection.page.name))
 
@@ -114,11 +116,13 @@ class TaskPages(ControlRoomAdmin):
     def _verbs(self, request: HttpRequest, state: State) -> list[Verb]:
         return [verb for verb in VERBS if state in verb.states and self.may(request, verb.needs)]
 
-    def _back(self, verb: Verb, selection: Selection) -> str:
-        page = selection.page
-        if selection.scope == "task" and selection.given and (verb is not DELETE):
-            return self.url("task", alias=page.alias, id=selection.given[0])
-        text = {"q": selection.text} if selection.text else {}
+    def _origin(self, selection: Selection) -> str:
+        if selection.scope == "task" and selection.given:
+            return self.url("task", alias=selection.page.alias, id=selection.given[0])
+        return self._list(selection)
+
+    def _list(self, selection: Selection) -> str:
+        page, text = selection.page, {"q": selection.text} if selection.text else {}
         return self.url("tasks", alias=page.alias, queue=page.name, state=selection.state, **text)
 
 
