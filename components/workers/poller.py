@@ -40,3 +40,6 @@ class Poller(Worker):
 
     def is_done(self) -> bool:
         return self.is_stopping
+
+    def wants_wake(self) -> bool:
+        return not self.is_stopping  # moving tasks is not taking them: a quiet one goes on

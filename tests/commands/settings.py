@@ -25,7 +25,8 @@ TASKS = {
         "QUEUES": [],
         "OPTIONS": {
             "lease": float(os.environ.get("LEASE", "30")),
-            "max_crashes": int(os.environ.get("MAX_STARTS", "3")),
+            "max_attempts": int(os.environ.get("MAX_ATTEMPTS", "1")),
+            "max_crashes": int(os.environ.get("MAX_CRASHES", "3")),
         },
     },
     "plain": {"BACKEND": f"{DJANGO_TASKS}.backends.dummy.DummyBackend"},
