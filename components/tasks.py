@@ -11,6 +11,7 @@ proposals for Django itself (max_attempts, backoff) where there are any.
 
 from __future__ import annotations
 
+import math
 import random
 from asyncio import to_thread
 from collections.abc import Callable
@@ -176,15 +177,26 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
     Say how far the running task is, for the control room: *done* of *total*, in units of your own.
 
     Written down at most twice a second, so it may be called in a loop. Outside of a worker it does nothing.
+    Raises ValueError for what is no number, or none that can be shown.
     """
+    _check_progress(done, total)
     if run := current_run.get():
         run.report(done, total, note)
 
 
 async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
     """progress(), from a coroutine."""
+    _check_progress(done, total)
     if run := current_run.get():
         await to_thread(run.report, done, total, note)
+
+
+def _check_progress(done: float, total: float | None) -> None:
+    for name, value in {"done": done, "total": 1 if total is None else total}.items():
+        if not (_is_number(value, 0) and math.isfinite(value)):
+            raise ValueError(
+                f"progress() was given {name}={value!r}; it must be a finite number, not below 0."
+            )
 
 
 def is_cancelled() -> bool:
