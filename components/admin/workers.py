@@ -26,7 +26,7 @@ _EFFECTS: dict[Order, Sequence[str]] = {
     ],
     "stop": [
         "It takes no more tasks, gives those that run the time they have after a SIGTERM, and ends.",
-        "What supervises it, if anything does, may start it anew.",
+        "If something supervises it, as runworker --processes does, another comes in its place.",
     ],
 }
 _ASKED: dict[Order, str] = {"quiet": "to take no more tasks", "stop": "to stop"}

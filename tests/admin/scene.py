@@ -58,9 +58,9 @@ def successful(queue: str = "mail", result: Any = None, **task: Any) -> str:
     return _hand_in(consumer, succeeded(_claim(consumer, queue, **task), result))
 
 
-def worker(*queues: str, is_quiet: bool = False, **options: Any) -> Consumer:
+def worker(*queues: str, **options: Any) -> Consumer:
     consumer = Consumer(**options)
-    consumer.renew(queues, is_quiet=is_quiet)
+    consumer.renew(queues)
     return consumer
 
 

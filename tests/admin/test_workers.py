@@ -51,7 +51,8 @@ def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
     assert "Asked to be quiet" in row(operator, worker)[0]
     assert worker.renew(["mail"]).order == "quiet"
 
-    worker.renew(["mail"], is_quiet=True)
+    worker.is_quiet = True
+    worker.renew(["mail"])
     assert "Quiet" in row(operator, worker)[0]
     assert row(operator, worker)[1] == {"stop"}
 
@@ -155,6 +156,7 @@ def test_a_quiet_worker_serves_no_queue(viewer):
     worker = scene.worker("mail")
     assert "no worker takes them" not in words(viewer.get(ROOT))
 
-    worker.renew(["mail"], is_quiet=True)
+    worker.is_quiet = True
+    worker.renew(["mail"])
 
     assert "no worker takes them in: mail." in words(viewer.get(ROOT))

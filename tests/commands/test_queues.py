@@ -85,7 +85,8 @@ def test_sizes_ages_and_what_is_paused(redis):
 def test_workers_and_what_they_were_asked(redis):
     lost, quiet, poller = scene.worker("mail"), scene.worker("*", concurrency=8), scene.worker(kind="poller")
     TaskQueue().tell(quiet.id, "quiet")
-    quiet.renew(["*"], is_quiet=True)
+    quiet.is_quiet = True
+    quiet.renew(["*"])
     TaskQueue().tell(poller.id, "stop")
     redis.zadd(keys.queue_workers("default"), {lost.id: 1_700_000_000_000})
 

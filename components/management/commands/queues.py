@@ -17,7 +17,8 @@ from django.core.management.base import BaseCommand, CommandError
 from components.backends.tasks import redis_aliases
 from components.conf import conf
 from components.exceptions import RedisUnavailable
-from components.management.running import UNREACHABLE, find_backend
+from components.management.options import find_backend
+from components.management.running import UNREACHABLE
 from components.management.tables import age, instant, table
 from components.periodic import TickInfo, overview
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
