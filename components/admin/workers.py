@@ -22,10 +22,11 @@ Order = Literal["quiet", "stop"]
 
 _EFFECTS: dict[Order, Sequence[str]] = {
     "quiet": [
-        "It takes no more tasks, and finishes those that run. To take tasks again it has to be started anew."
+        "A quiet worker takes no more tasks, and finishes those that run.",
+        "To take tasks again it has to be started anew.",
     ],
     "stop": [
-        "It takes no more tasks, gives those that run the time they have after a SIGTERM, and ends.",
+        "A worker that stops takes no more tasks, gives those that run the time they have after a SIGTERM, and ends.",
         "If something supervises it, as runworker --processes does, another comes in its place.",
     ],
 }
@@ -59,7 +60,7 @@ class WorkerPages(ControlRoomAdmin):
             button=order.capitalize(),
             effects=[
                 f"{len(hearing)} of {len(asked)} will be asked; running now: {grouped(running)}.",
-                "It hears of it with its next heartbeat, after 5 seconds at most.",
+                "Each hears of it with its next heartbeat, after 5 seconds at most.",
                 *_EFFECTS[order],
             ],
             run=run,

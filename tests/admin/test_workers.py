@@ -63,7 +63,8 @@ def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):
 
 
 @pytest.mark.parametrize(
-    ("order", "effect"), [("quiet", "It takes no more tasks"), ("stop", "the time they have after a SIGTERM")]
+    ("order", "effect"),
+    [("quiet", "A quiet worker takes no more tasks"), ("stop", "the time they have after a SIGTERM")],
 )
 def test_it_is_asked_first_what_will_happen(operator, order, effect):
     worker = scene.worker("mail")
