@@ -365,3 +365,4 @@ def test_a_page_can_be_selected_as_a_whole_and_does_not_refresh_itself_then(clie
     assert "Select the 50 on this page" in words(client.get(f"{ROOT}tasks/", query))
     assert "live.js" in plain
     assert "live.js" not in selected
+    assert 'href="?alias=default&amp;queue=mail&amp;offset=50"' in selected  # the next page is not selected
