@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Protocol, TypeAlias, overload
 
 from components.compat import InvalidTask, Task, TaskResult
@@ -72,15 +73,16 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
 
 
 def _problems(task: Any) -> list[str]:
-    least = {"max_attempts": 1, "lease": 1, "timeout": 0.001, "result_ttl": 60}
+    # 1e9 is enough for all, and what Redis can count in microseconds.
+    limits = {"max_attempts": (1, 1e9), "lease": (1, 1e9), "timeout": (0.001, inf), "result_ttl": (60, 1e9)}
     found = [
-        f"{name} is {value!r}; it must be a number, at least {at_least}."
-        for name, at_least in least.items()
-        if (value := getattr(task, name)) is not None and not _is_number(value, at_least)
+        f"{name} is {value!r}; it must be a number, {least} to {most:g}."
+        for name, (least, most) in limits.items()
+        if (value := getattr(task, name)) is not None and not _is_number(value, least, most)
     ]
     if task.max_attempts is not None and not isinstance(task.max_attempts, int):
         found.append(f"max_attempts is {task.max_attempts!r}; it must be a whole number.")
-    if not (task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0)):
+    if not (task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)):
         found.append(
             f"backoff is {task.backoff!r}; it must be seconds, or a function of an error and a result."
         )
@@ -91,8 +93,8 @@ def _problems(task: Any) -> list[str]:
     return found
 
 
-def _is_number(value: Any, at_least: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= at_least
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 @overload

@@ -38,9 +38,9 @@ ALL = "*"  # every queue there is, also those to come
 _LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
 _NAP = 0.5  # seconds of one wait: Python sees a signal that came just before a wait when the wait is over
 
-# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look; tell
-# what runs.
-_TOKEN, _LOOK, _TELL = object(), object(), object()
+# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look; Redis
+# did not answer the listener; tell what runs.
+_TOKEN, _LOOK, _AWAY, _TELL = object(), object(), object(), object()
 
 
 class Worker(ABC):
@@ -213,6 +213,7 @@ class Worker(ABC):
             self.beat()
             pause = min(self.tick(), self._next_beat - time.monotonic())
         except RedisUnavailable as error:
+            self._next_beat = 0.0  # it tells whether Redis is back: a tick may have nothing to ask
             return self.outage.goes_on(error)
         self.outage.is_over()
         return pause
@@ -242,6 +243,8 @@ class Worker(ABC):
     def receive_any(self, item: Any) -> None:
         if item is _TOKEN:
             self.has_token = True
+        elif item is _AWAY:
+            self._next_beat = 0.0  # the loop will see for itself
         elif item is _TELL:
             for line in self.describe_running():
                 logger.info("%s", line)
@@ -253,4 +256,4 @@ class Worker(ABC):
         return self.consumer.wait(self.queues, float("inf"), newcomers=ALL in self.serves())
 
     def _wake(self, has_token: bool) -> None:
-        self._inbox.put(_TOKEN if has_token else _LOOK)
+        self._inbox.put(_TOKEN if has_token else _AWAY)

@@ -1,7 +1,7 @@
 """
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
-LEASE and MAX_STARTS are the options of the queue, APPS the names of more apps.
+LEASE, MAX_ATTEMPTS and MAX_CRASHES are the options of the queue, APPS the names of more apps.
 """
 
 from __future__ import annotations

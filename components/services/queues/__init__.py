@@ -16,7 +16,7 @@ a process that dies between two steps leaves a whole task, and its lease brings 
 (Redis in Action, 6.4)
 """
 
-from components.services.queues.arguments import normalize
+from components.services.queues.arguments import normalize, normalize_call
 from components.services.queues.consumers import Claimed, Consumer, Finished, Step
 from components.services.queues.controls import Cancelled, Resent
 from components.services.queues.periodic import Ticks
@@ -49,4 +49,5 @@ __all__ = [
     "WorkerInfo",
     "execute_later",
     "normalize",
+    "normalize_call",
 ]

@@ -17,9 +17,9 @@ from typing import Any
 from components import keys
 from components.client import AnyRedis, get_async_client, redis_errors
 from components.conf import QueueOptions
-from components.exceptions import InvalidQueueName, NotSerializable
+from components.exceptions import InvalidQueueName
 from components.scripts import Script
-from components.services.queues.arguments import encode, normalize
+from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.controls import CHUNK, QueueControls
 from components.services.queues.ids import new_id
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
@@ -172,14 +172,7 @@ class _Checked:
                 f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
             )
         _check_instant(task)
-        try:
-            args = normalize(tuple(task.args), "args")
-            kwargs = normalize(task.kwargs, "kwargs")
-        except RecursionError:
-            raise NotSerializable(
-                f"Unsupported type: the arguments of {task.name} contain themselves, or are nested too deeply "
-                "for JSON."
-            ) from None
+        args, kwargs = normalize_call(task.name, task.args, task.kwargs)
         body = encode(task.name, args, kwargs, max_body=options.max_body)
         return cls(task, task.id or new_id(), args, kwargs, body)
 
