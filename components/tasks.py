@@ -11,7 +11,6 @@ proposals for Django itself (max_attempts, backoff) where there are any.
 
 from __future__ import annotations
 
-import math
 import random
 from asyncio import to_thread
 from collections.abc import Callable
@@ -193,11 +192,14 @@ async def aprogress(done: float, total: float | None = None, note: str = "") -> 
         await to_thread(run.report, done, total, note)
 
 
+_MOST_SHOWN = 1e18  # bytes of more than anybody has
+
+
 def _check_progress(done: float, total: float | None) -> None:
     for name, value in {"done": done, "total": 1 if total is None else total}.items():
-        if not (_is_number(value, 0) and math.isfinite(value)):
+        if not _is_number(value, 0, _MOST_SHOWN):
             raise ValueError(
-                f"progress() was given {name}={value!r}; it must be a finite number, not below 0."
+                f"progress() was given {name}={value!r}; it must be a number, 0 to {_MOST_SHOWN:g}."
             )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from components.tasks import aprogress, progress
 
-WRONG = [float("nan"), float("inf"), -1, "3", True, None, Decimal(1)]
+WRONG = [float("nan"), float("inf"), 10**400, -1, "3", True, None, Decimal(1)]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
