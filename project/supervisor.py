@@ -15,10 +15,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from django.conf import settings
 
 from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.services.queues import TaskQueue
 from components.watcher import Watcher
 
 _LOOK = 0.2  # seconds between two looks at the processes
@@ -43,12 +46,16 @@ class Supervisor:
 
     def run(self, ready: Callable[[], None]) -> None:
         """
-        Call *ready* when the site answers, and go on until KeyboardInterrupt; no process is left then.
+        Call *ready* when the site answers and its worker and poller are at work, and go on until
+        KeyboardInterrupt; no process is left then.
 
         Raises ProcessEnded, or what EmbeddedServer.start() raises if Redis cannot be started again.
         """
         with self._honcho() as honcho:
+            began = datetime.now(UTC)
             self._await_site(honcho)
+            while honcho.poll() is None and not are_at_work(since=began):
+                time.sleep(_LOOK)
             if honcho.poll() is None:
                 ready()
             while honcho.poll() is None:
@@ -92,6 +99,15 @@ class Supervisor:
             self._redis.start()
             self._redis_returns_at = None
             self._say("Redis is back, with all its data.")
+
+
+def are_at_work(*, since: datetime) -> bool:
+    """Whether a worker and a poller have begun, and told Redis so."""
+    try:
+        begun = {info.kind for info in TaskQueue().workers() if info.started_at >= since}
+    except RedisUnavailable:
+        return False
+    return begun >= {"worker", "poller"}
 
 
 def is_open(port: int) -> bool:

@@ -244,7 +244,7 @@ class Worker(ABC):
         if item is _TOKEN:
             self.has_token = True
         elif item is _AWAY:
-            self._next_beat = 0.0  # the loop will see for itself
+            self._next_beat, self.has_token = 0.0, True  # the loop will see; the answer may have been a token
         elif item is _TELL:
             for line in self.describe_running():
                 logger.info("%s", line)
