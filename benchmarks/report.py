@@ -40,7 +40,7 @@ def print_comparison(peers: Sequence[Peer], turns: Turns, counts: Mapping[str, i
             "ours/theirs: enqueue",
             "drain",
             "boot, s",
-        ],  # fmt: skip
+        ],
         (
             [
                 name,
