@@ -2,36 +2,41 @@
 The one door to Redis: the client behind the CACHES alias that COMPONENTS["CACHE"] names.
 
 django-redis makes the client, so one URL says it all: a server, a Sentinel service or, through
-ClusterClient below, a cluster. Nothing here repeats a write by itself: redis-py would, up to ten
-times, and a counter would count ten. Scripts are sent once more (scripts.py), being idempotent.
+ClusterClient below, a cluster; coroutines get theirs from the same settings (aclient.py). Nothing
+here repeats a write by itself: redis-py would, up to ten times, and a counter would count ten.
+Scripts are sent once more (scripts.py), being idempotent.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from threading import Lock
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+from django.conf import settings
+from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
-from django_redis import get_redis_connection
 from django_redis.client import DefaultClient
 from redis import Redis, RedisCluster
+from redis.asyncio import Redis as AsyncRedis
 from redis.backoff import NoBackoff
 from redis.exceptions import (
-    ClusterDownError,
+    ClusterError,
     ConnectionError,
     MaxConnectionsError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisClusterException,
     ResponseError,
+    SlotNotCoveredError,
     TimeoutError,
     TryAgainError,
 )
 from redis.retry import Retry
 
+from components import aclient
 from components.conf import conf
 from components.exceptions import RedisUnavailable
 
@@ -40,11 +45,20 @@ REPLY_LOST = (ConnectionError, TimeoutError)
 
 #: Answers of a server that is there and cannot take a command now. redis-py has classes for some, which
 #: leave the word out; errors inside scripts, and all others, have it somewhere in their text.
-_NOT_NOW_CLASSES = (ClusterDownError, OutOfMemoryError, ReadOnlyError, TryAgainError)
+_NOT_NOW_CLASSES = (ClusterError, OutOfMemoryError, ReadOnlyError, TryAgainError)
 _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY)\b")
+
+#: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
+_NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
 
 _SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
 _LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
+
+#: A client, synchronous or not (see twins.py).
+AnyRedis: TypeAlias = Redis | AsyncRedis
+
+#: Options of a connection that would make redis-py send a command again.
+_REPEATING = ("retry", "retry_on_error", "retry_on_timeout")
 
 
 def get_client() -> Redis:
@@ -53,40 +67,84 @@ def get_client() -> Redis:
 
     Raises ImproperlyConfigured if the CACHES alias does not exist or is not django-redis'.
     """
+    with redis_errors():
+        return cast(Redis, _django_redis(conf().cache).get_client())
+
+
+def get_async_client() -> AsyncRedis:
+    """
+    The same for coroutines: the client of the running event loop, which closes it at its end.
+
+    It opens no connection before its first command. A pool, connection or parser class of your own counts
+    as the class of redis-py that it derives from. Use scripts, not transactions: on a cluster redis-py runs
+    each command of a transaction in a thread with a loop of its own. Raises NoEventLoop outside of a loop.
+    """
     alias = conf().cache
+    return aclient.client_of_the_loop(settings.CACHES.get(alias), lambda end: _new_async_client(alias, end))
+
+
+def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
+    client = _django_redis(alias)
+    if isinstance(client, ClusterClient):
+        return aclient.cluster(client.urls, client.options, closing)
+    return aclient.single(client._server[0], client.connection_factory, closing)
+
+
+def _django_redis(alias: str) -> Any:
+    """What django-redis keeps behind a cache."""
     try:
-        with redis_errors():
-            return cast(Redis, get_redis_connection(alias))
-    except NotImplementedError:
+        return cast(Any, caches[alias]).client
+    except AttributeError:
         raise ImproperlyConfigured(
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
             'its BACKEND must be "django_redis.cache.RedisCache".'
         ) from None
 
 
-def longest_block(client: Redis) -> float:
+def longest_block(client: Redis | AsyncRedis) -> float:
     """How many seconds a blocking command may wait on *client* without its socket timing out."""
-    pool = getattr(client, "connection_pool", None)  # a cluster client has one per node, with our defaults
-    timeout = pool.connection_kwargs.get("socket_timeout", _SOCKET_TIMEOUT) if pool else _SOCKET_TIMEOUT
+    timeout = client.get_connection_kwargs().get("socket_timeout", _SOCKET_TIMEOUT)
     return min(_LONGEST_BLOCK, max(0.1, timeout - 1)) if timeout else _LONGEST_BLOCK
 
 
 @contextmanager
 def redis_errors() -> Iterator[None]:
-    """Turn redis-py's ways to say "not now" into RedisUnavailable; other errors pass."""
+    """Turn redis-py's ways to say "not now", awaited or not, into RedisUnavailable; other errors pass."""
     try:
         yield
     except MaxConnectionsError as error:
         raise RedisUnavailable(
             "All connections of this process to Redis are in use: give max_connections in the "
-            "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads use it at once."
+            "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads or coroutines use it at once."
         ) from error
-    except (*REPLY_LOST, RedisClusterException) as error:
+    except REPLY_LOST as error:
         raise RedisUnavailable(f"Redis does not answer: {error}") from error
-    except ResponseError as error:
-        if isinstance(error, _NOT_NOW_CLASSES) or _NOT_NOW.search(str(error)):
+    except RedisClusterException as error:
+        if _is_outage(error):
+            raise RedisUnavailable(f"Redis does not answer: {error}") from error
+        raise
+    except (ResponseError, ClusterError) as error:
+        if _is_not_now(error):
             raise RedisUnavailable(f"Redis does not take commands now: {error}") from error
         raise
+
+
+def _is_not_now(error: BaseException | None) -> bool:
+    return isinstance(error, _NOT_NOW_CLASSES) or (
+        isinstance(error, ResponseError) and bool(_NOT_NOW.search(str(error)))
+    )
+
+
+def _is_outage(error: RedisClusterException) -> bool:
+    """Whether the cluster is at fault, and not the caller, whose keys may lie in several slots."""
+    if isinstance(error, SlotNotCoveredError) or _NOT_WHOLE.search(str(error)):
+        return True
+    reason = error.__cause__  # why the last node asked could not tell of the others
+    if isinstance(
+        reason, RedisClusterException
+    ):  # "cluster mode is not enabled": so it calls any error reply
+        reason = reason.__context__
+    return isinstance(reason, REPLY_LOST) or _is_not_now(reason)
 
 
 class ClusterClient(DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
@@ -100,8 +158,21 @@ class ClusterClient(DefaultClient):  # type: ignore[misc]  # django-redis has no
     _clusters: dict[tuple[str, ...], RedisCluster] = {}
     _guard = Lock()
 
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(self._server)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What OPTIONS say about connections. The parser goes by the protocol; nothing is repeated."""
+        factory = self.connection_factory
+        options = {**factory.make_connection_params(""), **factory.pool_cls_kwargs}
+        return {
+            name: value for name, value in options.items() if name not in ("url", "parser_class", *_REPEATING)
+        }
+
     def connect(self, index: int = 0) -> Redis:
-        urls = tuple(self._server)
+        urls = self.urls
         with self._guard:
             if urls not in self._clusters:
                 self._clusters[urls] = self._find(urls)
@@ -111,12 +182,9 @@ class ClusterClient(DefaultClient):  # type: ignore[misc]  # django-redis has no
         """Nothing: other threads use the same connections."""
 
     def _find(self, urls: tuple[str, ...]) -> RedisCluster:
-        options = self.connection_factory.make_connection_params("")
-        for name in ("url", "parser_class"):
-            del options[name]
         for last, url in enumerate(urls, start=1):
             try:
-                return RedisCluster.from_url(url, retry=Retry(NoBackoff(), 0), **options)
+                return RedisCluster.from_url(url, retry=Retry(NoBackoff(), 0), **self.options)
             except (RedisClusterException, *REPLY_LOST):
                 if last == len(urls):
                     raise

@@ -12,6 +12,10 @@ class RedisUnavailable(ComponentsError):
     """Redis did not answer, or would not take the command. What was asked may be asked again."""
 
 
+class NoEventLoop(ComponentsError, RuntimeError):
+    """An asynchronous client was asked for outside of a coroutine."""
+
+
 class RedisNotFound(ComponentsError):
     """No Redis server is installed here, and none was named in the settings."""
 
@@ -34,6 +38,10 @@ class BodyTooLarge(ComponentsError, ValueError):
 
 class InvalidQueueName(ComponentsError, ValueError):
     """A queue name is empty, too long, or holds a control character."""
+
+
+class InvalidSchedule(ComponentsError, ValueError):
+    """A schedule of a periodic task cannot be read, or would never tick."""
 
 
 class UnknownTask(ComponentsError):

@@ -1,5 +1,5 @@
 """
-Script("queues/push"): the file lua/queues/push.lua, callable.
+Script("queues/push"): the file lua/queues/push.lua, callable, and awaitable with acall.
 
 EVALSHA first; a server that does not know the script gets the source with EVAL, in the same order
 of round trips. A reply that was lost is asked for once more: that is safe because every script
@@ -15,9 +15,14 @@ from importlib.resources import files
 from typing import Any
 
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.exceptions import NoScriptError
 
 from components.client import REPLY_LOST, redis_errors
+from components.twins import answer, at_once
+
+_ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
 
 
 class Script:
@@ -36,14 +41,22 @@ class Script:
 
     def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run it; raises RedisUnavailable when there was no answer twice."""
+        if isinstance(client, _ASYNCHRONOUS):
+            raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
+        return at_once(self.acall(client, keys=keys, args=args))
+
+    async def acall(
+        self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
+    ) -> Any:
+        """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
         with redis_errors():
             try:
-                return self._send(client, keys, args)
+                return await self._send(client, keys, args)
             except REPLY_LOST:
-                return self._send(client, keys, args)
+                return await self._send(client, keys, args)
 
-    def _send(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
+    async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
-            return client.evalsha(self.sha, len(keys), *keys, *args)
+            return await answer(client.evalsha(self.sha, len(keys), *keys, *args))
         except NoScriptError:
-            return client.eval(self.source, len(keys), *keys, *args)
+            return await answer(client.eval(self.source, len(keys), *keys, *args))

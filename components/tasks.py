@@ -11,16 +11,18 @@ proposals for Django itself (max_attempts, backoff) where there are any.
 
 from __future__ import annotations
 
+import random
 from asyncio import to_thread
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, Protocol, TypeAlias, overload
 
 from components.compat import InvalidTask, Task, TaskResult
 
-__all__ = ["PolicyTask", "aprogress", "is_cancelled", "progress", "task"]
+__all__ = ["PolicyTask", "aprogress", "exponential", "is_cancelled", "progress", "task"]
 
 #: What says how long to wait before the next attempt, in seconds; None: the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
@@ -70,15 +72,16 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
 
 
 def _problems(task: Any) -> list[str]:
-    least = {"max_attempts": 1, "lease": 1, "timeout": 0.001, "result_ttl": 60}
+    # 1e9 is enough for all, and what Redis can count in microseconds.
+    limits = {"max_attempts": (1, 1e9), "lease": (1, 1e9), "timeout": (0.001, inf), "result_ttl": (60, 1e9)}
     found = [
-        f"{name} is {value!r}; it must be a number, at least {at_least}."
-        for name, at_least in least.items()
-        if (value := getattr(task, name)) is not None and not _is_number(value, at_least)
+        f"{name} is {value!r}; it must be a number, {least} to {most:g}."
+        for name, (least, most) in limits.items()
+        if (value := getattr(task, name)) is not None and not _is_number(value, least, most)
     ]
     if task.max_attempts is not None and not isinstance(task.max_attempts, int):
         found.append(f"max_attempts is {task.max_attempts!r}; it must be a whole number.")
-    if not (task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0)):
+    if not (task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)):
         found.append(
             f"backoff is {task.backoff!r}; it must be seconds, or a function of an error and a result."
         )
@@ -89,8 +92,8 @@ def _problems(task: Any) -> list[str]:
     return found
 
 
-def _is_number(value: Any, at_least: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= at_least
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
 @overload
@@ -138,6 +141,24 @@ def task(
         )
 
     return declare(function) if function else declare
+
+
+def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
+    """
+    A backoff of *first* seconds, doubled with each attempt up to *longest*, a random half taken off: tasks that
+    failed together do not come back together. It is what a number means; here for backoffs of your own.
+    """
+
+    def backoff(error: BaseException, result: TaskResult[..., Any]) -> float:
+        return doubled(first, longest, result.attempts)
+
+    return backoff
+
+
+def doubled(first: float, longest: float, attempt: int) -> float:
+    """Seconds after the *attempt* (1, 2 ...) that failed."""
+    pause = min(longest, first * 2.0 ** min(attempt - 1, 60))
+    return random.uniform(pause / 2, pause)
 
 
 class Run(Protocol):

@@ -119,7 +119,8 @@ def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskI
     or *limit* have run; how each of them ended, in order.
 
     It is a worker of all queues, in the order of their names, within the test's own transaction. A task that
-    fails does not raise here: its TaskInfo has the state "dead" and the errors. KeyboardInterrupt is raised.
+    fails does not raise here: its TaskInfo has the errors, and the state "dead" unless it is to be tried again.
+    KeyboardInterrupt is raised.
     """
     from components.compat import task_backends
     from components.workers.inline import run_ready

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from django.test.utils import override_settings
@@ -14,7 +15,7 @@ from redis import Redis
 from redis.crc import key_slot
 
 from components import keys
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, NewTask, TaskQueue
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 
 Key = Callable[..., str]
@@ -104,6 +105,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     hand_in(consumer, succeeded(good), failed(bad))
     consumer.renew(["default"], [running])
     queue.pause("default")
+    queue.push_many([NewTask(name=ECHO, tick=("nightly", datetime(2026, 1, 1, tzinfo=UTC)))])
     parts = {"queue_result": good.id, "queue_worker": consumer.id}
     schema = {
         make(function, "default", parts.get(name, "default")).encode(): inspect.getdoc(function) or ""

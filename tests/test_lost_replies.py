@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.scripts import Script
-from components.services.queues import Claimed, Consumer, NewTask, TaskQueue
+from components.services.queues import Claimed, Consumer, NewTask, TaskQueue, Ticks
 from components.services.queues.consumers import Request
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
@@ -49,7 +50,14 @@ Case = Callable[[Redis], Callable[[], Any]]
 def push(redis: Redis) -> Callable[[], Any]:
     later = [NewTask(name=ECHO, args=[number], queue="mail", delay=60) for number in range(3)]
     now = [NewTask(name=ECHO, args=[number], priority=number) for number in range(3)]
-    return lambda: TaskQueue().push_many([*later, *now])
+    ticks = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 2)]
+    periodic = [NewTask(name=ECHO, at=tick, tick=("nightly", tick)) for tick in ticks]
+    return lambda: TaskQueue().push_many([*later, *now, *periodic])
+
+
+def declare(redis: Redis) -> Callable[[], Any]:
+    Ticks().declare(["old"])
+    return lambda: Ticks().declare(["old", "new"])
 
 
 def advance(redis: Redis) -> Callable[[], Any]:
@@ -90,6 +98,7 @@ def renew(redis: Redis) -> Callable[[], Any]:
 
 CASES: dict[str, list[Case]] = {
     "queues/advance": [advance],
+    "queues/declare": [declare],
     "queues/push": [push],
     "queues/release": [release, release_later],
     "queues/renew": [renew],
@@ -198,6 +207,23 @@ def test_a_task_that_was_finished_before_its_push_is_repeated_is_not_stored_agai
     )
 
     assert places() == {"successful": [task_id]}
+
+
+def test_a_tick_whose_task_was_finished_before_its_push_is_repeated_was_not_taken_by_another(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    consumer = Consumer()
+    tick = NewTask(name=ECHO, tick=("nightly", datetime(2026, 1, 1, tzinfo=UTC)))
+
+    [info] = _meanwhile(
+        redis_server,
+        proxy,
+        lambda: TaskQueue().push_many([tick]),
+        lambda: hand_in(consumer, succeeded(claim_one(consumer))),
+    )
+
+    assert info is not None
+    assert places() == {"successful": [info.id]}
 
 
 def test_a_task_that_died_before_its_push_is_repeated_is_not_stored_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,12 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test.utils import override_settings
 from redis import Redis
-from redis.exceptions import BusyLoadingError, ResponseError
+from redis.exceptions import (
+    BusyLoadingError,
+    ClusterCrossSlotError,
+    ClusterError,
+    RedisClusterException,
+    ResponseError,
+)
 
-from components.client import redis_errors
+from components.client import get_async_client, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.scripts import Script
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.support.proxy import LossyProxy
@@ -99,7 +108,8 @@ def busy(client: Redis) -> Iterator[None]:
 
 
 def _url_of(client: Redis) -> str:
-    return f"unix://{client.connection_pool.connection_kwargs['path']}"
+    at = client.connection_pool.connection_kwargs
+    return f"unix://{at['path']}" if "path" in at else f"redis://:{at['password']}@{at['host']}:{at['port']}"
 
 
 def _run_for_ever(client: Redis) -> None:
@@ -131,6 +141,15 @@ def write(client: Redis) -> None:
         client.set("a", "b")
 
 
+def awrite(client: Redis) -> None:
+    async def main() -> None:
+        with redis_errors():
+            await get_async_client().get("a")
+            await get_async_client().set("a", "b")
+
+    asyncio.run(main())
+
+
 def run_script(client: Redis) -> None:
     TaskQueue().push(ECHO)
 
@@ -140,7 +159,7 @@ def run_transaction(client: Redis) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", [write, run_script, run_transaction], ids=["command", "script", "transaction"]
+    "act", [write, awrite, run_script, run_transaction], ids=["command", "awaited", "script", "transaction"]
 )
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_a_server_that_cannot_write_now_is_unavailable(
@@ -212,13 +231,106 @@ def test_a_wrong_password_is_unavailable(redis_cluster_server: ClusterServer) ->
         TaskQueue().names()
 
 
-def test_a_cluster_without_its_slots_is_unavailable(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    program = request.config.getoption("--redis-server")
-    with ClusterServer(tmp_path, server=program) as server, redis_at(server.url, **CLUSTER) as client:
-        with Redis.from_url(server.url) as node:
-            node.execute_command("CLUSTER FLUSHSLOTS")
-        with pytest.raises(RedisUnavailable):
-            write(client)
+@pytest.fixture
+def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ClusterServer]:
+    """A cluster to make trouble with."""
+    with ClusterServer(tmp_path, server=request.config.getoption("--redis-server")) as server:
+        yield server
+
+
+@pytest.mark.parametrize("act", [write, awrite, run_script, run_transaction])
+@pytest.mark.parametrize("knows_it", [False, True], ids=["found without", "lost since"])
+def test_a_cluster_without_its_slots_is_unavailable(
+    cluster: ClusterServer, act: Callable[[Redis], None], knows_it: bool
+) -> None:
+    with redis_at("redis://127.0.0.1:1"), Redis.from_url(cluster.url) as node:
+        if knows_it:
+            with redis_at(cluster.url, **CLUSTER) as client:
+                act(client)
+        for slots in (range(8_000, 9_000), {*range(16_384)} - {*range(8_000, 9_000)}):
+            node.execute_command("CLUSTER DELSLOTS", *slots)
+            with pytest.raises(RedisUnavailable), redis_at(cluster.url, **CLUSTER) as client:
+                act(client)
+
+
+async def ask() -> None:
+    with redis_errors():
+        await get_async_client().get("a")
+
+
+def test_a_cluster_that_is_busy_when_it_is_asked_for_its_nodes_is_unavailable(cluster: ClusterServer) -> None:
+    """redis-py says "cluster mode is not enabled" then, as to any error."""
+    with (
+        redis_at(cluster.url, **CLUSTER),
+        Redis.from_url(cluster.url) as node,
+        busy(node),
+        pytest.raises(RedisUnavailable, match="does not answer"),
+    ):
+        asyncio.run(ask())
+
+
+def test_a_server_that_is_no_cluster_is_a_mistake_and_not_an_outage(server: EmbeddedServer) -> None:
+    with (
+        LossyProxy(server) as proxy,
+        override_settings(CACHES=_cluster_at(proxy.url)),
+        pytest.raises(RedisClusterException, match="Cluster mode is not enabled"),
+    ):
+        asyncio.run(ask())
+
+
+def _cluster_at(url: str) -> dict[str, Any]:
+    return {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": CLUSTER}}
+
+
+def test_a_cluster_that_sends_a_command_from_node_to_node_without_end_is_unavailable() -> None:
+    with pytest.raises(RedisUnavailable, match="does not take commands now"), redis_errors():
+        raise ClusterError("TTL exhausted.")
+
+
+class Nothing(Script):
+    """A script that is not a file, and does nothing."""
+
+    source = "return 1"
+
+
+async def _arun(act: Callable[[Any], Any]) -> None:
+    await get_async_client().initialize()  # redis-py's transaction would do that in a thread's own loop
+    await act(get_async_client())
+
+
+SEVERAL_SLOTS: dict[str, Callable[[Any], Any]] = {
+    "command": lambda client: client.mset({"a": 1, "b": 2}),
+    "script": lambda client: client.eval("return 1", 2, "a", "b"),
+    "transaction": lambda client: client.pipeline(transaction=True).set("a", 1).set("b", 1).execute(),
+}
+
+
+@pytest.mark.parametrize("act", SEVERAL_SLOTS.values(), ids=SEVERAL_SLOTS)
+def test_keys_of_several_slots_are_a_mistake_and_not_an_outage(
+    redis_cluster: Redis, act: Callable[[Any], Any]
+) -> None:
+    with pytest.raises(RedisClusterException, match="slot"), redis_errors():
+        act(redis_cluster)
+    with pytest.raises((RedisClusterException, ClusterCrossSlotError), match="slot"), redis_errors():
+        asyncio.run(_arun(act))
+
+
+def test_a_script_with_keys_of_several_slots_is_a_mistake_and_not_an_outage(redis_cluster: Redis) -> None:
+    with pytest.raises(RedisClusterException, match="all keys must map to the same key slot"):
+        Nothing("none")(redis_cluster, keys=["a", "b"])
+    with pytest.raises((RedisClusterException, ClusterCrossSlotError), match="slot"):
+        asyncio.run(_arun(lambda client: Nothing("none").acall(client, keys=["a", "b"])))
+
+
+def test_a_node_that_refuses_keys_of_several_slots_is_not_an_outage(
+    redis_cluster_server: ClusterServer,
+) -> None:
+    with (
+        redis_at(redis_cluster_server.url) as client,  # by a client that knows nothing of slots
+        pytest.raises(ResponseError, match="hash to the same slot"),
+        redis_errors(),
+    ):
+        client.mset({"a": 1, "b": 2})
 
 
 def test_other_errors_are_not_an_outage(server: EmbeddedServer) -> None:

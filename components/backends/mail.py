@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from smtplib import SMTPAuthenticationError, SMTPRecipientsRefused, SMTPResponseException
 from typing import Any
 
 import django
@@ -23,9 +24,12 @@ from django.utils.module_loading import import_string
 
 from components.backends.messages import from_json, largest_part, message_id, to_json
 from components.backends.tasks import RedisBackend
-from components.compat import Task, task
+from components.compat import Task, TaskResult
 from components.conf import conf
 from components.exceptions import BodyTooLarge, ComponentsError, MailNotSent
+from components.tasks import exponential, task
+
+ATTEMPTS = 12  # over some four hours: servers of mail are away for longer than others
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +136,20 @@ def real_backend(alias: str | None) -> BaseEmailBackend:
     return backend
 
 
-@task(backend=conf().mail_tasks, queue_name=conf().mail_queue)
+def backoff(error: BaseException, result: TaskResult[..., Any]) -> float | None:
+    """Seconds; None for a mail that its server has refused for good (a reply of 500 to 559, RFC 5321)."""
+    codes = [error.smtp_code] if isinstance(error, SMTPResponseException) else []
+    if isinstance(error, SMTPRecipientsRefused):
+        codes = [code for code, _reply in error.recipients.values()]
+    if codes and all(code >= 500 for code in codes) and not isinstance(error, SMTPAuthenticationError):
+        return None
+    return _longer(error, result)
+
+
+_longer = exponential(15, longest=3_600)
+
+
+@task(backend=conf().mail_tasks, queue_name=conf().mail_queue, max_attempts=ATTEMPTS, backoff=backoff)
 def deliver(message: dict[str, Any], alias: str | None = None) -> str:
     """Send a mail that EmailBackend accepted; its Message-ID. Raises MailNotSent, or what sending raises."""
     built = from_json(message)
@@ -142,7 +159,7 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
             raise MailNotSent("The backend sent nothing, and did not say why.")
     except Exception as error:
         # The path is the mark by which _report() knows mail about this.
-        logger.error("%s: %s to %d recipients failed: %s", deliver.module_path, identity, recipients, error)
+        logger.warning("%s: %s to %d recipients failed: %s", deliver.module_path, identity, recipients, error)
         raise
     logger.info("Sent %s to %d recipients", identity, recipients)
     return identity

@@ -10,19 +10,20 @@ task that has started may start again after its worker died, so let it be harmle
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import connections, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from components.backends.calls import aware, check_run_after, commit_of, named, unique_key
 from components.compat import (
     BaseTaskBackend,
     InvalidTask,
@@ -36,8 +37,7 @@ from components.compat import (
 )
 from components.conf import QueueOptions, problems
 from components.exceptions import InvalidQueueName, UnknownTask
-from components.services.queues import NewTask, State, TaskInfo, TaskQueue, normalize
-from components.services.queues.ids import new_id
+from components.services.queues import NewTask, State, TaskInfo, TaskQueue
 from components.services.queues.tasks import check_queue
 from components.tasks import PolicyTask
 
@@ -67,6 +67,7 @@ class RedisBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self.queue = TaskQueue(alias)
+        self._queues_given = params.get("QUEUES", [])
 
     def validate_task(self, task: Task[..., Any]) -> None:
         # Django's documents allow a timedelta, and its check does not.
@@ -74,6 +75,7 @@ class RedisBackend(BaseTaskBackend):
         names = ("func", "takes_context", "priority", "queue_name")
         seen: Any = SimpleNamespace(run_after=run_after, **{name: getattr(task, name) for name in names})
         super().validate_task(seen)
+        check_run_after(task.run_after)
         try:
             check_queue(task.queue_name)
         except InvalidQueueName as error:
@@ -95,15 +97,52 @@ class RedisBackend(BaseTaskBackend):
         """
         Store many calls of *task*, each its args and kwargs, in one round trip per 500. Raises as enqueue();
         all are checked before the first is stored. For a call whose unique key an unfinished task has, the result
-        is that task's.
-        """
-        self.validate_task(task)
-        new = [self._new(task, args, kwargs) for args, kwargs in calls]
-        if (database := _database(task)) and connections[database].in_atomic_block:
-            return self._enqueue_on_commit(task, new, database)
-        return [self._enqueued(task, info) for info in self.queue.push_many(new) if info]
+        is that task's, and no signal is sent. Errors of the signal's receivers are logged, and not raised:
+        what is stored must not look refused.
 
-    def _new(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        With on_commit, in a transaction: the results are stored, and get what that makes of them, when it has
+        been committed. RedisUnavailable is raised then, by the end of the transaction, whose data stay.
+        """
+        new, database = self._checked(task, calls)
+        if database and connections[database].in_atomic_block:
+            return self._enqueue_on_commit(task, new, database)
+        return self.store(task, new)
+
+    async def aenqueue(  # type: ignore[override]  # as above
+        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[..., Any]:
+        """enqueue(), awaited."""
+        return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+
+    async def aenqueue_many(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[TaskResult[..., Any]]:
+        """enqueue_many(), awaited."""
+        calls = list(calls)
+        new, database = self._checked(task, calls)
+        if database:  # transactions belong to threads
+            return await sync_to_async(self.enqueue_many)(task, calls)
+        results, news = self._results(task, new, await self.queue.apush_many(new))
+        for result in news:
+            await task_enqueued.asend_robust(type(self), task_result=result)
+        return results
+
+    def _checked(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> tuple[list[NewTask], str | None]:
+        """The calls as tasks to push, and the database whose transaction they wait for."""
+        self.validate_task(task)
+        return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls], commit_of(task)
+
+    def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
+        """Push *new*, calls of *task*; the results of those that were stored."""
+        new = [named(each) for each in new]
+        results, news = self._results(task, new, self.queue.push_many(new))
+        self._tell(news)
+        return results
+
+    def new_task(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        """A call of *task* in the terms of the queue."""
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
         return NewTask(
@@ -112,44 +151,72 @@ class RedisBackend(BaseTaskBackend):
             kwargs=kwargs,
             queue=task.queue_name,
             priority=int(task.priority),
-            at=_aware(run_after) if delay is None else None,
+            at=aware(run_after) if delay is None else None,
             delay=delay,
             lease=getattr(task, "lease", None),
-            unique=_unique_key(task, args, kwargs),
+            unique=unique_key(task, args, kwargs),
         )
 
     def _enqueue_on_commit(
         self, task: Task[..., Any], new: Sequence[NewTask], database: str
     ) -> list[TaskResult[..., Any]]:
-        """The results know their ids at once, and what else happens when they are stored then."""
-        told = [replace(each, id=new_id()) for each in new]
-        promised = [
-            self._result(_as_stored(task, info, self.alias), info) for info in self.queue.foresee(told)
-        ]
+        """The results know their ids at once, and become what is stored when it is."""
+        promised = [self._stored(task, info) for info in self.queue.foresee(new)]
         for result in promised:
             object.__setattr__(result, "enqueued_at", None)
 
         def store() -> None:
-            for result, info in zip(promised, self.queue.push_many(told), strict=True):
-                if info:
-                    object.__setattr__(result, "id", info.id)
-                    object.__setattr__(result, "enqueued_at", as_set(info.enqueued_at))
-                    task_enqueued.send(type(self), task_result=result)
+            results, news = self._results(task, new, self.queue.push_many(new))
+            for result, stored in zip(promised, results, strict=True):
+                for field in fields(result):
+                    object.__setattr__(result, field.name, getattr(stored, field.name))
+            self._tell(news)
 
         transaction.on_commit(store, using=database)
         return promised
 
-    def _enqueued(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
-        result = self._result(_as_stored(task, info, self.alias), info)
-        task_enqueued.send(type(self), task_result=result)
-        return result
+    def _stored(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+        return self._result(_as_stored(task, info, self.alias), info)
+
+    def _tell(self, news: Iterable[TaskResult[..., Any]]) -> None:
+        for result in news:
+            task_enqueued.send_robust(type(self), task_result=result)
+
+    def _results(
+        self, task: Task[..., Any], new: Sequence[NewTask], stored: Iterable[TaskInfo | None]
+    ) -> tuple[list[TaskResult[..., Any]], list[TaskResult[..., Any]]]:
+        """The results, and those of them that are news: not of another task that has the unique key."""
+        pairs = [
+            (self._stored(task, info), info.id == each.id)
+            for each, info in zip(new, stored, strict=True)
+            if info
+        ]
+        return [result for result, _is_new in pairs], [result for result, is_new in pairs if is_new]
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
         """
         The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
-        UnknownTask if what it names is no longer declared.
+        UnknownTask if what it names is no longer declared; UnknownFormat if a newer release wrote it;
+        ValueError if what is stored is no task.
         """
-        info = self.queue.get(str(result_id))
+        return self._existing(result_id, self.queue.get(str(result_id)))
+
+    async def aget_result(self, result_id: str) -> TaskResult[..., Any]:
+        """get_result(), awaited."""
+        return self._existing(result_id, await self.queue.aget(str(result_id)))
+
+    def wait_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+        """
+        The TaskResult when the task has ended, or as it is after *wait* seconds, without polling. Raises as
+        get_result().
+        """
+        return self._existing(result_id, self.queue.wait_for(str(result_id), wait=wait))
+
+    async def await_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+        """wait_for(), awaited."""
+        return self._existing(result_id, await self.queue.await_for(str(result_id), wait=wait))
+
+    def _existing(self, result_id: str, info: TaskInfo | None) -> TaskResult[..., Any]:
         if info is None:
             raise TaskResultDoesNotExist(result_id)
         return self.to_result(info)
@@ -180,11 +247,11 @@ class RedisBackend(BaseTaskBackend):
         return result
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """System check messages for this alias' OPTIONS."""
-        return [
-            Error(f'TASKS[{self.alias!r}]["OPTIONS"]: {problem}', id="components.E003")
-            for problem in problems(QueueOptions, self.options)
-        ]
+        """System check messages for this alias' QUEUES and OPTIONS."""
+        found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
+        if isinstance(self._queues_given, str):
+            found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
+        return [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]
 
 
 def redis_aliases() -> list[str]:
@@ -219,26 +286,6 @@ def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., An
             _variants.clear()
         _variants[key] = task, variant
     return variant
-
-
-def _database(task: Task[..., Any]) -> str | None:
-    on_commit = getattr(task, "on_commit", False)
-    return DEFAULT_DB_ALIAS if on_commit is True else on_commit or None
-
-
-def _unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-    unique = getattr(task, "unique", False)
-    if callable(unique):
-        return str(unique(*args, **kwargs))
-    if not unique:
-        return None
-    return json.dumps([normalize(tuple(args), "args"), normalize(kwargs, "kwargs")], sort_keys=True)
-
-
-def _aware(run_after: datetime | None) -> datetime | None:
-    if run_after is not None and timezone.is_naive(run_after):
-        return timezone.make_aware(run_after)
-    return run_after
 
 
 def as_set(instant: datetime | None) -> datetime | None:

@@ -8,7 +8,6 @@ and the process, once the worker has drained, becomes a new one with the same ar
 
 from __future__ import annotations
 
-import os
 import threading
 
 from django.utils import autoreload
@@ -17,27 +16,19 @@ from components.workers.base import Worker
 
 
 class Reloader:
-    """Stops *worker* when code changes; whoever ran it then calls restart()."""
+    """Stops *worker* when code changes; whoever ran it then starts it anew (restarting.py)."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._has_changed = False
+        #: Code has changed.
+        self.is_due = False
 
     def start(self) -> None:
         threading.Thread(target=self._watch, name="reloader", daemon=True).start()
-
-    @property
-    def is_due(self) -> bool:
-        """Whether code has changed, and nobody has asked the worker to stop for good."""
-        return self._has_changed and not self._worker.is_signalled
-
-    def restart(self) -> None:
-        arguments = [str(argument) for argument in autoreload.get_child_arguments()]
-        os.execv(arguments[0], arguments)
 
     def _watch(self) -> None:
         try:
             autoreload.get_reloader().run(threading.main_thread())
         except SystemExit:  # Django's way to say that it is time
-            self._has_changed = True
+            self.is_due = True
             self._worker.stop()

@@ -1,93 +1,103 @@
-"""What the commands that run workers share: options, logging, the banner, reloading, exit codes."""
+"""What the commands that run workers share: logging, the banner, one process or several, restarts, exit codes."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
 
 from django.core.management.base import CommandError
 
-from components.backends.tasks import RedisBackend
-from components.compat import task_backends
 from components.conf import conf
 from components.embedded import require_running
 from components.exceptions import RedisNotStarted, RedisUnavailable
+from components.management.lifeline import Lifeline
+from components.management.processes import MARGIN, Processes
 from components.management.reloading import Reloader
+from components.management.restarting import command_line, flush, restart
 from components.services.servers import inspect_server
-from components.workers.base import UNHEALTHY, Worker
+from components.workers.base import STUCK, UNHEALTHY, Worker
+from components.workers.pulse import Pulse
 
 logger = logging.getLogger(__name__)
 
 UNREACHABLE = 2  # exit code: Redis did not answer at the start
 
 
-def natural(text: str) -> int:
-    """An argparse type: a whole number above zero."""
-    if not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
-    return int(text)
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How to run a worker."""
+
+    verbosity: int = 1
+    #: Start anew whenever code changes.
+    reload: bool = False
+    #: How long running tasks may take to end.
+    shutdown_timeout: float = 25.0
+    heartbeat_file: Path | None = None
+    #: Be one of several processes, with the lifeline to their parent.
+    child: int | None = None
+    lifeline: int | None = None
 
 
-def seconds(text: str) -> float:
-    """An argparse type: a number of seconds, not negative."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value
-
-
-def add_backend(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--backend", default="default", metavar="ALIAS", help="The alias in TASKS (default: default)."
-    )
-
-
-def find_backend(alias: str) -> RedisBackend:
-    """The RedisBackend behind *alias*. Raises CommandError."""
-    if alias not in task_backends.settings:
-        raise CommandError(
-            f"--backend {alias}: settings.TASKS has only {', '.join(task_backends.settings)}.", returncode=2
-        )
-    backend = task_backends[alias]
-    if not isinstance(backend, RedisBackend):
-        raise CommandError(f"--backend {alias}: TASKS[{alias!r}] is not a RedisBackend.", returncode=2)
-    return backend
-
-
-def run(worker: Worker, what: str, *, reload: bool, verbosity: int) -> None:
-    """Run *worker* to its end and exit with its code; with *reload*, anew whenever code changes."""
-    _log(verbosity)
+def run(worker: Worker, what: str, how: Run) -> NoReturn:
+    """Run *worker* to its end and exit with its code, or become a new process."""
+    _log(how.verbosity)
+    worker.ends_process = True
+    pulse = worker.pulse = _pulse(how)
+    if how.lifeline is not None:
+        Lifeline(worker, how.lifeline, patience=how.shutdown_timeout + MARGIN).start()
     reloader = Reloader(worker)
-    if reload:
+    if how.reload:
         reloader.start()
-    code = _run(worker, what)
-    if reloader.is_due:
-        logger.info("Code has changed; starting anew.")
-        _flush()
-        reloader.restart()
-    _exit(code)
+    name = f"{what} {worker.consumer.id}"
+    code = _guarded(name, worker.run, warns=how.lifeline is None)
+    if not worker.is_dismissed:
+        if code == STUCK:
+            logger.warning("A task is stuck in a thread; starting anew to be rid of it.")
+            restart(quiet=worker.is_quiet)
+        if reloader.is_due:
+            logger.info("Code has changed; starting anew.")
+            restart(quiet=worker.is_quiet)
+    if pulse and not code:
+        pulse.end()
+    _exit(UNHEALTHY if code == STUCK else code)
 
 
-def _run(worker: Worker, what: str) -> int:
+def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:
+    """Run *number* processes of the command that this one is, to their end, and exit with the worst code."""
+    _log(verbosity)
+    patience = shutdown_timeout + MARGIN
+    processes = Processes(number, command_line(), patience=patience, restarts=restarts)
+    _exit(_guarded(what, processes.run))
+
+
+def _pulse(how: Run) -> Pulse | None:
+    if how.heartbeat_file is None:
+        return None
+    name = str(how.heartbeat_file)
+    pulse = Pulse(Path(name if how.child is None else f"{name}.{how.child}"))
+    try:
+        pulse.begin()
+    except OSError as error:
+        raise CommandError(f"--heartbeat-file: {error}", returncode=2) from None
+    return pulse
+
+
+def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
+    """Say what runs on which server, run it, and make errors into exit codes."""
     try:
         if folder := conf().embedded:
             require_running(folder)
         server = inspect_server()
         version = f"Redis {server.version} ({server.mode})" if server.version else "Redis"
-        logger.info(
-            "%s %s: %s. Ctrl-C stops after running tasks, a second one at once.",
-            what,
-            worker.consumer.id,
-            version,
-        )
-        for warning in server.warnings:
+        logger.info("%s: %s. Ctrl-C stops after running tasks, a second one at once.", name, version)
+        for warning in server.warnings if warns else ():
             logger.warning("%s", warning)
-        return worker.run()
+        return body()
     except RedisNotStarted as error:
         logger.error("%s", error)
         return UNREACHABLE
@@ -101,18 +111,12 @@ def _run(worker: Worker, what: str) -> int:
         return UNHEALTHY
 
 
-def _exit(code: int) -> None:
+def _exit(code: int) -> NoReturn:
     """End the process with *code*, although threads may be stuck in tasks."""
     if code:
-        _flush()
+        flush()
         os._exit(code)
     sys.exit(code)
-
-
-def _flush() -> None:
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
 
 
 def _log(verbosity: int) -> None:

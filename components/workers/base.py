@@ -3,43 +3,44 @@ The loop of every worker: tick, sleep until there is a reason not to, and stop a
 
 Whatever may end the sleep (a token in Redis, a finished task, a signal) puts something into one inbox; a
 thread that waits on Redis does so only for tokens, so the loop itself is never stuck in a blocking
-command. The first SIGTERM or SIGINT drains, the second ends at once. While Redis is away the
+command. The first SIGTERM or SIGINT drains, the second ends at once (signals.py). While Redis is away the
 loop says so once and goes on when it is back; what it wanted to say to Redis is kept.
 """
 
 from __future__ import annotations
 
 import logging
-import random
-import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from types import FrameType
 from typing import Any
 
 from components.exceptions import RedisUnavailable
 from components.services.queues import Claimed, Consumer
+from components.workers.limits import Limits
+from components.workers.listener import Listener
+from components.workers.outage import Outage, sentence
+from components.workers.pulse import Pulse
+from components.workers.signals import Killed, Signals
 
 logger = logging.getLogger(__name__)
 
-DRAINED, UNHEALTHY = 0, 1  # exit codes; 2 is for what was wrong before the loop began
+# What run() returns. 0 and 1 become exit codes, beside 2 for what was wrong before the loop began. STUCK: all is
+# handed in or given back, but a thread is stuck in a task; whoever ran the worker replaces the process.
+DRAINED, UNHEALTHY, STUCK = 0, 1, 3
 
 ALL = "*"  # every queue there is, also those to come
 
-_SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries while Redis is away
 _LONGEST_BEAT = 5.0  # seconds between two heartbeats, however long the lease
 _NAP = 0.5  # seconds of one wait: Python sees a signal that came just before a wait when the wait is over
 
-# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look.
-_TOKEN, _LOOK = object(), object()
-
-
-class Killed(BaseException):
-    """The second signal: end at once. A BaseException, since it may arrive anywhere."""
+# What the inbox holds besides items for receive(): a token was taken from Redis; there is a reason to look; Redis
+# did not answer the listener; tell what runs.
+_TOKEN, _LOOK, _AWAY, _TELL = object(), object(), object(), object()
 
 
 class Worker(ABC):
@@ -48,16 +49,26 @@ class Worker(ABC):
     def __init__(self, consumer: Consumer, *, lease: float) -> None:
         self.consumer = consumer
         self.queues: Sequence[str] = ()
+        #: When it has done enough.
+        self.limits = Limits()
+        #: A file to be touched at each heartbeat, also while Redis is away.
+        self.pulse: Pulse | None = None
+        #: Its end is that of the process.
+        self.ends_process = False
+        #: True while Redis does not answer.
+        self.outage = Outage()
         self._beat_every = min(_LONGEST_BEAT, lease / 3)
         self._next_beat = 0.0
         self._inbox: SimpleQueue[Any] = SimpleQueue()
-        self._listener = _Listener(self)
+        self._listener = Listener(self._wait_for_token, self._wake)
         self._stopping_since: float | None = None
-        self._away_since: float | None = None
-        self._retries = 0
-        self._heeds_signals = True
-        #: A signal has asked it to stop.
-        self.is_signalled = False
+        self._lost: Counter[str] = Counter()
+        #: A signal or an order has asked it to stop for good; not so where it stops to be started anew.
+        self.is_dismissed = False
+        #: It takes no more tasks until it is stopped.
+        self.is_quiet = False
+        #: A limit is reached: it takes no more tasks, and ends when those that run have.
+        self.is_retiring = False
         #: A token was taken from Redis since the last step: there is work, for this worker or for another.
         self.has_token = False
         #: Set when run() is over.
@@ -73,6 +84,13 @@ class Worker(ABC):
 
     def running(self) -> Sequence[Claimed]:
         """The claims to renew."""
+        return ()
+
+    def cancel(self, task_ids: Sequence[str]) -> None:  # noqa: B027  (as above)
+        """Let running tasks end that somebody has cancelled."""
+
+    def describe_running(self) -> Iterable[str]:
+        """A line for each running task: its id, its name if that is known, and for how long it has run."""
         return ()
 
     def serves(self) -> Sequence[str]:
@@ -91,18 +109,48 @@ class Worker(ABC):
     def is_stopping(self) -> bool:
         return self._stopping_since is not None
 
+    @property
+    def may_claim(self) -> bool:
+        """Whether it may take tasks."""
+        return not (self.is_stopping or self.is_quiet or self.is_retiring)
+
+    # These three are safe from signal handlers and other threads.
+
     def stop(self) -> None:
-        """Drain: begin nothing new, finish what runs. Safe from signal handlers and other threads."""
+        """Drain: begin nothing new, finish what runs."""
         if self._stopping_since is None:
             self._stopping_since = time.monotonic()
         self._inbox.put(_LOOK)
+
+    def dismiss(self) -> None:
+        """Stop, and do not come back when code has changed or a task is stuck."""
+        self.is_dismissed = True
+        self.stop()
+
+    def quiet(self) -> None:
+        """Take no more tasks, and go on with those that run until stopped."""
+        self.is_quiet = True
+        self._inbox.put(_LOOK)
+
+    def obey(self, order: str) -> None:
+        """Do what the answer to a heartbeat asks for: "quiet", "stop", or "" for nothing."""
+        if order == "stop" and not self.is_dismissed:
+            logger.info("Asked to stop.")
+            self.dismiss()
+        elif order == "quiet" and not self.is_quiet:
+            self.quiet()
 
     def run(self) -> int:
         """
         Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start.
         """
         try:
-            with self._signals():
+            with Signals(
+                stop=self.dismiss,
+                quiet=self.quiet,
+                tell=lambda: self._inbox.put(_TELL),
+                ends_process=self.ends_process,
+            ):
                 return self._work()
         finally:
             self._listener.end()
@@ -125,39 +173,53 @@ class Worker(ABC):
         try:
             return self.close()
         except RedisUnavailable as error:
-            logger.warning("%s What was claimed is taken over when its lease ends.", _sentence(error))
+            logger.warning("%s What was claimed is taken over when its lease ends.", sentence(error))
             return UNHEALTHY
 
     def beat(self) -> None:
-        """Send the heartbeat, if it is time."""
-        if time.monotonic() >= self._next_beat:
-            for task_id in self.consumer.renew(self.serves(), self.running()).lost:
-                logger.warning(
-                    "The lease of task %s ended before it was renewed; another worker has it.", task_id
-                )
-            self._next_beat = time.monotonic() + self._beat_every
+        """Send the heartbeat, if it is time or there is news in it, and see whether a limit is reached."""
+        if self.is_quiet and not self.consumer.is_quiet:
+            logger.info("Quiet: taking no more tasks until stopped.")
+            self.consumer.is_quiet = True
+            self._next_beat = 0.0
+        if time.monotonic() < self._next_beat:
+            return
+        if self.pulse:
+            self.pulse.beat()
+        self._heed_limits()
+        heartbeat = self.consumer.renew(self.serves(), self.running())
+        self._see_lost(heartbeat.lost)
+        self.cancel(heartbeat.cancelled)
+        self.obey(heartbeat.order)
+        self._next_beat = time.monotonic() + self._beat_every
+
+    def _heed_limits(self) -> None:
+        # A quiet worker is about to be stopped; started anew in its place, another would take tasks again.
+        if self.may_claim and (reason := self.limits.reached()):
+            logger.info("A limit is reached: %s. Ending when running tasks have.", reason)
+            self.is_retiring = True
+
+    def _see_lost(self, task_ids: Sequence[str]) -> None:
+        """Say what has been lost since the last heartbeat: a task that still runs is reported at each."""
+        lost = Counter(task_ids)
+        for task_id in lost - self._lost:
+            logger.warning(
+                "The lease of task %s ended before it was renewed; another worker has it.", task_id
+            )
+        self._lost = lost
 
     def _try_tick(self) -> float:
         try:
             self.beat()
             pause = min(self.tick(), self._next_beat - time.monotonic())
         except RedisUnavailable as error:
-            return self._wait_for_redis(error)
-        if self._away_since is not None:
-            logger.warning("Redis answers again after %.1f s.", time.monotonic() - self._away_since)
-            self._away_since, self._retries = None, 0
+            self._next_beat = 0.0  # it tells whether Redis is back: a tick may have nothing to ask
+            return self.outage.goes_on(error)
+        self.outage.is_over()
         return pause
 
-    def _wait_for_redis(self, error: RedisUnavailable) -> float:
-        if self._away_since is None:
-            self._away_since = time.monotonic()
-            logger.warning("%s Waiting for it; nothing that was accepted is lost.", _sentence(error))
-        self._retries += 1
-        longest = min(_LONGEST_RETRY, _SHORTEST_RETRY * 2.0**self._retries)
-        return random.uniform(_SHORTEST_RETRY, longest)
-
     def _sleep(self, seconds: float) -> None:
-        if self._away_since is None:
+        if not self.outage:
             self._listener.listen(self.wants_wake())
         until = time.monotonic() + seconds
         while not self._receive_all(min(_NAP, seconds)) and (seconds := until - time.monotonic()) > 0:
@@ -176,72 +238,22 @@ class Worker(ABC):
 
     def wants_wake(self) -> bool:
         """Whether a token in Redis would change what the next tick does."""
-        return not self.is_stopping
+        return self.may_claim
 
     def receive_any(self, item: Any) -> None:
         if item is _TOKEN:
             self.has_token = True
+        elif item is _AWAY:
+            self._next_beat = 0.0  # the loop will see for itself
+        elif item is _TELL:
+            for line in self.describe_running():
+                logger.info("%s", line)
         elif item is not _LOOK:
             self.receive(item)
 
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        # Python delivers signals to the main thread only.
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        numbers = (signal.SIGTERM, signal.SIGINT)
-        before = {number: signal.signal(number, self._on_signal) for number in numbers}
-        try:
-            yield
-        finally:
-            self._heeds_signals = False
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _wait_for_token(self) -> bool:
+        """In the thread of the listener: wait, as long as one command can."""
+        return self.consumer.wait(self.queues, float("inf"), newcomers=ALL in self.serves())
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if not self.is_signalled:
-            self.is_signalled = True
-            self.stop()
-        elif self._heeds_signals:
-            self._heeds_signals = False  # a third must not disturb what the second began
-            raise Killed
-
-
-class _Listener(threading.Thread):
-    """Waits in Redis for tokens, so that the loop need not."""
-
-    def __init__(self, worker: Worker) -> None:
-        super().__init__(name="listener", daemon=True)
-        self._worker = worker
-        self._wanted = threading.Event()
-        self._is_over = False
-
-    def listen(self, wanted: bool) -> None:
-        (self._wanted.set if wanted else self._wanted.clear)()
-
-    def end(self) -> None:
-        """Listen no more; a wait that has begun goes on for its few seconds."""
-        self._is_over = True
-        self._wanted.set()
-
-    def run(self) -> None:
-        while not self._is_over:
-            self._wanted.wait()
-            if not self._is_over:
-                self._take_token()
-
-    def _take_token(self) -> None:
-        worker = self._worker
-        try:
-            woken = worker.consumer.wait(worker.queues, float("inf"), newcomers=ALL in worker.serves())
-            item = _TOKEN if woken else None
-        except RedisUnavailable:
-            item = _LOOK  # the loop will see for itself
-        if item is not None:
-            self._wanted.clear()
-            worker._inbox.put(item)
-
-
-def _sentence(error: Exception) -> str:
-    return f"{str(error).rstrip('.')}."
+    def _wake(self, has_token: bool) -> None:
+        self._inbox.put(_TOKEN if has_token else _AWAY)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -28,9 +28,36 @@ def begin_thread() -> None:
     SyncToAsync.thread_sensitive_context.set(ThreadSensitiveContext())
 
 
-def submit(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Future[Any]:
-    """Run *coroutine* in the loop, for at most so many *seconds*: then it is cancelled, and TaskTimedOut raised."""
-    return _loop.submit(_limited(coroutine, seconds))
+class Submitted:
+    """
+    A coroutine in the loop, for at most so many *seconds*: then it is cancelled, and TaskTimedOut raised. It has
+    ended when it has cleaned up, and one that is cancelled may succeed nevertheless.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> None:
+        self._task: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+        self._ended: Future[Any] = _loop.submit(self._run(coroutine, seconds))
+
+    def result(self) -> Any:
+        """What it returned or raised; CancelledError (of concurrent.futures) if it was cancelled."""
+        return self._ended.result()
+
+    def cancel(self) -> None:
+        """Let it end, soon."""
+        _loop.call(self._cancel)
+
+    def _cancel(self) -> None:
+        if self._task and not self._is_cancelled:
+            self._task.cancel()
+        self._is_cancelled = True
+
+    async def _run(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Any:
+        self._task = asyncio.current_task()
+        if self._is_cancelled:
+            coroutine.close()
+            raise asyncio.CancelledError
+        return await _limited(coroutine, seconds)
 
 
 class _EventLoop:
@@ -42,6 +69,10 @@ class _EventLoop:
 
     def submit(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._started())
+
+    def call(self, function: Callable[[], Any]) -> None:
+        """Call it in the thread of the loop."""
+        self._started().call_soon_threadsafe(function)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._guard:
@@ -69,7 +100,7 @@ async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -
     except TimeoutError as error:
         if limit.expired():
             raise TaskTimedOut(
-                f"It ran longer than its timeout of {seconds:.3g} s, and was cancelled."
+                f"It ran longer than its timeout of {round(seconds or 0.0, 3):g} s, and was cancelled."
             ) from error
         raise
     finally:

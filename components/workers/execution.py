@@ -36,7 +36,7 @@ from components.exceptions import NotSerializable, TaskCancelled, UnknownFormat
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
 from components.services.queues.formats import write_errors, write_result
 from components.tasks import current_run
-from components.workers.coroutines import UNWILLING, submit
+from components.workers.coroutines import UNWILLING, Submitted
 from components.workers.retries import retry_after
 from components.workers.runs import Run, ServerClock
 
@@ -147,8 +147,11 @@ class Execution:
             (TaskContext(task_result=result),) if task.takes_context else ()
         )
         timeout = getattr(task, "timeout", None) or self._options.timeout
-        if timeout is not None and timeout < math.inf:
-            run.deadline = time.monotonic() + timeout
+        run.timeout = math.inf if timeout is None else timeout
+        if run.timeout < math.inf:
+            run.deadline = time.monotonic() + run.timeout
+        if run.is_cancelled:  # while it waited for a thread
+            raise CancelledError
         token = current_run.set(run)
         try:
             return self.apply(run, task, *context, *result.args, **result.kwargs)
@@ -171,10 +174,10 @@ class Execution:
         seconds = run.deadline and run.deadline - time.monotonic()
         if run.deadline:
             run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
-        run.future = submit(coroutine, seconds)
+        run.coroutine = submitted = Submitted(coroutine, seconds)
         if run.is_cancelled:
-            run.future.cancel()
-        return run.future.result()
+            submitted.cancel()
+        return submitted.result()
 
 
 def _took(run: Run) -> str:

@@ -1,5 +1,5 @@
 """
-Poller: moves due tasks to their queues, and abandoned ones back, for workers that are too busy to.
+Poller: moves due tasks to their queues, and abandoned ones back, for workers that are too busy to; and ticks.
 
 A step of a worker that wants no tasks does just that, and tells when the next task is due. The poller sleeps
 until then; a task pushed to be due earlier puts a token into its list. The tokens of the queues are for
@@ -8,8 +8,14 @@ workers: it takes none of them. (Redis in Action, 6.4.2)
 
 from __future__ import annotations
 
+from typing import cast
+
+from components.backends.tasks import RedisBackend
+from components.compat import task_backends
 from components.services.queues import Consumer, TaskQueue
 from components.workers.base import Worker
+from components.workers.periodic import Ticker
+from components.workers.runs import ServerClock
 
 
 class Poller(Worker):
@@ -18,13 +24,22 @@ class Poller(Worker):
     def __init__(self, alias: str = "default") -> None:
         self._queue = TaskQueue(alias)
         super().__init__(Consumer(alias, kind="poller"), lease=self._queue.options.lease)
+        self._clock = ServerClock()
+        self._ticker = Ticker(cast(RedisBackend, task_backends[alias]), self._clock)
 
     def tick(self) -> float:
+        return min(self._ticker.tick(), self._promote())
+
+    def _promote(self) -> float:
         queues = self._queue.names()
         step = self.consumer.advance(self.consumer.request(dict.fromkeys(queues, 0), want=0))
+        self._clock.set(step.now)
         if step.look_again_at is None:
             return self._beat_every
         return (step.look_again_at - step.now).total_seconds()
 
     def is_done(self) -> bool:
         return self.is_stopping
+
+    def wants_wake(self) -> bool:
+        return not self.is_stopping  # moving tasks is not taking them: a quiet one goes on

@@ -1,20 +1,18 @@
 """
-Whether a task that failed is tried again, and when.
-
-The delay doubles with each attempt, and a random half is taken off it, so that tasks that failed together do not
-come back together. A task's policy may say otherwise (components/tasks.py).
+Whether a task that failed is tried again, and when: by its policy (components/tasks.py), or else by the options of
+its backend.
 """
 
 from __future__ import annotations
 
 import logging
-import random
 from typing import Any
 
 from components.compat import TaskResult
 from components.conf import QueueOptions
 from components.services.queues import TaskInfo
 from components.services.queues.tasks import LONGEST_DELAY
+from components.tasks import doubled
 
 logger = logging.getLogger(__name__)
 
@@ -22,21 +20,22 @@ logger = logging.getLogger(__name__)
 def retry_after(
     info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException, options: QueueOptions
 ) -> float | None:
-    """The seconds until the next attempt of a task that failed with *error*; None if there is none."""
+    """
+    The seconds until the next attempt of a task that failed with *error*; None if there is none. Without a
+    *result* it is a task that this worker does not know, perhaps not yet.
+    """
     task = result.task if result is not None else None
-    most = getattr(task, "max_attempts", None) or options.max_attempts
-    if info.starts >= most:
+    if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):
         return None
     backoff = getattr(task, "backoff", None)
-    if callable(backoff):
-        try:
-            return _seconds(backoff(error, result))
-        except Exception as wrong:
-            logger.exception("The backoff of %s failed; the task is not retried: %r", info.name, wrong)
-            return None
-    first = options.backoff if backoff is None else backoff
-    pause = min(options.max_backoff, first * 2.0 ** min(info.starts - 1, 60))
-    return random.uniform(pause / 2, pause)
+    if not callable(backoff):
+        first = options.backoff if backoff is None else backoff
+        return doubled(first, options.max_backoff, info.starts)
+    try:
+        return _seconds(backoff(error, result))
+    except Exception as wrong:
+        logger.exception("The backoff of %s failed; the task is not retried: %r", info.name, wrong)
+        return None
 
 
 def _seconds(value: Any) -> float | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 import time
-from concurrent.futures import Future
 from datetime import datetime, timedelta
-from typing import Any
 
 from components.exceptions import RedisUnavailable
 from components.services.queues import Claimed, Consumer, Progress
+from components.workers.coroutines import Submitted
 
 logger = logging.getLogger(__name__)
 
@@ -45,22 +44,24 @@ class Run:
         "_reported_at",
         "claimed",
         "claimed_at",
+        "coroutine",
         "deadline",
-        "future",
         "is_cancelled",
         "name",
         "started_at",
+        "timeout",
     )
 
     def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
         self.claimed = claimed
-        #: When it was claimed and started, and when it has to end at the latest.
+        #: When it was claimed and started; how long it may run, once that is read, and until when.
         self.claimed_at = time.monotonic()
         self.started_at: float | None = None
+        self.timeout: float | None = None
         self.deadline: float | None = None
         self.name = ""
         self.is_cancelled = False
-        self.future: Future[Any] | None = None
+        self.coroutine: Submitted | None = None
         self._consumer = consumer
         self._clock = clock
         self._reported_at = 0.0
@@ -68,8 +69,8 @@ class Run:
     def cancel(self) -> None:
         """Let a coroutine end, and a function know."""
         self.is_cancelled = True
-        if self.future:
-            self.future.cancel()
+        if self.coroutine:
+            self.coroutine.cancel()
 
     def report(self, done: float, total: float | None, note: str) -> None:
         now = time.monotonic()
@@ -78,6 +79,7 @@ class Run:
         self._reported_at = now
         try:
             said = Progress(done, total, note, self._clock.now())
-            self.is_cancelled |= not self._consumer.progress(self.claimed, said)
+            if not self._consumer.progress(self.claimed, said):
+                self.cancel()
         except RedisUnavailable as error:  # it is only for who looks on
             logger.warning("The progress of task %s was not written down: %s", self.claimed.id, error)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from queue import Empty, SimpleQueue
@@ -21,17 +21,17 @@ from components.exceptions import TaskTimedOut
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.consumers import MOST, Request
 from components.services.queues.formats import own_lease
-from components.workers.base import DRAINED, UNHEALTHY, Worker
+from components.workers.base import DRAINED, STUCK, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
 from components.workers.coroutines import begin_thread
 from components.workers.execution import Execution
+from components.workers.periodic import Ticker
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
 
 TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
-STUCK = 3  # exit code: a function ran longer than its timeout, and only a new process is rid of it
 
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
 _TRIM_EVERY = 60.0  # seconds
@@ -62,6 +62,7 @@ class TaskWorker(Worker):
         self.shutdown_timeout = shutdown_timeout
         self.queues = choice.queues
         self._clock = ServerClock()
+        self._ticker = Ticker(backend, self._clock)
         self._execution = Execution(backend, self._clock)
         self._prefetch = Prefetch(concurrency)
         self._threads: list[threading.Thread] = []
@@ -82,10 +83,23 @@ class TaskWorker(Worker):
     def running(self) -> Sequence[Claimed]:
         return list(self._held)
 
+    def cancel(self, task_ids: Sequence[str]) -> None:
+        for claimed, run in self._held.items():
+            if claimed.id in task_ids:
+                run.cancel()
+
+    def describe_running(self) -> Iterable[str]:
+        now = time.monotonic()
+        for run in self._begun():
+            yield f"Task {run.claimed.id} {run.name} has run for {now - (run.started_at or now):.1f} s."
+
     def serves(self) -> Sequence[str]:
         return super().serves() if self.all_queues else self.queues
 
     def tick(self) -> float:
+        return min(self._ticker.tick(), self._step())
+
+    def _step(self) -> float:
         self._prefetch.learn(self._durations)
         self._durations.clear()
         self._look_over()
@@ -111,24 +125,27 @@ class TaskWorker(Worker):
         for run in self._begun():
             if run.deadline and now > run.deadline:
                 del self._held[run.claimed]
-                limit = run.deadline - (run.started_at or now)
                 error = TaskTimedOut(
-                    f"It ran longer than its timeout of {limit:.3g} s; its process is replaced."
+                    f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced."
                 )
                 self._add(self._execution.failed(run, error))
                 self._is_stuck = True
         oldest = self._oldest_waiting()
-        if oldest and (self.is_stopping or self._is_stuck or now - oldest.claimed_at > STALE):
+        if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
-            with suppress(Empty):
-                while waiting := self._waiting.get_nowait():
-                    del self._held[waiting.claimed]
-                    self._given_back.append(waiting.claimed)
+            self._take_back()
         if self.is_stopping and self._held and not self._is_draining:
             self._is_draining = True
             logger.info(
                 "Stopping: %d running tasks have %g s to end.", len(self._held), self.shutdown_timeout
             )
+
+    def _take_back(self) -> None:
+        """Let no thread begin what waits, to give it back."""
+        with suppress(Empty):
+            while waiting := self._waiting.get_nowait():
+                del self._held[waiting.claimed]
+                self._given_back.append(waiting.claimed)
 
     def _begun(self) -> list[Run]:
         """The runs that threads have taken; they take them in the order of the claims."""
@@ -145,7 +162,7 @@ class TaskWorker(Worker):
 
     def _want(self) -> int:
         """How many tasks could start soon."""
-        if self.is_stopping or self._is_stuck:
+        if not self.may_claim or self._is_stuck:
             return 0
         free = self.concurrency + self._prefetch.limit - len(self._held)
         if self.max_tasks is not None:
@@ -170,7 +187,9 @@ class TaskWorker(Worker):
             times.append(self._look_at - now)
         if oldest := self._oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
-        times += [run.deadline - now for run in self._begun() if run.deadline]
+        for run in self._begun():
+            if run.deadline or run.timeout is None:  # its thread has not yet read how long it may run
+                times.append(run.deadline - now if run.deadline else STALE)
         return max(0.0, min(times))
 
     def _patience(self) -> float:
@@ -186,12 +205,13 @@ class TaskWorker(Worker):
             )
         self._claimed += len(step.claimed)
         self._is_empty = bool(want) and not step.claimed and not self._held
-        if self.is_stopping:  # it was told to while it asked
+        if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
             self._given_back += step.claimed
             return
         for claimed in step.claimed:
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
+                self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
             self._held[claimed] = run = Run(claimed, self.consumer, self._clock)
             self._waiting.put(run)
         while len(self._threads) < min(self.concurrency, len(self._held)):
@@ -249,19 +269,27 @@ class TaskWorker(Worker):
         return self._want() > 0
 
     def is_done(self) -> bool:
-        if self._finished or self._unanswered or self._given_back or self._too_new:
+        if self._finished or self._given_back or self._too_new or self._awaits_answer():
             return self._is_overdue()
         if self._is_stuck:
             return True
         if self._held:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
-        return self.is_stopping or spent or (self.burst and self._is_empty)
+        return self.is_stopping or self.is_retiring or spent or (self.burst and self._is_empty)
+
+    def _awaits_answer(self) -> bool:
+        if self._unanswered is None:
+            return False
+        # Told to stop, it does not wait for Redis to hear that a mere wish was granted: those tasks are taken
+        # over when their lease ends, one start the poorer.
+        return bool(self._unanswered.finished) or not (self.is_stopping and self.outage)
 
     def _is_overdue(self) -> bool:
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
+        self._take_back()
         for _thread in self._threads:
             self._waiting.put(None)
         unfinished = [*self.running(), *self._given_back]

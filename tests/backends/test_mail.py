@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from smtplib import SMTPAuthenticationError, SMTPDataError, SMTPRecipientsRefused
 from typing import Any
 
 import django
@@ -19,13 +20,14 @@ from django.utils.log import AdminEmailHandler
 from pytest_django import Settings
 from redis import Redis
 
-from components.backends.mail import EmailBackend, MailNotSent, deliver, real_backend
+from components.backends.mail import ATTEMPTS, EmailBackend, MailNotSent, backoff, deliver, real_backend
 from components.backends.mail_checks import check_mail
 from components.compat import task_backends
 from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownFormat
 from components.services.queues import TaskInfo, TaskQueue
 from components.workers.choice import QueueChoice
 from components.workers.tasks import TaskWorker
+from tests.support.queues import come_due
 
 HAS_MAILERS = django.VERSION >= (6, 1)
 TASKS = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
@@ -64,6 +66,14 @@ def waiting(queue: str = "default", alias: str = "default") -> list[TaskInfo]:
 def deliver_all() -> None:
     """Let a worker empty the queue, one mail after the other."""
     TaskWorker(task_backends["default"], QueueChoice(["default"]), concurrency=1, burst=True).run()
+
+
+def deliver_to_the_end(redis: Redis) -> None:
+    """Let a worker try again and again what it cannot send, until it gives up."""
+    for _attempt in range(ATTEMPTS):
+        deliver_all()
+        if waiting_again := [task.id for task in TaskQueue().tasks("default", "delayed")]:
+            come_due(redis, *waiting_again)
 
 
 def hello(**options: Any) -> EmailMessage:
@@ -242,17 +252,40 @@ def test_success_is_logged_with_the_message_id_and_the_number_of_recipients(
     ) in caplog.record_tuples
 
 
-def test_a_mail_that_cannot_be_sent_is_a_dead_task_and_an_error_in_the_log(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+def test_a_mail_that_cannot_be_sent_is_tried_again_and_then_a_dead_task_and_an_error_in_the_log(
+    settings: Settings, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     send_through_queue(settings, SMTP, host="127.0.0.1", port=closed_port())
     hello(headers={"Message-ID": "<1@example.com>"}).send()
-    deliver_all()
+    deliver_to_the_end(redis)
     (dead,) = TaskQueue().tasks("default", "dead")
-    errors = [message for name, level, message in caplog.record_tuples if name == "components.backends.mail"]
+    said = [message for name, level, message in caplog.record_tuples if name == "components.backends.mail"]
+    errors = [message for name, level, message in caplog.record_tuples if level == logging.ERROR]
 
-    assert dead.errors[0].exception_class_path == "builtins.ConnectionRefusedError"
-    assert "<1@example.com> to 1 recipients failed: [Errno " in errors[0]
+    assert [error.exception_class_path for error in dead.errors] == [
+        "builtins.ConnectionRefusedError"
+    ] * ATTEMPTS
+    assert len(said) == ATTEMPTS
+    assert "<1@example.com> to 1 recipients failed: [Errno " in said[0]
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "is_final"),
+    [
+        (SMTPRecipientsRefused({"b@example.com": (550, b"no such user")}), True),
+        (SMTPRecipientsRefused({"b@example.com": (550, b"no"), "c@example.com": (450, b"later")}), False),
+        (SMTPDataError(554, b"spam"), True),
+        (SMTPDataError(451, b"later"), False),
+        (SMTPAuthenticationError(535, b"bad password"), False),
+        (ConnectionRefusedError(), False),
+    ],
+)
+def test_a_mail_that_was_refused_for_good_is_not_tried_again(error: Exception, is_final: bool) -> None:
+    hello().send()
+    (task,) = waiting()
+
+    assert (backoff(error, deliver.get_result(task.id)) is None) == is_final
 
 
 class Silent(smtp.EmailBackend):
@@ -321,21 +354,23 @@ def admins(settings: Settings) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("admins")
-def test_the_report_of_a_failed_mail_does_not_become_the_next_failed_mail(settings: Settings) -> None:
+def test_the_report_of_a_failed_mail_does_not_become_the_next_failed_mail(
+    settings: Settings, redis: Redis
+) -> None:
     send_through_queue(settings, SMTP, host="127.0.0.1", port=closed_port())
     hello().send()
-    deliver_all()
+    deliver_to_the_end(redis)
 
     assert [task.args[0]["fields"]["subject"] for task in TaskQueue().tasks("default", "dead")] == ["Hello"]
     assert waiting() == []
 
 
 @pytest.mark.usefixtures("admins")
-def test_the_report_of_a_failed_mail_arrives_when_the_server_is_well() -> None:
+def test_the_report_of_a_failed_mail_arrives_when_the_server_is_well(redis: Redis) -> None:
     hello().send()
     (task,) = waiting()
     deliver.enqueue({**task.args[0], "class": "Postcard"})
-    deliver_all()
+    deliver_to_the_end(redis)
 
     assert any("components.backends.mail.deliver" in message.subject for message in mail.outbox)
 

@@ -32,7 +32,7 @@ from components.compat import (
     task_backends,
     task_enqueued,
 )
-from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownTask
+from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownFormat, UnknownTask
 from components.services.queues import Consumer, TaskQueue
 from components.testing import redis_at, run_tasks
 from tests import tasks
@@ -523,3 +523,78 @@ def test_a_task_can_enqueue_others() -> None:
 
     assert [info.name for info in ended] == [enqueue_another.module_path, send.module_path]
     assert ended[0].id == result.id
+
+
+def test_a_receiver_that_raises_does_not_make_a_stored_task_look_refused(
+    enqueued: list[tuple[Any, TaskResult]], caplog: pytest.LogCaptureFixture
+) -> None:
+    def raise_it(**kwargs: Any) -> None:
+        raise RuntimeError("a receiver's own trouble")
+
+    task_enqueued.connect(raise_it)
+    try:
+        results = backend().enqueue_many(send, [([number], {}) for number in range(3)])
+    finally:
+        task_enqueued.disconnect(raise_it)
+
+    assert places("mail") == {"ready": [result.id for result in results]}
+    assert [result for _sender, result in enqueued] == results
+    assert caplog.text.count("RuntimeError: a receiver's own trouble") == 3
+
+
+def test_queues_that_are_text_are_reported() -> None:
+    with aliases(default={"QUEUES": "mail"}):
+        [message] = backend().check()
+
+    assert (message.id, message.is_serious()) == ("components.E003", True)
+    assert message.msg == "TASKS['default'][\"QUEUES\"] is 'mail'; it must be a list of names, or [] for any."
+
+
+@pytest.mark.parametrize("queues", [[], ["mail"], ("mail", "default"), {"mail"}])
+def test_queues_that_are_a_list_are_not(queues: Any) -> None:
+    with aliases(default={"QUEUES": queues}):
+        assert backend().check() == []
+
+
+def test_a_result_that_a_newer_release_wrote_says_so(redis: Redis) -> None:
+    result = send.enqueue()
+    redis.hset(keys.queue_tasks("default"), result.id, b"2 whatever comes then")
+
+    with pytest.raises(UnknownFormat, match="a newer release has to run it"):
+        send.get_result(result.id)
+
+
+def test_a_result_that_is_no_task_says_so(redis: Redis) -> None:
+    result = send.enqueue()
+    redis.hset(keys.queue_tasks("default"), result.id, b"nonsense")
+
+    with pytest.raises(ValueError, match="has no readable record"):
+        send.get_result(result.id)
+
+
+def test_without_redis_there_is_no_result(tmp_path: Path) -> None:
+    with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable):
+        send.get_result("any")
+
+
+@pytest.mark.usefixtures("local_time")
+def test_without_time_zones_an_aware_instant_comes_back_naive_and_local() -> None:
+    result = send.using(run_after=TOMORROW).enqueue()
+
+    local = TOMORROW.astimezone(ZoneInfo("Asia/Kathmandu")).replace(tzinfo=None)
+    assert result.task.run_after == local
+    assert send.get_result(result.id) == result
+
+
+@pytest.mark.usefixtures("local_time")
+def test_without_time_zones_a_naive_instant_may_be_too_late_as_well() -> None:
+    with pytest.raises(InvalidTask, match="at most 2248"):
+        send.using(run_after=datetime(2248, 1, 2))
+
+
+@pytest.mark.usefixtures("local_time")
+def test_without_time_zones_a_timedelta_counts_from_when_it_was_enqueued() -> None:
+    result = send.using(run_after=timedelta(hours=1)).enqueue()
+
+    assert result.task.run_after == result.enqueued_at + timedelta(hours=1)
+    assert send.get_result(result.id) == result

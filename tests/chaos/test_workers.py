@@ -66,7 +66,7 @@ def test_the_task_of_a_killed_worker_is_done_by_another_when_its_lease_has_ended
 
 def test_a_task_that_kills_its_workers_ends_in_the_dead_set(server: EmbeddedServer, queue: TaskQueue) -> None:
     task_id = queue.push("tests.tasks.kill_worker")
-    limits = {"LEASE": LEASE, "MAX_STARTS": "2"}
+    limits = {"LEASE": LEASE, "MAX_CRASHES": "2"}
     with run_worker(server.url, **limits) as first, run_worker(server.url, **limits) as second:
         codes = [first.exit_code(), second.exit_code()]
     with options(lease=1.0, max_crashes=2):
@@ -153,7 +153,7 @@ def test_no_task_is_lost_while_workers_and_redis_are_killed(
 ) -> None:
     rounds, per_round = 8, 50
     producer = Producer(queue, ledger)
-    limits = {"LEASE": LEASE, "MAX_STARTS": "100"}
+    limits = {"LEASE": LEASE, "MAX_CRASHES": "100"}
     with ExitStack() as stack:
 
         def start(*arguments: str) -> Command:

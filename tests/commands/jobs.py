@@ -16,3 +16,13 @@ def hold(context: TaskContext, folder: str) -> int:
     while not Path(folder, f"gate-{attempt}").exists():
         time.sleep(0.005)
     return attempt
+
+
+#: What `grow` has allocated.
+grown: list[bytes] = []
+
+
+@task
+def grow(megabytes: int) -> None:
+    """Hold so much more memory from now on."""
+    grown.append(b"x" * (megabytes << 20))

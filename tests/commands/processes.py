@@ -7,8 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
+
+import psutil
 
 from components.services.queues import TaskQueue
 from tests.support.waiting import eventually
@@ -19,13 +23,23 @@ _LONGEST_OUTPUT = 1 << 24
 
 class Command:
     """
-    manage.py *arguments*, with Redis at *url*: it runs in the with block, in a process group of its own.
+    manage.py *arguments*, or another *program* of Python, with Redis at *url*: it runs in the with block, in a
+    session of its own, and its descendants do not outlive it. *inherits* are descriptors that it is given.
 
     *environment* adds to that of the tests; settings.py beside this file says what it can set.
     """
 
-    def __init__(self, url: str, *arguments: str, **environment: str) -> None:
+    def __init__(
+        self,
+        url: str,
+        *arguments: str,
+        program: Sequence[str] = (str(ROOT / "manage.py"),),
+        inherits: Sequence[int] = (),
+        **environment: str,
+    ) -> None:
         self._arguments = arguments
+        self._program = program
+        self._inherits = inherits
         self._environment = {
             "DJANGO_SETTINGS_MODULE": "tests.commands.settings",
             "REDIS_URL": url,
@@ -35,25 +49,38 @@ class Command:
     def __enter__(self) -> Self:
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), *self._arguments],
+            [sys.executable, *self._program, *self._arguments],
             cwd=ROOT,
             env={**os.environ, **self._environment},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
             start_new_session=True,
+            pass_fds=self._inherits,
         )
         self.pid = self._process.pid
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *trace: object) -> None:
+        family = self.children
         if self._process.poll() is None:
-            os.killpg(self.pid, signal.SIGKILL)
+            self._process.kill()
             self._process.wait()
+        for child in family:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         self._last_output = self.output
         self._log.close()
         if kind:
             sys.stdout.write(f"--- {' '.join(self._arguments)} ---\n{self.output}")
+
+    @property
+    def children(self) -> list[psutil.Process]:
+        """The processes that it has started, and those that they have."""
+        try:
+            return psutil.Process(self.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
 
     @property
     def output(self) -> str:
@@ -85,9 +112,10 @@ class Command:
 
 
 class Held:
-    """A pushed task that runs until end(), in each attempt."""
+    """A pushed task that runs until end(), in each attempt. Each needs a folder of its own."""
 
     def __init__(self, queue: TaskQueue, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self._folder = folder
         self.id = queue.push("tests.commands.jobs.hold", [str(folder)])
 

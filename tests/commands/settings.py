@@ -1,7 +1,7 @@
 """
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
-LEASE and MAX_STARTS are the options of the queue.
+LEASE, MAX_ATTEMPTS and MAX_CRASHES are the options of the queue, APPS the names of more apps.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import django
 
 SECRET_KEY = "only-for-tests"
-INSTALLED_APPS = ["components"]
+INSTALLED_APPS = ["components", *os.environ.get("APPS", "").split()]
 DJANGO_TASKS = "django.tasks"
 if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"
@@ -25,7 +25,8 @@ TASKS = {
         "QUEUES": [],
         "OPTIONS": {
             "lease": float(os.environ.get("LEASE", "30")),
-            "max_crashes": int(os.environ.get("MAX_STARTS", "3")),
+            "max_attempts": int(os.environ.get("MAX_ATTEMPTS", "1")),
+            "max_crashes": int(os.environ.get("MAX_CRASHES", "3")),
         },
     },
     "plain": {"BACKEND": f"{DJANGO_TASKS}.backends.dummy.DummyBackend"},

@@ -138,6 +138,12 @@ def test_without_redis_the_commands_end_with_2_and_one_clear_line(
     [
         (["runworker", "--concurrency", "none"], "'none' is not a whole number above zero"),
         (["runworker", "--max-tasks", "0"], "'0' is not a whole number above zero"),
+        (["runworker", "--max-memory", "1.5"], "'1.5' is not a whole number above zero"),
+        (["runworker", "--max-memory", "1"], "MB before its first task. Allow some hundred more."),
+        (["runworker", "--processes", "0"], "'0' is not a whole number above zero"),
+        (["runworker", "--processes", "2", "--max-memory", "1"], "MB before its first task."),
+        (["runworker", "--heartbeat-file", "/nowhere/beat"], "--heartbeat-file: [Errno 2] No such file"),
+        (["pollqueue", "--heartbeat-file", "/nowhere/beat"], "--heartbeat-file: [Errno 2] No such file"),
         (["runworker", "--shutdown-timeout=-1"], "'-1' is not a number of seconds"),
         (["runworker", "--shutdown-timeout", "soon"], "'soon' is not a number of seconds"),
         (["runworker", "--backend", "other"], "--backend other: settings.TASKS has only default, plain."),
@@ -175,10 +181,10 @@ def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
 
 
 def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
-    server: EmbeddedServer, queue: TaskQueue
+    server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
-    with run_worker(server.url) as worker:
-        assert worker.is_working()
+    with run_worker(server.url, LEASE="1") as worker:
+        assert held.has_begun()
         server.kill()
         assert worker.says("Waiting for it; nothing that was accepted is lost.")
         worker.signal(signal.SIGTERM)
@@ -187,6 +193,19 @@ def test_while_redis_is_away_a_worker_can_be_stopped_at_once(
         assert worker.exit_code() == 1
     assert "Traceback" not in worker.output
     assert "Stopping at once." in worker.output
+
+
+def test_an_idle_worker_that_is_stopped_then_does_not_wait_for_redis(
+    server: EmbeddedServer, queue: TaskQueue
+) -> None:
+    with run_worker(server.url, "--shutdown-timeout", "600") as worker:
+        assert worker.is_working()
+        server.kill()
+        assert worker.says("Waiting for it; nothing that was accepted is lost.")
+        worker.signal(signal.SIGTERM)
+
+        assert worker.exit_code() == 1
+    assert "What was claimed is taken over when its lease ends." in worker.output
 
 
 # --- Reloading -------------------------------------------------------------------------------------
@@ -256,3 +275,44 @@ def test_a_worker_that_is_stopped_while_it_ends_tasks_for_a_reload_does_not_star
         assert worker.exit_code() == 0
     assert queue.get(held.id).state == "successful"
     assert "starting anew" not in worker.output
+
+
+def test_a_quiet_worker_stays_quiet_when_code_changes(
+    server: EmbeddedServer, queue: TaskQueue, module: Path
+) -> None:
+    arguments = ["runworker", "-q", "default", "--reload"]
+    with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
+        assert returns(queue, queue.push("changing_tasks.version")) == 1
+        worker.signal(signal.SIGTSTP)
+        assert worker.says("Quiet: taking no more tasks until stopped.")
+        assert eventually(lambda: module.write_text(CODE.format(2)) and "starting anew" in worker.output)
+        waiting = queue.push("changing_tasks.version")
+
+        assert eventually(lambda: worker.output.count("Quiet:") == 2)
+        assert eventually(lambda: [info.is_quiet for info in queue.workers()] == [True])
+        worker.signal(signal.SIGTERM)
+        assert worker.exit_code() == 0
+    assert places()["ready"] == [waiting]
+
+
+def test_each_of_several_processes_starts_anew_when_code_changes(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    settings = tmp_path / "changing_settings.py"
+    settings.write_text("from tests.commands.settings import *\n")
+    environment = {"PYTHONPATH": str(tmp_path), "DJANGO_SETTINGS_MODULE": settings.stem}
+    with Command(server.url, "runworker", "--reload", "--processes", "2", **environment) as parent:
+        assert eventually(lambda: len(queue.workers()) == 2)
+        before = {worker.id: worker.pid for worker in queue.workers()}
+        assert eventually(lambda: touch(settings) and parent.output.count("starting anew") >= 2)
+        assert eventually(lambda: len({worker.id for worker in queue.workers()} - before.keys()) == 2)
+
+        assert {worker.pid for worker in queue.workers()} == set(before.values())
+        parent.signal(signal.SIGTERM)
+        assert parent.exit_code() == 0
+    assert "starting another" not in parent.output
+
+
+def touch(path: Path) -> bool:
+    path.touch()
+    return True

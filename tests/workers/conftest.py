@@ -38,6 +38,8 @@ def backend(redis: Redis) -> Iterator[RedisBackend]:
         gate.clear()
     tasks.notes.clear()
     jobs.crowded.clear()
+    while not jobs.told.empty():
+        jobs.told.get_nowait()
     yield current_backend()
     for gate in GATES:
         gate.set()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter
+from contextlib import suppress
+from datetime import datetime
+from queue import SimpleQueue
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -12,10 +16,15 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from components.compat import TaskContext, task
+from components.tasks import aprogress, is_cancelled, progress
+from components.tasks import task as policy
+from tests import tasks
 
 #: How many of `crowd` run now, and the most that ever ran at once.
 crowded: Counter[str] = Counter()
 _guard = threading.Lock()
+#: The ticks that `tick_of` was called for.
+ticked: list[datetime | None] = []
 #: Set by a test to let `awhile` go on.
 agate = threading.Event()
 
@@ -85,6 +94,11 @@ async def awhile() -> str:
 
 
 @task
+async def anote(value: Any) -> None:
+    tasks.notes.append(value)
+
+
+@task
 async def loop_id() -> int:
     return id(asyncio.get_running_loop())
 
@@ -134,3 +148,132 @@ def cause() -> None:
         raise KeyError("sword")
     except KeyError as error:
         raise LookupError("no such item") from error
+
+
+# --- Tasks with a policy ---------------------------------------------------------------------------
+
+#: What tasks tell the test, in order.
+told: SimpleQueue[Any] = SimpleQueue()
+
+
+@policy(max_attempts=3, backoff=0)
+def fail_thrice() -> None:
+    raise ValueError("no")
+
+
+@policy(max_attempts=3, backoff=0, takes_context=True)
+def succeed_at_last(context: TaskContext) -> int:
+    if context.attempt < 3:
+        raise ValueError("not yet")
+    return context.attempt
+
+
+@policy(timeout=0.05, max_attempts=2, backoff=0)
+async def sleep_too_long() -> None:
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        told.put("cancelled")
+        raise
+
+
+@policy(timeout=0.1)
+def stuck() -> None:
+    """A function cannot be ended from outside; the test opens the gate when it is over."""
+    agate.wait(30)
+
+
+@policy(timeout=0.05)
+async def unwilling() -> None:
+    """A coroutine that does not end when it is cancelled."""
+    while not agate.is_set():
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.01)
+
+
+@policy(timeout=30)
+def in_time() -> str:
+    return "in time"
+
+
+@policy(timeout=30)
+async def own_timeout() -> None:
+    async with asyncio.timeout(0.01):
+        await asyncio.sleep(30)
+
+
+@policy(lease=1)
+def wait_under_a_short_lease() -> None:
+    assert agate.wait(20)
+
+
+@task
+async def until_cancelled() -> None:
+    told.put("begun")
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.01)
+        told.put("cleaned up")
+
+
+@task
+async def cancelled_and_successful() -> str:
+    told.put("begun")
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        return "anyway"
+    return "never"
+
+
+@task
+def until_told() -> str:
+    """A function that asks, as a long one should."""
+    told.put("begun")
+    while not is_cancelled():
+        if agate.wait(0.005):
+            return "in the end"
+    raise InterruptedError("told to end")
+
+
+@task
+def until_told_and_successful() -> str:
+    told.put("begun")
+    while not is_cancelled():
+        agate.wait(0.005)
+    return "anyway"
+
+
+@task
+def report(steps: int) -> bool:
+    """Say each step; whether anyone wants it to end."""
+    for step in range(steps):
+        progress(step, steps, f"step {step}")
+    return is_cancelled()
+
+
+@task
+async def areport(steps: int) -> bool:
+    for step in range(steps):
+        await aprogress(step, steps, f"step {step}")
+    return is_cancelled()
+
+
+@task
+def report_the_end() -> None:
+    progress(1, 3)
+    progress(2, 3)
+    progress(3, 3, "done")
+
+
+@task
+def note_after(seconds: float, value: Any) -> None:
+    time.sleep(seconds)
+    told.put(value)
+
+
+@task(takes_context=True)
+def tick_of(context: TaskContext, value: Any) -> None:
+    """Remember the tick of a periodic task."""
+    ticked.append(context.task_result.task.run_after)

@@ -22,7 +22,8 @@ from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo
-from components.workers.execution import Execution, ServerClock
+from components.workers.execution import Execution
+from components.workers.runs import Run, ServerClock
 from tests import tasks
 from tests.workers import jobs
 
@@ -57,14 +58,21 @@ class Runner:
         self.clock.set(step.now)
         return step.claimed[0]
 
-    def run(self, claimed: Claimed) -> TaskInfo:
-        """Run it and hand in how it ended."""
-        finished = elsewhere(self.execution.run, claimed).result(10)
+    def execute(self, claimed: Claimed) -> Finished | None:
+        """Run it in this thread; what became of it."""
+        return self.execution.run(Run(claimed, self.consumer, self.clock))
+
+    def hand_in(self, finished: Finished | None) -> TaskInfo:
+        """Tell Redis what became of it; the task as it is then."""
         assert finished is not None
         self.consumer.advance(self.consumer.request({}, 0, [finished]))
-        info = self.backend.queue.get(claimed.id)
+        info = self.backend.queue.get(finished.task.id)
         assert info is not None
         return info
+
+    def run(self, claimed: Claimed) -> TaskInfo:
+        """Run it as a worker does, and hand in how it ended."""
+        return self.hand_in(elsewhere(self.execute, claimed).result(10))
 
     def call(self, task: Task, /, *args: Any, **kwargs: Any) -> TaskResult:
         """Enqueue and run it; its result as everyone can read it."""
@@ -186,13 +194,30 @@ def test_all_coroutines_of_a_process_share_one_event_loop(runner: Runner) -> Non
 def test_coroutines_run_beside_each_other(runner: Runner) -> None:
     for _ in range(2):
         jobs.awhile.enqueue()
-    waiting = [elsewhere(runner.execution.run, runner.claim()) for _ in range(2)]
+    waiting = [elsewhere(runner.execute, runner.claim()) for _ in range(2)]
     between = runner.call(tasks.aecho, "between")
     jobs.agate.set()
     ended = [answer.result(10) for answer in waiting]
 
     assert between.return_value == "between"
     assert [done.outcome for done in ended if done] == ["successful", "successful"]
+
+
+@pytest.mark.parametrize("note", [tasks.note, jobs.anote], ids=["sync", "async"])
+def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
+    runner: Runner, note: Task
+) -> None:
+    result = note.enqueue("called")
+    claimed = runner.claim()
+    runner.backend.queue.cancel("default", [result.id])
+    run = Run(claimed, runner.consumer, runner.clock)
+    run.cancel()
+
+    info = runner.hand_in(elsewhere(runner.execution.run, run).result(10))
+
+    assert tasks.notes == []
+    assert (info.state, info.is_cancelled) == ("dead", True)
+    assert [error.exception_class_path for error in info.errors] == ["components.exceptions.TaskCancelled"]
 
 
 def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> None:
@@ -248,7 +273,7 @@ def test_what_is_no_task_record_dies_with_the_reason(runner: Runner, redis: Redi
     task_id = runner.backend.queue.push("tests.tasks.echo")
     redis.hset(keys.queue_tasks("default"), task_id, record)
 
-    finished = runner.execution.run(runner.claim())
+    finished = runner.execute(runner.claim())
 
     assert finished is not None
     assert finished.outcome == "dead"
@@ -259,7 +284,7 @@ def test_a_record_of_a_newer_release_is_left_to_a_newer_worker(runner: Runner, r
     task_id = runner.backend.queue.push("tests.tasks.echo")
     redis.hset(keys.queue_tasks("default"), task_id, b"2 whatever comes then")
 
-    assert runner.execution.run(runner.claim()) is None
+    assert runner.execute(runner.claim()) is None
 
 
 def test_the_started_signal_carries_the_running_result(runner: Runner) -> None:
@@ -356,7 +381,7 @@ def database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str
 @pytest.mark.parametrize("connect", [jobs.connect, jobs.connect_and_fail], ids=["success", "failure"])
 def test_a_task_leaves_no_database_connection_open(runner: Runner, database: str, connect: Task) -> None:
     def connection_after(claimed: Claimed) -> Any:
-        runner.execution.run(claimed)
+        runner.execute(claimed)
         return connections[database].connection
 
     connect.enqueue(database)
@@ -373,10 +398,9 @@ def test_a_coroutine_leaves_no_database_connection_open(runner: Runner, database
 def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, database: str) -> None:
     def run_with_a_connection(claimed: Claimed) -> Finished | None:
         connections[database].ensure_connection()
-        return runner.execution.run(claimed)
+        return runner.execute(claimed)
 
     result = jobs.connect.enqueue(database)
-    finished = elsewhere(run_with_a_connection, runner.claim()).result(10)
-    runner.consumer.advance(runner.consumer.request({}, 0, [finished]))
+    runner.hand_in(elsewhere(run_with_a_connection, runner.claim()).result(10))
 
     assert jobs.connect.get_result(result.id).return_value is False

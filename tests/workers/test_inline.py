@@ -15,7 +15,7 @@ from components.backends.tasks import RedisBackend
 from components.services.queues import TaskQueue
 from components.testing import run_tasks
 from tests import tasks
-from tests.support.queues import come_due
+from tests.support.queues import come_due, options
 from tests.workers import jobs
 from tests.workers.conftest import NOTE, counts, push
 
@@ -31,6 +31,28 @@ def test_the_ready_tasks_run_in_order_and_the_answer_says_how_they_ended(backend
     assert [info.state for info in ended] == ["successful", "dead", "successful"]
     assert [info.return_value for info in ended] == ["first", None, "last"]
     assert "ValueError: no swords left" in ended[1].errors[0].traceback
+
+
+def test_a_task_that_is_to_be_tried_again_is_delayed_and_has_its_errors(
+    backend: RedisBackend, redis: Redis
+) -> None:
+    with options(max_attempts=2):
+        result = tasks.fail.enqueue("no swords left")
+        (first,) = run_tasks()
+        come_due(redis, result.id)
+        (second,) = run_tasks()
+
+    assert [first.state, second.state] == ["delayed", "dead"]
+    assert [len(first.errors), len(second.errors)] == [1, 2]
+
+
+def test_all_attempts_run_where_no_delay_is_between_them(backend: RedisBackend) -> None:
+    jobs.succeed_at_last.enqueue()
+
+    ended = run_tasks()
+
+    assert [len(info.errors) for info in ended] == [1, 2, 2]
+    assert [info.return_value for info in ended] == [None, None, 3]
 
 
 def test_nothing_ready_is_nothing_run(backend: RedisBackend) -> None:

@@ -40,17 +40,17 @@ local enqueued = {}
 for at = 2 + queues, #ARGV, 2 do
   local number, id, due, priority, due_first, lease, unique, tick, name = string.match(ARGV[at], WORDS)
   local queue, result = ARGV[1 + number], KEYS[7 + 3 * queues + #enqueued]
-  local stored, rival = redis.call("HGET", tasks, id), redis.call("HGET", uniques, unique)
+  local stored, rival = redis.call("HGET", tasks, id), unique ~= "-" and redis.call("HGET", uniques, unique)
   local ticked = tick ~= "0" and tonumber(redis.call("ZSCORE", periodic, name) or -1) >= tonumber(tick)
   local answer = stored and string.match(stored, "^%d+ (%d+)") or redis.call("EXISTS", result) == 1 and now_text
     or rival and "=" .. rival or ticked and ""
 
+  if tick ~= "0" and not ticked then redis.call("ZADD", periodic, tick, name) end -- also where a rival stands for it
   if not answer then
     local due_at = tonumber(due) + (string.sub(due, 1, 1) == "+" and now or 0)
     local head = { FORMAT, now_text, string.format("%.0f", due_at), priority, due_first, lease, unique, queue }
     redis.call("HSET", tasks, id, table.concat(head, " ") .. "\n" .. ARGV[at + 1])
     if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
-    if tick ~= "0" then redis.call("ZADD", periodic, tick, name) end
     if redis.call("SADD", names, queue) == 1 then wake(wake_all) end
     place(7 + 3 * (number - 1), id, priority, due_at)
   end

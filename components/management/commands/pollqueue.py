@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.management.running import add_backend, find_backend, run
+from components.management.options import add_backend, add_heartbeat_file, find_backend
+from components.management.running import Run, run
 from components.workers.poller import Poller
 
 
@@ -19,7 +20,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_backend(parser)
+        add_heartbeat_file(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         backend = find_backend(options["backend"])
-        run(Poller(backend.alias), "Poller", reload=False, verbosity=options["verbosity"])
+        how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
+        run(Poller(backend.alias), "Poller", how)

@@ -10,7 +10,17 @@ from django.core.management.base import BaseCommand, CommandError
 
 from components.backends.tasks import RedisBackend
 from components.exceptions import InvalidQueueName
-from components.management.running import add_backend, find_backend, natural, run, seconds
+from components.management.options import (
+    add_backend,
+    add_heartbeat_file,
+    add_limits,
+    add_processes,
+    find_backend,
+    find_limits,
+    natural,
+    seconds,
+)
+from components.management.running import Run, run, run_many
 from components.services.queues.tasks import check_queue
 from components.workers.base import ALL
 from components.workers.choice import QueueChoice
@@ -19,9 +29,10 @@ from components.workers.tasks import TaskWorker
 
 class Command(BaseCommand):
     help = (
-        "Runs queued tasks. The first SIGTERM or Ctrl-C lets running tasks finish, the second ends at once. "
-        "Exit codes: 0 stopped as asked, 1 stopped with unfinished tasks (they are given back), "
-        "2 wrong usage, or Redis does not answer at the start."
+        "Runs queued tasks. The first SIGTERM or Ctrl-C lets running tasks finish, the second ends at once. SIGTSTP "
+        "lets it take no more tasks until it is stopped, SIGTTIN shows the stacks of all threads. "
+        "Exit codes: 0 stopped as asked, or a limit is reached; 1 stopped with unfinished tasks (they are given "
+        "back), or by an error; 2 wrong usage, or Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,8 +49,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "-c", "--concurrency", type=natural, default=4, help="Tasks at a time (default: 4)."
         )
+        add_processes(parser)
         parser.add_argument("--burst", action="store_true", help="Stop when no task is ready.")
-        parser.add_argument("--max-tasks", type=natural, help="Stop after so many tasks.")
+        add_limits(parser)
         parser.add_argument(
             "--shutdown-timeout",
             type=seconds,
@@ -47,6 +59,7 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="How long running tasks may take to finish when stopping (default: 25).",
         )
+        add_heartbeat_file(parser)
         parser.add_argument(
             "--reload",
             action="store_true",
@@ -58,19 +71,31 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         backend = find_backend(options["backend"])
         choice = choose(options["queue"] or [ALL], backend, round_robin=options["round_robin"])
+        served = ", ".join(choice.queues) if choice else "all queues"
+        limits = find_limits(options)
+        if options["processes"] > 1 and options["child"] is None:
+            run_many(
+                options["processes"],
+                f"{options['processes']} processes for {served}",
+                restarts=not options["burst"],
+                shutdown_timeout=options["shutdown_timeout"],
+                verbosity=options["verbosity"],
+            )
         worker = TaskWorker(
             backend,
             choice or QueueChoice([], round_robin=True),
             all_queues=choice is None,
-            **{name: options[name] for name in ("concurrency", "burst", "max_tasks", "shutdown_timeout")},
+            max_tasks=limits.max_tasks,
+            **{name: options[name] for name in ("concurrency", "burst", "shutdown_timeout")},
         )
-        served = ", ".join(choice.queues) if choice else "all queues"
-        run(
-            worker,
-            f"Worker for {served}",
-            reload=options["reload"] and not options["burst"],
-            verbosity=options["verbosity"],
+        worker.limits = limits
+        if options["quieted"]:
+            worker.quiet()
+        names = ("verbosity", "shutdown_timeout", "heartbeat_file", "child", "lifeline")
+        how = Run(
+            reload=options["reload"] and not options["burst"], **{name: options[name] for name in names}
         )
+        run(worker, f"Worker for {served}", how)
 
 
 def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> QueueChoice | None:

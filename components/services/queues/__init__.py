@@ -7,6 +7,7 @@ controls.py  what is done to pushed tasks and to workers: cancel, delete, send a
 consumers.py Consumer, a worker's side: advance, renew, release, wait
 records.py   what they all speak of: NewTask, TaskInfo, QueueStats, WorkerInfo
 formats.py   how a task is written down, and how it is read
+periodic.py  Ticks, which ticks of periodic tasks were taken
 arguments.py what a task's arguments may be
 
 A task is an id in exactly one sorted set of its queue (ready, delayed, running, dead), with its record in
@@ -15,9 +16,10 @@ a process that dies between two steps leaves a whole task, and its lease brings 
 (Redis in Action, 6.4)
 """
 
-from components.services.queues.arguments import normalize
+from components.services.queues.arguments import normalize, normalize_call
 from components.services.queues.consumers import Claimed, Consumer, Finished, Step
 from components.services.queues.controls import Cancelled, Resent
+from components.services.queues.periodic import Ticks
 from components.services.queues.records import (
     NewTask,
     Progress,
@@ -43,7 +45,9 @@ __all__ = [
     "TaskFailure",
     "TaskInfo",
     "TaskQueue",
+    "Ticks",
     "WorkerInfo",
     "execute_later",
     "normalize",
+    "normalize_call",
 ]

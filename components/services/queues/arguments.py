@@ -38,6 +38,18 @@ def normalize(value: Any, where: str) -> Any:
     raise _refuse(value, where, _advice(value))
 
 
+def normalize_call(
+    task: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call of *task* as they will come out of JSON. Raises NotSerializable."""
+    try:
+        return normalize(tuple(args), "args"), normalize(kwargs, "kwargs")
+    except RecursionError:
+        raise NotSerializable(
+            f"Unsupported type: the arguments of {task} contain themselves, or are nested too deeply for JSON."
+        ) from None
+
+
 def encode(task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int) -> str:
     """The body of a task, from normalized arguments. Raises BodyTooLarge, which names the largest."""
     body = _dump({"task": task, "args": args, "kwargs": kwargs})

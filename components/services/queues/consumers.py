@@ -114,6 +114,8 @@ class Consumer:
         self.alias = alias
         self.kind = kind
         self.concurrency = concurrency
+        #: Told with the heartbeat: it takes no more tasks.
+        self.is_quiet = False
         self.host = "".join(socket.gethostname().split())[:30] or "localhost"
         self.id = f"{self.host}-{os.getpid()}-{secrets.token_hex(4)}"
         self._requests = 0
@@ -174,14 +176,12 @@ class Consumer:
         look_again_at = from_us(again) if again != b"0" else None
         return Step(from_us(now), claimed, look_again_at, [task_id.decode() for task_id in lost])
 
-    def renew(
-        self, serves: Sequence[str], running: Sequence[Claimed] = (), *, is_quiet: bool = False
-    ) -> Heartbeat:
+    def renew(self, serves: Sequence[str], running: Sequence[Claimed] = ()) -> Heartbeat:
         """The heartbeat: this worker is alive and *serves* those queues, and the leases of *running* begin anew."""
         served = list(dict.fromkeys(task.queue for task in running))
         numbers = {queue: number for number, queue in enumerate(served, start=1)}
         lease = _ms(queue_options(self.alias).lease)
-        args: list[Any] = [self.id, REMEMBERED, self._about(serves, len(running), is_quiet)]
+        args: list[Any] = [self.id, REMEMBERED, self._about(serves, len(running))]
         for task in running:
             args.append(f"{numbers[task.queue]} {task.id} {task.token} {own_lease(task.record) or lease}")
         alias = self.alias
@@ -195,10 +195,10 @@ class Consumer:
             order.decode(),
         )
 
-    def _about(self, serves: Sequence[str], running: int, is_quiet: bool) -> str:
+    def _about(self, serves: Sequence[str], running: int) -> str:
         about: dict[str, Any] = {"v": FORMAT, "kind": self.kind, "host": self.host, "pid": os.getpid()}
         about |= {"queues": list(serves), "concurrency": self.concurrency, "running": running}
-        return json.dumps(about | {"quiet": is_quiet})
+        return json.dumps(about | {"quiet": self.is_quiet})
 
     def progress(self, task: Claimed, progress: Progress) -> bool:
         """

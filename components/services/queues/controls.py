@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from components import keys
-from components.client import longest_block, redis_errors
+from components.client import AnyRedis, get_async_client, longest_block, redis_errors
 from components.scripts import Script
 from components.services.queues.readers import QueueReader
 from components.services.queues.records import State, TaskInfo
+from components.twins import answer, at_once
 
 CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
 _TOLD = 60  # seconds that the end of a task is told to who waits for it
@@ -107,29 +108,36 @@ class QueueControls(QueueReader):
         The task when it has ended (state "successful" or "dead"), or as it is after *wait* seconds; None if
         there is none, or none any more. It takes a connection for the time, and no polling.
         """
+        return at_once(self._wait_for(self._client, task_id, wait))
+
+    async def await_for(self, task_id: str, *, wait: float) -> TaskInfo | None:
+        """wait_for(), awaited."""
+        return await self._wait_for(get_async_client(), task_id, wait)
+
+    async def _wait_for(self, client: AnyRedis, task_id: str, wait: float) -> TaskInfo | None:
         until = time.monotonic() + wait
-        client, ended = self._client, keys.queue_ended(self.alias, task_id)
+        awaited, ended = keys.queue_awaited(self.alias), keys.queue_ended(self.alias, task_id)
         while True:
             with redis_errors():
-                client.sadd(keys.queue_awaited(self.alias), task_id)
-            info = self.get(task_id)
+                await answer(client.sadd(awaited, task_id))
+            info = await self._get(client, task_id)
+            has_ended = info is None or info.state in ("successful", "dead")
             left = until - time.monotonic()
-            if info is None or info.state in ("successful", "dead") or left <= 0:
-                break
             with redis_errors():
-                if client.blpop([ended], timeout=max(0.01, min(left, longest_block(client)))):
-                    self._pass_on(ended)
-        if info is None or info.state in ("successful", "dead"):
-            with redis_errors():
-                client.srem(keys.queue_awaited(self.alias), task_id)
-        return info
+                if has_ended:
+                    await answer(client.srem(awaited, task_id))
+                if has_ended or left <= 0:
+                    return info
+                slice_ = max(0.01, min(left, longest_block(client)))
+                if await answer(client.blpop([ended], timeout=slice_)):
+                    await self._pass_on(client, ended)
 
-    def _pass_on(self, ended: str) -> None:
+    async def _pass_on(self, client: AnyRedis, ended: str) -> None:
         """Wake the next of those who wait for the same task."""
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.rpush(ended, "1")
-            pipe.expire(ended, _TOLD)
-            pipe.execute()
+        pipe = client.pipeline(transaction=False)
+        pipe.rpush(ended, "1")
+        pipe.expire(ended, _TOLD)
+        await answer(pipe.execute())
 
     def _keys(self, *names: str) -> list[str]:
         return [getattr(keys, f"queue_{name}")(self.alias) for name in names]

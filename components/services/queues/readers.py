@@ -16,12 +16,13 @@ from typing import cast
 from redis import Redis
 
 from components import keys
-from components.client import get_client, redis_errors
+from components.client import AnyRedis, get_async_client, get_client, redis_errors
 from components.conf import QueueOptions, queue_options
 from components.exceptions import UnknownFormat
 from components.scripts import Script
 from components.services.queues.formats import read_result, read_task, run_state, unreadable
 from components.services.queues.records import QueueStats, State, TaskInfo, WorkerInfo, from_us
+from components.twins import answer, at_once
 
 #: What the words of a run record are to who looks.
 _STATES: dict[str, State] = {
@@ -123,36 +124,32 @@ class QueueReader:
 
         Raises UnknownFormat if a newer release wrote it, ValueError if it is no task.
         """
-        keys_, args = self._find_request(task_id)
-        return self._placed(self._found(task_id, *_find(self._client, keys=keys_, args=args)))
+        return at_once(self._get(self._client, task_id))
 
-    def _find_request(self, task_id: str) -> tuple[list[str], list[str]]:
+    async def aget(self, task_id: str) -> TaskInfo | None:
+        """get(), awaited."""
+        return await self._get(get_async_client(), task_id)
+
+    async def _get(self, client: AnyRedis, task_id: str) -> TaskInfo | None:
         parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
-        return [*(part(self.alias) for part in parts), keys.queue_result(self.alias, task_id)], [task_id]
-
-    def _found(
-        self,
-        task_id: str,
-        record: bytes | None,
-        run: bytes | None,
-        errors: bytes | None,
-        progress: bytes | None,
-        result: bytes | None,
-    ) -> TaskInfo | None:
+        script_keys = [*(part(self.alias) for part in parts), keys.queue_result(self.alias, task_id)]
+        found = await _find.acall(client, keys=script_keys, args=[task_id])
+        record, run, errors, progress, result = found
         if result:
             return read_result(task_id, result)
         if not record:
             return None
-        return read_task(task_id, _STATES.get(run_state(run), "ready"), record, run, errors, progress)
+        state = _STATES.get(run_state(run), "ready")
+        info = read_task(task_id, state, record, run, errors, progress)
+        return info if state == "dead" else await self._placed(client, info)
 
-    def _placed(self, info: TaskInfo | None) -> TaskInfo | None:
+    async def _placed(self, client: AnyRedis, info: TaskInfo) -> TaskInfo:
         """*info* with what only its place tells: whether it is delayed, until when, and until when it is leased."""
-        if info is None or info.state not in ("ready", "running"):
-            return info
-        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
+        with redis_errors():
+            pipe = client.pipeline(transaction=False)
             pipe.zscore(keys.queue_delayed(self.alias, info.queue), info.id)
             pipe.zscore(keys.queue_running(self.alias, info.queue), info.id)
-            due_us, ends_ms = pipe.execute()
+            due_us, ends_ms = await answer(pipe.execute())
         if info.state == "running":
             return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
         return replace(info, state="delayed", due_at=from_us(int(due_us))) if due_us else info

@@ -15,14 +15,15 @@ from hashlib import blake2b
 from typing import Any
 
 from components import keys
-from components.client import redis_errors
+from components.client import AnyRedis, get_async_client, redis_errors
 from components.conf import QueueOptions
-from components.exceptions import InvalidQueueName, NotSerializable
+from components.exceptions import InvalidQueueName
 from components.scripts import Script
-from components.services.queues.arguments import encode, normalize
+from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.controls import CHUNK, QueueControls
 from components.services.queues.ids import new_id
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
+from components.twins import at_once
 
 MAX_NAME = 200  # characters of a queue's name
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hold later instants no more
@@ -61,9 +62,24 @@ class TaskQueue(QueueControls):
         task = NewTask(
             name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
         )
-        [info] = self.push_many([task])
-        assert info is not None, "only a tick that was taken is not stored"
-        return info.id
+        return _id(self.push_many([task]))
+
+    async def apush(
+        self,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        queue: str = "default",
+        priority: int = 0,
+        delay: float | None = None,
+        at: datetime | None = None,
+    ) -> str:
+        """push(), awaited."""
+        task = NewTask(
+            name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
+        )
+        return _id(await self.apush_many([task]))
 
     def push_many(self, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
         """
@@ -71,10 +87,20 @@ class TaskQueue(QueueControls):
 
         In the place of a task whose unique key another has, that other; None for a tick that was taken.
         """
+        return at_once(self._push_many(self._client, tasks))
+
+    async def apush_many(self, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
+        """push_many(), awaited."""
+        return await self._push_many(get_async_client(), tasks)
+
+    async def _push_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
         stored: list[TaskInfo | None] = []
         for chunk in self._chunks(tasks):
-            answer = _push(self._client, keys=chunk.keys, args=chunk.args)
-            stored += [self._stored(new, at) for new, at in zip(chunk.tasks, answer, strict=True)]
+            answers = await _push.acall(client, keys=chunk.keys, args=chunk.args)
+            for new, said in zip(chunk.tasks, answers, strict=True):
+                stored.append(
+                    new.stored(from_us(said)) if said.isdigit() else await self._other(client, new, said)
+                )
         return stored
 
     def foresee(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
@@ -82,13 +108,11 @@ class TaskQueue(QueueControls):
         now = datetime.now(UTC)
         return [_Checked.of(task, self.options).stored(now) for task in tasks]
 
-    def _stored(self, new: _Checked, answer: bytes) -> TaskInfo | None:
-        if answer.isdigit():
-            return new.stored(from_us(answer))
-        if not answer:
+    async def _other(self, client: AnyRedis, new: _Checked, said: bytes) -> TaskInfo | None:
+        """The task that has the unique key of *new*; if it has ended and is forgotten since, *new* after all."""
+        if not said:
             return None
-        # A task that had the key and has ended, and is forgotten, since: the next push would be stored.
-        return self.get(answer[1:].decode()) or self.push_many([new.task])[0]
+        return await self._get(client, said[1:].decode()) or (await self._push_many(client, [new.task]))[0]
 
     def _chunks(self, tasks: Iterable[NewTask]) -> Iterator[_Chunk]:
         options = self.options
@@ -148,14 +172,7 @@ class _Checked:
                 f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
             )
         _check_instant(task)
-        try:
-            args = normalize(tuple(task.args), "args")
-            kwargs = normalize(task.kwargs, "kwargs")
-        except RecursionError:
-            raise NotSerializable(
-                f"Unsupported type: the arguments of {task.name} contain themselves, or are nested too deeply "
-                "for JSON."
-            ) from None
+        args, kwargs = normalize_call(task.name, task.args, task.kwargs)
         body = encode(task.name, args, kwargs, max_body=options.max_body)
         return cls(task, task.id or new_id(), args, kwargs, body)
 
@@ -210,6 +227,12 @@ class _Chunk:
         script_keys += [part(alias, queue) for queue in queues for part in parts]
         script_keys += [keys.queue_result(alias, new.id) for new in tasks]
         return cls(tasks, script_keys, args)
+
+
+def _id(pushed: list[TaskInfo | None]) -> str:
+    [info] = pushed
+    assert info is not None, "only a tick that was taken is not stored"
+    return info.id
 
 
 def digest(name: str, key: str) -> str:

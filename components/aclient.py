@@ -1,0 +1,132 @@
+"""
+The asynchronous client: redis.asyncio, made from the same settings as django-redis' client.
+
+Connections belong to the event loop that opened them, so each loop has clients of its own, one for each
+setting it meets. They are closed when the loop shuts its asynchronous generators down, as asyncio.run does
+at its end: one such generator is left open for that. In the mapping of loops, which holds them (as their
+connections do), a loop that was closed without that stays only until the next one begins. A forked child
+runs a loop of its own and leaves alone what it inherits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from copy import copy
+from importlib import import_module
+from typing import Any, cast
+
+from django.core.exceptions import ImproperlyConfigured
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+
+from components.exceptions import NoEventLoop
+
+
+class _Clients:
+    """The clients of one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._made: dict[int, tuple[Redis, object]] = {}
+        self._closing = AsyncExitStack()
+        self._closing.callback(_loops.pop, loop, None)
+        self._end = _closed_at_the_end(self._closing)
+        with suppress(StopIteration):  # it runs as far as its yield, where it waits for the end of the loop
+            anext(self._end).__await__().send(None)
+
+    def get(self, settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
+        found = self._made.get(id(settings))
+        if found is None:
+            found = self._made[id(settings)] = make(self._closing), settings  # held, the id stays its own
+        return found[0]
+
+
+#: Only the thread of a loop adds and uses its entry; what is done with the mapping itself is atomic.
+_loops: dict[asyncio.AbstractEventLoop, _Clients] = {}
+
+
+async def _closed_at_the_end(closing: AsyncExitStack) -> AsyncGenerator[None]:
+    async with closing:
+        yield
+
+
+def client_of_the_loop(settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
+    """
+    The client that the running loop keeps for the object *settings*, made where it has none yet.
+
+    *make* is given the stack on which to leave what must be awaited at the end of the loop.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise NoEventLoop(
+            "The asynchronous client was asked for where no event loop runs: ask in a coroutine, or use the "
+            "synchronous method, the one without the leading a."
+        ) from None
+    clients = _loops.get(loop)
+    if clients is None:
+        for closed in [other for other in list(_loops) if other.is_closed()]:
+            _loops.pop(closed, None)
+        clients = _loops[loop] = _Clients(loop)
+    return clients.get(settings, make)
+
+
+def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
+    """A client for the server or the Sentinel service at *url*, by the options of a factory of django-redis."""
+    factory = copy(connection_factory)
+    factory.pool_cls = _counterpart(factory.pool_cls)
+    factory.pool_cls_kwargs = {**factory.pool_cls_kwargs, "retry": Retry(NoBackoff(), 0)}
+    if "connection_class" in factory.pool_cls_kwargs:
+        factory.pool_cls_kwargs["connection_class"] = _counterpart(
+            factory.pool_cls_kwargs["connection_class"]
+        )
+    if (known := getattr(factory, "_sentinel", None)) is not None:
+        options = {name: value for name, value in known.sentinel_kwargs.items() if name != "retry"}
+        factory._sentinel = Sentinel(  # type: ignore[no-untyped-call]
+            factory.options["SENTINELS"], known.min_other_sentinels, sentinel_kwargs=options
+        )
+        closing.push_async_callback(factory._sentinel.aclose)
+    params = factory.make_connection_params(url)
+    pool = factory.get_connection_pool({**params, "parser_class": _counterpart(params["parser_class"])})
+    closing.push_async_callback(pool.aclose)
+    return Redis(connection_pool=pool)
+
+
+def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitStack) -> Redis:
+    """A client for the cluster of which *urls* name nodes; what else the first says holds for all."""
+    first, *others = urls
+    nodes = [parse_url(url) for url in others]
+    client = RedisCluster.from_url(
+        first,
+        startup_nodes=[ClusterNode(node.get("host", "localhost"), node.get("port", 6379)) for node in nodes],
+        retry=Retry(NoBackoff(), 0),
+        **options,
+    )
+    # After an outage the client takes itself for closed, while the nodes may still be connected.
+    for attr in ("startup_nodes", "nodes_cache"):
+        closing.push_async_callback(client.nodes_manager.aclose, attr)
+    closing.push_async_callback(client.aclose)
+    return cast(Redis, client)
+
+
+def _counterpart(kind: type) -> Any:
+    """The asynchronous class for a pool, connection or parser of redis-py, or for what *kind* derives from."""
+    for base in kind.__mro__:
+        package, _, module = base.__module__.rpartition(".")
+        if package == "redis":
+            home, name = f"redis.asyncio.{module}", base.__name__
+        elif package == "redis._parsers":
+            home, name = base.__module__, base.__name__.replace("_", "_Async", 1)
+        else:
+            continue
+        if found := getattr(import_module(home), name, None):
+            return found
+    raise ImproperlyConfigured(
+        f"{kind.__module__}.{kind.__qualname__}, named in the OPTIONS of the CACHES alias, derives from no class "
+        "of redis-py that redis.asyncio has as well: the asynchronous client cannot use it."
+    )

@@ -1,0 +1,43 @@
+"""
+Becoming a new process: the same arguments, the same process id, and nothing of the old one's memory.
+
+That is how a worker loads changed code, and how it gets rid of a thread that is stuck in a task, which
+nothing else can end. Descriptors that were inherited stay open, so the new image still holds on to its parent.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from django.utils import autoreload
+
+from components.workers.signals import QUIETING
+
+QUIETED = "--quieted"  # an option that says: be quiet from the beginning, as whoever was here before
+
+
+def command_line() -> list[str]:
+    """How this process was started: the interpreter, its options, the program and its arguments."""
+    return [str(argument) for argument in autoreload.get_child_arguments()]
+
+
+def restart(*, quiet: bool = False) -> NoReturn:
+    """Become a new process; a *quiet* worker stays so."""
+    flush()
+    # A SIGTSTP that comes meanwhile waits until the new image heeds it, instead of suspending the process.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING])
+    arguments = command_line()
+    if quiet and QUIETED not in arguments:
+        arguments.append(QUIETED)
+    os.execv(arguments[0], arguments)
+
+
+def flush() -> None:
+    """Write out what is buffered, since neither an exec nor an _exit does."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()

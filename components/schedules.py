@@ -1,0 +1,221 @@
+"""
+Schedules of periodic tasks: cron(...) for times of day, every(...) for intervals.
+
+A schedule is a fixed sequence of instants, its ticks, and knows no state: all workers find the same ticks, whenever
+they began. Intervals are counted from 1970-01-01 00:00 UTC. The calendar of a cron expression is cronsim's;
+what a change of the clocks does to it is done here, as Debian's cron does it: a job at fixed times runs once each
+day, one whose minute or hour begins with * follows the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from django.conf import settings
+
+from components.exceptions import InvalidSchedule
+
+SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # of intervals
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+_LONGEST_CHANGE = timedelta(hours=3)  # by which clocks are put back at once
+_PATIENCE = 50  # years without a tick: the expression fits no date
+_UNITS = {"day": _DAY, "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
+_FIELDS = {
+    "minute": "0 to 59",
+    "hour": "0 to 23",
+    "day of the month": "1 to 31, L or LW",
+    "month": "1 to 12, or JAN to DEC",
+    "day of the week": "0 to 7, or SUN to SAT",
+}
+
+
+class Schedule(ABC):
+    """When a task ticks. str() is what the admin shows, and part of the name under which ticks are remembered."""
+
+    @abstractmethod
+    def next_after(self, instant: datetime) -> datetime:
+        """The first tick later than *instant*, in UTC."""
+
+    def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
+        """The ticks later than *after* and not later than *until*, oldest first."""
+        tick = self.next_after(after)
+        while tick <= until:
+            yield tick
+            tick = self.next_after(tick)
+
+    def latest(self, after: datetime, until: datetime, count: int = 1) -> list[datetime]:
+        """The last *count* of between(), oldest first, at a cost that does not grow with all there were."""
+        back = timedelta(minutes=count)
+        while True:
+            start = max(after, until - back)
+            found = deque(self.between(start, until), maxlen=count)
+            if len(found) == count or start == after:
+                return list(found)
+            back *= 4
+
+
+@dataclass(frozen=True)
+class Every(Schedule):
+    """See every()."""
+
+    interval: timedelta
+
+    def __post_init__(self) -> None:
+        if not SHORTEST <= self.interval <= LONGEST:
+            raise InvalidSchedule(
+                f"every() was given {self.interval!r}; it must be from one second to 366 days. "
+                "For a date of each year use cron()."
+            )
+
+    def next_after(self, instant: datetime) -> datetime:
+        return _EPOCH + ((instant - _EPOCH) // self.interval + 1) * self.interval
+
+    def __str__(self) -> str:
+        rest, parts = self.interval, []
+        for unit, length in _UNITS.items():
+            number, rest = divmod(rest, length)
+            parts += [_count(number, unit)] if number else []
+        parts += [_count(rest.total_seconds(), "second")] if rest else []
+        return f"every {' '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Cron(Schedule):
+    """See cron()."""
+
+    expression: str
+    zone: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expression", " ".join(str(self.expression).upper().split()))
+        _check_zone(self.zone)
+        _check_expression(self.expression)
+        self.next_after(datetime(2000, 1, 1, tzinfo=UTC))  # raises if there is none
+
+    def next_after(self, instant: datetime) -> datetime:
+        zone = ZoneInfo(self.zone)
+        local = instant.astimezone(zone)
+        start = local.replace(tzinfo=None, fold=0)
+        # Clocks that are about to be put back will show again what they showed before now.
+        put_back = max(timedelta(), _offset(local) - _offset((instant + _LONGEST_CHANGE).astimezone(zone)))
+        best: datetime | None = None
+        for wall in CronSim(self.expression, start - put_back):
+            ticks = self._ticks(wall, zone)
+            if best is not None and ticks and ticks[0] >= best:
+                return best
+            best = min(
+                (tick for tick in ticks if tick > instant and (best is None or tick < best)), default=best
+            )
+            if best is not None and not put_back:
+                return best
+            if wall.year > start.year + _PATIENCE:
+                break
+        if best is None:
+            raise InvalidSchedule(
+                f"cron({self.expression!r}) never ticks in {self.zone}: no time there fits all its fields."
+            )
+        return best
+
+    def _ticks(self, wall: datetime, zone: ZoneInfo) -> list[datetime]:
+        """When clocks show *wall*, in UTC: once, twice or never. A job at fixed times ticks once in any case."""
+        first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if second < first:  # the clock leaps over it
+            return [_leap(second, first, zone)] if self._is_fixed else []
+        return [first] if first == second or self._is_fixed else [first, second]
+
+    @property
+    def _is_fixed(self) -> bool:
+        minute, hour, *_days = self.expression.split()
+        return not minute.startswith("*") and not hour.startswith("*")
+
+    def __str__(self) -> str:
+        return f"{self.expression} ({self.zone})"
+
+
+def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Every:
+    """
+    A tick each time that so much time has passed, counted from 1970-01-01 00:00 UTC: every(minutes=5) ticks at :00,
+    :05 and so on, every(days=1) at midnight UTC. From one second to 366 days. Raises InvalidSchedule.
+    """
+    numbers = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < math.inf:
+            raise InvalidSchedule(f"every() was given {name}={number!r}; it must be a number, 0 or more.")
+    try:
+        return Every(timedelta(**numbers))
+    except OverflowError:
+        raise InvalidSchedule(f"every() was given {numbers!r}; it must be at most 366 days.") from None
+
+
+def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
+    """
+    A tick at each minute that fits *expression* (minute, hour, day of the month, month, day of the week) by the
+    clocks of the time zone *tz*; without one, of settings.TIME_ZONE. Raises InvalidSchedule.
+    """
+    return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (LookupError, ValueError, OSError):  # for a folder of zones it is an OSError
+        raise InvalidSchedule(
+            f"There is no time zone {zone!r} here. Its name must be one such as 'Europe/Berlin'; "
+            "where the system has no time zones, install the package tzdata."
+        ) from None
+
+
+def _check_expression(expression: str) -> None:
+    fields = expression.split()
+    if len(fields) != len(_FIELDS):
+        seconds = " For seconds use every(seconds=...)." if len(fields) == len(_FIELDS) + 1 else ""
+        raise InvalidSchedule(
+            f"cron({expression!r}) has {_count(len(fields), 'field')}; it must have five: "
+            f"{', '.join(_FIELDS)}.{seconds}"
+        )
+    for place, (name, allowed) in enumerate(_FIELDS.items()):
+        alone = ["*"] * len(_FIELDS)
+        alone[place] = fields[place]
+        if not _is_readable(" ".join(alone)):
+            raise InvalidSchedule(
+                f"cron({expression!r}): its {name} is {fields[place]!r}; allowed are {allowed}, "
+                "* for all, lists (1,2), ranges (1-5) and steps (*/2)."
+            )
+    if not _is_readable(expression):
+        raise InvalidSchedule(f"cron({expression!r}) never ticks: its month has no such day.")
+
+
+def _is_readable(expression: str) -> bool:
+    try:
+        CronSim(expression, datetime(2000, 1, 1))
+    except (CronSimError, ValueError):  # ValueError: Python refuses numbers of thousands of digits
+        return False
+    return True
+
+
+def _offset(local: datetime) -> timedelta:
+    return local.utcoffset() or timedelta()
+
+
+def _leap(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """The instant between the two at which the clocks of *zone* are put forward."""
+    earlier = _offset(before.astimezone(zone))
+    while after - before > timedelta(seconds=1):
+        middle = before + (after - before) // 2
+        if _offset(middle.astimezone(zone)) == earlier:
+            before = middle
+        else:
+            after = middle
+    return after.replace(microsecond=0)
+
+
+def _count(number: float, unit: str) -> str:
+    return f"{number:.15g} {unit}" + ("" if number == 1 else "s")

@@ -1,0 +1,51 @@
+"""
+The thread of a worker that waits in Redis, so that its loop need not.
+
+A wait is a blocking command of a few seconds. It takes a token at most, which carries no data: a worker
+that dies, or stops listening, while it holds one costs the others only the time until they look by themselves.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from components.exceptions import RedisUnavailable
+
+
+class Listener(threading.Thread):
+    """
+    Calls *wait* whenever the loop wants to be woken, and tells it once, by *wake*, what came of that: True for
+    a token, False if Redis is away, which the loop will see for itself.
+    """
+
+    def __init__(self, wait: Callable[[], bool], wake: Callable[[bool], None]) -> None:
+        super().__init__(name="listener", daemon=True)
+        self._wait = wait
+        self._wake = wake
+        self._wanted = threading.Event()
+        self._is_over = False
+
+    def listen(self, wanted: bool) -> None:
+        (self._wanted.set if wanted else self._wanted.clear)()
+
+    def end(self) -> None:
+        """Listen no more; a wait that has begun goes on for its few seconds."""
+        self._is_over = True
+        self._wanted.set()
+
+    def run(self) -> None:
+        while not self._is_over:
+            self._wanted.wait()
+            if not self._is_over:
+                self._take_token()
+
+    def _take_token(self) -> None:
+        try:
+            has_token = self._wait()
+            is_away = False
+        except RedisUnavailable:
+            has_token, is_away = False, True
+        if has_token or is_away:
+            self._wanted.clear()
+            self._wake(has_token)

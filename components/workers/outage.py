@@ -1,0 +1,49 @@
+"""
+Outage: the time in which Redis does not answer a worker.
+
+It is said once when it begins and once when it ends. Tries come at first soon, then every second or
+two, at random instants, so that the workers of a large site do not all knock at the same time.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+
+from components.exceptions import RedisUnavailable
+
+logger = logging.getLogger(__name__)
+
+_SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries
+
+
+class Outage:
+    """The present one, or none."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._retries = 0
+
+    def __bool__(self) -> bool:
+        """Whether Redis did not answer the last time."""
+        return self._since is not None
+
+    def goes_on(self, error: RedisUnavailable) -> float:
+        """Redis did not answer; the seconds until the next try."""
+        if self._since is None:
+            self._since = time.monotonic()
+            logger.warning("%s Waiting for it; nothing that was accepted is lost.", sentence(error))
+        self._retries += 1
+        longest = min(_LONGEST_RETRY, _SHORTEST_RETRY * 2.0**self._retries)
+        return random.uniform(_SHORTEST_RETRY, longest)
+
+    def is_over(self) -> None:
+        """Redis has answered."""
+        if self._since is not None:
+            logger.warning("Redis answers again after %.1f s.", time.monotonic() - self._since)
+            self._since, self._retries = None, 0
+
+
+def sentence(error: Exception) -> str:
+    return f"{str(error).rstrip('.')}."

@@ -1,0 +1,1 @@
+"""An app with a periodic task, for processes that have it in APPS."""

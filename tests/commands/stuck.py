@@ -1,0 +1,45 @@
+"""
+`python -m tests.commands.stuck FOLDER [LIFELINE]`: a worker that a stuck thread keeps from ending.
+
+It asks for a fresh process once there is a file "gate" in FOLDER; the fresh one finds a file "stuck" there and
+just works.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from threading import Event, Thread
+
+import django
+
+from components.management.running import Run, run
+from components.services.queues import Consumer
+from components.workers.base import STUCK, Worker
+
+
+class Stuck(Worker):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Consumer(), lease=30)
+        self._gate, self._mark = folder / "gate", folder / "stuck"
+        self._was_stuck = self._mark.exists()
+
+    def tick(self) -> float:
+        return 0.01
+
+    def is_done(self) -> bool:
+        return self.is_stopping or (self._gate.exists() and not self._was_stuck)
+
+    def close(self) -> int:
+        code = super().close()
+        if self._was_stuck:
+            return code
+        Thread(target=Event().wait).start()  # would keep an interpreter from ending
+        self._mark.touch()
+        return STUCK
+
+
+if __name__ == "__main__":
+    django.setup()
+    lifeline = int(sys.argv[2]) if len(sys.argv) > 2 else None
+    run(Stuck(Path(sys.argv[1])), "Stub", Run(lifeline=lifeline))

@@ -1,0 +1,70 @@
+"""How a worker process becomes a new one when a thread of it is stuck."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from components.embedded import EmbeddedServer
+from components.services.queues import TaskQueue
+from tests.commands.processes import Command
+from tests.support.waiting import eventually
+
+PROGRAM = ("-m", "tests.commands.stuck")
+
+
+def ids() -> set[str]:
+    return {worker.id for worker in TaskQueue().workers()}
+
+
+def is_replaced(before: set[str]) -> bool:
+    """Whether there come to be other workers instead."""
+    return eventually(lambda: bool(now := ids()) and now.isdisjoint(before))
+
+
+def test_a_stuck_worker_becomes_a_new_one_in_the_same_process(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        before = ids()
+        (tmp_path / "gate").touch()
+
+        assert is_replaced(before)
+        assert [info.pid for info in queue.workers()] == [worker.pid]
+        worker.signal(signal.SIGTERM)
+        assert worker.exit_code() == 0
+    assert worker.output.count("A task is stuck in a thread; starting anew") == 1
+    assert worker.output.count("INFO Stub") == 2
+
+
+def test_the_new_one_holds_the_lifeline_of_the_old_one(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    lifeline, held = os.pipe()
+    try:
+        with Command(
+            server.url, str(tmp_path), str(lifeline), program=PROGRAM, inherits=[lifeline]
+        ) as worker:
+            assert worker.is_working()
+            before = ids()
+            (tmp_path / "gate").touch()
+            assert is_replaced(before)
+            assert not worker.has_ended()
+            os.close(held)
+
+            assert worker.exit_code() == 0
+    finally:
+        os.close(lifeline)
+
+
+def test_a_stuck_worker_that_was_told_to_stop_ends_with_1(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        worker.signal(signal.SIGTERM)
+
+        assert worker.exit_code() == 1
+    assert "starting anew" not in worker.output

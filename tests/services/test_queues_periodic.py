@@ -1,0 +1,170 @@
+"""Ticks of periodic tasks: each is taken once, whoever tries, and what was taken is remembered."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.exceptions import RedisUnavailable
+from components.services.queues import Consumer, NewTask, TaskQueue, Ticks
+from components.testing import redis_at
+from tests.support.queues import ECHO, claim_one, hand_in, places, server_time, succeeded
+
+NIGHTLY, HOURLY = "market.tasks.nightly 0 3 * * * (UTC)", "market.tasks.sweep every 1 hour"
+MONDAY = datetime(2026, 1, 5, 3, tzinfo=UTC)
+TUESDAY, WEDNESDAY = MONDAY + timedelta(days=1), MONDAY + timedelta(days=2)
+THREADS = 16
+
+
+@pytest.fixture
+def ticks(redis: Redis) -> Ticks:
+    return Ticks()
+
+
+def ticking(*instants: datetime, name: str = NIGHTLY, queue: str = "default") -> list[bool]:
+    """Push a task for each tick; which of them were stored."""
+    new = [NewTask(name=ECHO, at=at, queue=queue, tick=(name, at)) for at in instants]
+    return [info is not None for info in TaskQueue().push_many(new)]
+
+
+# --- Pushing ---------------------------------------------------------------------------------------
+
+
+def test_of_all_that_push_a_tick_at_once_one_stores_it(ticks: Ticks) -> None:
+    barrier = Barrier(THREADS)
+
+    def push(number: int) -> list[bool]:
+        barrier.wait()
+        return ticking(MONDAY, queue=f"queue{number % 2}")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        stored = list(pool.map(push, range(THREADS)))
+
+    assert sorted(stored) == [[False]] * (THREADS - 1) + [[True]]
+    assert sum(len(places(f"queue{number}").get("ready", [])) for number in range(2)) == 1
+
+
+def test_ticks_that_follow_each_other_are_all_stored(ticks: Ticks) -> None:
+    assert ticking(MONDAY, TUESDAY) == [True, True]
+    assert ticking(WEDNESDAY) == [True]
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: WEDNESDAY}
+
+
+def test_a_tick_before_the_last_is_not_stored(ticks: Ticks) -> None:
+    ticking(TUESDAY)
+
+    assert ticking(MONDAY, TUESDAY, WEDNESDAY) == [False, False, True]
+    assert len(places()["ready"]) == 2
+
+
+def test_what_is_pushed_beside_a_taken_tick_is_stored(ticks: Ticks) -> None:
+    ticking(MONDAY)
+
+    first, taken, last = TaskQueue().push_many(
+        [NewTask(name=ECHO), NewTask(name=ECHO, tick=(NIGHTLY, MONDAY)), NewTask(name=ECHO, queue="mail")]
+    )
+
+    assert first is not None
+    assert taken is None
+    assert last is not None
+    assert (first.id in places()["ready"], places("mail")) == (True, {"ready": [last.id]})
+
+
+def test_a_name_has_ticks_of_its_own(ticks: Ticks) -> None:
+    ticking(TUESDAY)
+
+    assert ticking(MONDAY, name=HOURLY) == [True]
+    assert ticks.last([NIGHTLY, HOURLY]) == {NIGHTLY: TUESDAY, HOURLY: MONDAY}
+
+
+def test_an_alias_has_ticks_of_its_own(ticks: Ticks) -> None:
+    ticking(MONDAY)
+
+    assert Ticks("other").last([NIGHTLY]) == {}
+
+
+def test_a_tick_is_remembered_to_the_microsecond(ticks: Ticks) -> None:
+    exact = MONDAY + timedelta(microseconds=123_457)
+
+    assert ticking(exact) == [True]
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: exact}
+    assert ticking(exact, exact + timedelta(microseconds=1)) == [False, True]
+
+
+def test_a_task_of_a_tick_is_one_like_all_others(ticks: Ticks) -> None:
+    [info] = TaskQueue().push_many([NewTask(name=ECHO, args=["a"], at=MONDAY, tick=(NIGHTLY, MONDAY))])
+
+    assert info is not None
+    assert TaskQueue().get(info.id) == info
+    assert (info.state, info.args, info.run_after) == ("ready", ["a"], MONDAY)
+
+
+def test_a_tick_for_which_an_unfinished_task_stands_is_taken(ticks: Ticks) -> None:
+    [running] = TaskQueue().push_many([NewTask(name=ECHO, unique="digest")])
+    new = NewTask(name=ECHO, unique="digest", tick=(NIGHTLY, MONDAY))
+
+    assert running is not None
+    assert [info and info.id for info in TaskQueue().push_many([new])] == [running.id]
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer)))
+    assert TaskQueue().push_many([new]) == [None]
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: MONDAY}
+
+
+# --- Declaring, looking and skipping ---------------------------------------------------------------
+
+
+def test_a_name_that_is_declared_begins_now_by_the_clock_of_redis(ticks: Ticks) -> None:
+    before = server_time()
+    now, last = ticks.declare([NIGHTLY, HOURLY])
+
+    assert last == {NIGHTLY: now, HOURLY: now}
+    assert before <= now <= server_time()
+    assert ticking(now) == [False]
+
+
+def test_declaring_again_changes_nothing(ticks: Ticks) -> None:
+    began, _last = ticks.declare([NIGHTLY])
+    ticking(WEDNESDAY, name=HOURLY)
+
+    now, last = ticks.declare([HOURLY, NIGHTLY])
+
+    assert now > began
+    assert last == {HOURLY: WEDNESDAY, NIGHTLY: began}
+
+
+def test_looking_leaves_no_trace(ticks: Ticks, redis: Redis) -> None:
+    assert ticks.last([NIGHTLY]) == {}
+    assert ticks.last([]) == {}
+    assert redis.exists(keys.queue_periodic("default")) == 0
+
+
+def test_a_skipped_tick_is_taken_and_so_are_those_before_it(ticks: Ticks) -> None:
+    assert ticks.skip(NIGHTLY, TUESDAY)
+
+    assert ticking(MONDAY, TUESDAY, WEDNESDAY) == [False, False, True]
+
+
+def test_what_was_taken_cannot_be_skipped(ticks: Ticks) -> None:
+    ticking(TUESDAY)
+
+    assert not ticks.skip(NIGHTLY, TUESDAY)
+    assert not ticks.skip(NIGHTLY, MONDAY)
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: TUESDAY}
+
+
+def test_without_redis_everything_says_so(redis: Redis) -> None:
+    ticks = Ticks()
+    with redis_at("unix:///nowhere/at-all.sock"):
+        for call in (
+            lambda: ticks.declare([NIGHTLY]),
+            lambda: ticks.last([NIGHTLY]),
+            lambda: ticks.skip(NIGHTLY, MONDAY),
+        ):
+            with pytest.raises(RedisUnavailable):
+                call()

@@ -1,0 +1,330 @@
+"""Schedules: the same ticks from wherever one looks, through every change of the clocks, or an error saying why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.test.utils import override_settings
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from components.exceptions import InvalidSchedule
+from components.schedules import Schedule, cron, every
+
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+#: By an hour, by half an hour, at midnight, a whole day once (2011), and never.
+ZONES = (
+    "Europe/Berlin",
+    "America/New_York",
+    "Australia/Lord_Howe",
+    "Africa/Cairo",
+    "Pacific/Apia",
+    "America/Sao_Paulo",
+    "Asia/Kathmandu",
+    "UTC",
+)
+#: Shortly before clocks were changed somewhere of these.
+CHANGES = [
+    datetime(2026, 3, 29, 0, 30),
+    datetime(2026, 10, 25, 0, 30),
+    datetime(2026, 3, 8, 6, 30),
+    datetime(2026, 11, 1, 5, 30),
+    datetime(2026, 4, 4, 14, 40),
+    datetime(2026, 10, 3, 15, 10),
+    datetime(2026, 4, 23, 21, 30),
+    datetime(2026, 10, 29, 20, 30),
+    datetime(2011, 12, 30, 9, 30),
+    datetime(2018, 2, 18, 1, 30),
+    datetime(2018, 11, 4, 2, 30),
+]
+some = settings(max_examples=150, deadline=None)
+few = settings(max_examples=40, deadline=None)
+zones = st.sampled_from(ZONES)
+near_changes = st.builds(
+    lambda change, minutes: change + timedelta(minutes=minutes),
+    st.sampled_from(CHANGES),
+    st.floats(-200, 200),
+)
+instants = (st.datetimes(datetime(1975, 1, 1), datetime(2150, 1, 1)) | near_changes).map(
+    lambda naive: naive.replace(tzinfo=UTC)
+)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a cron expression, and what fits it."""
+
+    text: str
+    numbers: frozenset[int]
+
+
+def fields(least: int, most: int) -> st.SearchStrategy[Field]:
+    every_number = frozenset(range(least, most + 1))
+    steps = st.integers(1, most).map(lambda step: Field(f"*/{step}", frozenset(range(least, most + 1, step))))
+    lists = st.frozensets(st.integers(least, most), min_size=1, max_size=4).map(
+        lambda numbers: Field(",".join(map(str, sorted(numbers))), numbers)
+    )
+    ranges = st.tuples(st.integers(least, most), st.integers(least, most)).map(
+        lambda ends: Field(f"{min(ends)}-{max(ends)}", frozenset(range(min(ends), max(ends) + 1)))
+    )
+    return st.just(Field("*", every_number)) | steps | lists | ranges
+
+
+minutes, hours, weekdays = fields(0, 59), fields(0, 23), fields(0, 6)
+expressions = st.builds(
+    lambda minute, hour, weekday: f"{minute.text} {hour.text} * * {weekday.text}", minutes, hours, weekdays
+)
+intervals = st.timedeltas(timedelta(seconds=1), timedelta(days=366)).map(
+    lambda interval: every(seconds=interval.total_seconds())
+)
+schedules = st.builds(lambda expression, zone: cron(expression, tz=zone), expressions, zones) | intervals
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]
+
+
+def walls(schedule: Schedule, after: datetime, count: int, zone: str = "Europe/Berlin") -> list[str]:
+    """The next ticks, as a clock on the wall shows them, with their offsets from UTC."""
+    ticks = islice(schedule.between(after, datetime.max.replace(tzinfo=UTC)), count)
+    return [f"{tick.astimezone(ZoneInfo(zone)):%d %H:%M %z}" for tick in ticks]
+
+
+# --- What holds for every schedule -----------------------------------------------------------------
+
+
+@some
+@given(schedules, instants)
+def test_ticks_are_later_and_later(schedule: Schedule, instant: datetime) -> None:
+    first = schedule.next_after(instant)
+    second = schedule.next_after(first)
+
+    assert instant < first < second
+    assert first.tzinfo is UTC
+
+
+@some
+@given(schedules, instants, st.floats(0, 1, exclude_max=True))
+def test_the_next_tick_is_the_same_from_wherever_one_looks(
+    schedule: Schedule, instant: datetime, part: float
+) -> None:
+    tick = schedule.next_after(instant)
+    between = min(instant + (tick - instant) * part, tick - timedelta(microseconds=1))
+
+    assert schedule.next_after(between) == tick
+
+
+@some
+@given(schedules, instants, st.timedeltas(timedelta(), 3 * DAY), st.integers(1, 20))
+def test_the_latest_ticks_are_the_last_of_all_between(
+    schedule: Schedule, instant: datetime, span: timedelta, count: int
+) -> None:
+    after = max(instant, instant + span - 300 * (schedule.next_after(schedule.next_after(instant)) - instant))
+    until = instant + span
+
+    assert schedule.latest(after, until, count) == list(schedule.between(after, until))[-count:]
+
+
+def test_the_latest_tick_of_a_year_without_workers_is_found_at_once() -> None:
+    until = utc(2026, 7, 1)
+
+    assert every(seconds=1).latest(utc(2025, 1, 1), until) == [until]
+    assert cron("* * * * *", tz="UTC").latest(utc(2025, 1, 1), until) == [until]
+    assert cron("0 0 1 1 *", tz="UTC").latest(utc(2025, 6, 1), until) == [utc(2026, 1, 1)]
+
+
+# --- Intervals -------------------------------------------------------------------------------------
+
+
+@some
+@given(intervals, instants)
+def test_intervals_are_counted_from_the_epoch(schedule: Any, instant: datetime) -> None:
+    tick = schedule.next_after(instant)
+
+    assert (tick - utc(1970, 1, 1)) % schedule.interval == timedelta()
+    assert timedelta() < tick - instant <= schedule.interval
+
+
+def test_an_interval_of_minutes_ticks_on_the_full_ones() -> None:
+    ticks = every(minutes=5).between(utc(2026, 1, 1, 12, 2), utc(2026, 1, 1, 12, 15))
+
+    assert list(ticks) == [utc(2026, 1, 1, 12, minute) for minute in (5, 10, 15)]
+
+
+@pytest.mark.parametrize(
+    ("given_", "text"),
+    [
+        ({"minutes": 5}, "every 5 minutes"),
+        ({"hours": 1}, "every 1 hour"),
+        ({"minutes": 90}, "every 1 hour 30 minutes"),
+        ({"seconds": 1.5}, "every 1.5 seconds"),
+        ({"days": 7, "seconds": 1}, "every 7 days 1 second"),
+    ],
+)
+def test_an_interval_says_how_long_it_is(given_: dict[str, float], text: str) -> None:
+    assert str(every(**given_)) == text
+
+
+def test_equal_intervals_are_equal_however_they_are_spelled() -> None:
+    assert every(minutes=60) == every(hours=1)
+    assert hash(every(minutes=60)) == hash(every(hours=1))
+    with pytest.raises(FrozenInstanceError):
+        every(minutes=5).interval = MINUTE  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({}, "from one second"),
+        ({"seconds": 0.5}, "from one second"),
+        ({"days": 400}, "366 days"),
+        ({"days": 1e300}, "366 days"),
+        ({"minutes": -5, "hours": 1}, "minutes=-5"),
+        ({"seconds": float("nan")}, "seconds=nan"),
+        ({"seconds": float("inf")}, "seconds=inf"),
+        ({"minutes": "5"}, "minutes='5'"),
+        ({"minutes": True}, "minutes=True"),
+    ],
+)
+def test_what_is_no_interval_is_refused(given_: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSchedule, match=message):
+        every(**given_)
+
+
+# --- Cron expressions ------------------------------------------------------------------------------
+
+
+@few
+@example(Field("30", frozenset({30})), Field("2", frozenset({2})), "Europe/Berlin", utc(2026, 3, 28, 22))
+@example(Field("30", frozenset({30})), Field("2", frozenset({2})), "Europe/Berlin", utc(2026, 10, 25, 1, 10))
+@example(
+    Field("*/20", frozenset({0, 20, 40})), Field("1-3", frozenset({1, 2, 3})), ZONES[0], utc(2026, 10, 25)
+)
+@given(minutes, hours, zones, instants)
+def test_ticks_are_those_found_by_trying_minute_by_minute(
+    minute: Field, hour: Field, zone: str, instant: datetime
+) -> None:
+    instant = instant.replace(second=0, microsecond=0)
+    schedule = cron(f"{minute.text} {hour.text} * * *", tz=zone)
+    until = instant + 30 * 60 * MINUTE
+
+    assert list(schedule.between(instant, until)) == list(_tried(minute, hour, zone, instant, until))
+
+
+def _tried(minute: Field, hour: Field, zone: str, after: datetime, until: datetime) -> Iterator[datetime]:
+    """By the book: each minute of the wall's clock is seen, first seen or leapt over at some minute of UTC."""
+    is_fixed = not minute.text.startswith("*") and not hour.text.startswith("*")
+    instant, shown = after - 2 * DAY, None
+    seen: set[datetime] = set()
+    while instant <= until:
+        wall = instant.astimezone(ZoneInfo(zone)).replace(tzinfo=None, fold=0)
+        leapt = []
+        if is_fixed and shown is not None and wall > shown + MINUTE:
+            leapt = [shown + number * MINUTE for number in range(1, (wall - shown) // MINUTE)]
+        fits = [
+            each
+            for each in (*leapt, wall)
+            if each.minute in minute.numbers and each.hour in hour.numbers and not (is_fixed and each in seen)
+        ]
+        if fits and instant > after:
+            yield instant
+        seen.add(wall)
+        instant, shown = instant + MINUTE, max(wall, shown or wall)
+
+
+def test_a_daily_job_ticks_once_on_the_day_that_clocks_are_put_forward() -> None:
+    assert walls(cron("30 2 * * *", tz="Europe/Berlin"), utc(2026, 3, 27, 12), 3) == [
+        "28 02:30 +0100",
+        "29 03:00 +0200",
+        "30 02:30 +0200",
+    ]
+
+
+def test_a_daily_job_ticks_once_on_the_day_that_clocks_are_put_back() -> None:
+    schedule = cron("30 2 * * *", tz="Europe/Berlin")
+
+    assert walls(schedule, utc(2026, 10, 24, 12), 2) == ["25 02:30 +0200", "26 02:30 +0100"]
+    assert walls(schedule, utc(2026, 10, 25, 1, 0), 1) == ["26 02:30 +0100"]  # in the second hour of two
+
+
+def test_an_hourly_job_ticks_every_hour_when_clocks_change() -> None:
+    schedule = cron("30 * * * *", tz="Europe/Berlin")
+
+    assert walls(schedule, utc(2026, 3, 29, 0), 2) == ["29 01:30 +0100", "29 03:30 +0200"]
+    assert walls(schedule, utc(2026, 10, 25, 0), 3) == ["25 02:30 +0200", "25 02:30 +0100", "25 03:30 +0100"]
+
+
+def test_several_ticks_that_clocks_leap_over_become_one() -> None:
+    schedule = cron("0,30 2 * * *", tz="Europe/Berlin")
+
+    assert walls(schedule, utc(2026, 3, 29, 0), 2) == ["29 03:00 +0200", "30 02:00 +0200"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "ticks"),
+    [
+        ("0 0 29 2 *", [utc(2028, 2, 29), utc(2032, 2, 29)]),
+        ("0 0 L * *", [utc(2026, 1, 31), utc(2026, 2, 28), utc(2026, 3, 31)]),
+        ("15 10 * * MON-fri", [utc(2026, 1, 1, 10, 15), utc(2026, 1, 2, 10, 15), utc(2026, 1, 5, 10, 15)]),
+        ("0 0 13 * 5", [utc(2026, 1, 2), utc(2026, 1, 9), utc(2026, 1, 13)]),
+        ("0 12 1 jan *", [utc(2026, 1, 1, 12), utc(2027, 1, 1, 12)]),
+    ],
+)
+def test_days_and_names_mean_what_they_mean_to_cron(expression: str, ticks: list[datetime]) -> None:
+    found = cron(expression, tz="UTC").between(utc(2025, 12, 31, 23), utc(2040, 1, 1))
+
+    assert list(islice(found, len(ticks))) == ticks
+
+
+def test_a_century_is_no_leap_year() -> None:
+    assert cron("0 0 29 2 *", tz="UTC").next_after(utc(2096, 3, 1)) == utc(2104, 2, 29)
+
+
+def test_without_a_zone_the_clock_is_that_of_the_settings() -> None:
+    with override_settings(TIME_ZONE="Asia/Kathmandu"):
+        schedule = cron("0 3 * * *")
+
+    assert str(schedule) == "0 3 * * * (Asia/Kathmandu)"
+    assert schedule.next_after(utc(2026, 1, 1)) == utc(2026, 1, 1, 21, 15)
+
+
+def test_equal_expressions_are_equal_however_they_are_written() -> None:
+    assert cron(" 0  3 * * mon", tz="UTC") == cron("0 3 * * MON", tz=ZoneInfo("UTC"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("61 * * * *", "its minute is '61'; allowed are 0 to 59"),
+        ("* 24 * * *", "its hour is '24'"),
+        ("* * 0 * *", "its day of the month is '0'"),
+        ("* * * 13 *", "its month is '13'"),
+        ("* * * * 8", "its day of the week is '8'"),
+        ("5-1 * * * *", "its minute is '5-1'"),
+        ("*/0 * * * *", r"its minute is '\*/0'"),
+        ("a,b * * * *", "its minute is 'A,B'"),
+        ("9" * 5000 + " * * * *", "its minute"),
+        ("* * * *", "has 4 fields; it must have five"),
+        ("", "has 0 fields"),
+        ("@daily", "has 1 field; it must have five"),
+        ("0 * * * * *", r"has 6 fields; .* every\(seconds"),
+        ("0 0 31 2 *", "no such day"),
+        ("* * */20 * 1L", "never ticks"),
+        ("*/10 2 * 3 0L", "never ticks in Europe/Berlin"),  # the hour that is always leapt over
+    ],
+)
+def test_an_expression_that_cannot_be_read_is_refused_with_the_field(expression: str, message: str) -> None:
+    with pytest.raises(InvalidSchedule, match=message):
+        cron(expression, tz="Europe/Berlin")
+
+
+@pytest.mark.parametrize("zone", ["Europe/Nowhere", "Europe", "", "/etc/localtime", "../UTC", "\0"])
+def test_a_zone_that_does_not_exist_is_refused(zone: str) -> None:
+    with pytest.raises(InvalidSchedule, match="There is no time zone"):
+        cron("0 3 * * *", tz=zone)
