@@ -2,13 +2,14 @@
 Anchors: models without a table, for things that live in Redis.
 
 An anchor gives a page of the control room (admin/) what Django ties to a model: an entry in the menu,
-view and change permissions, and log entries that say who did what. It has no rows, and its manager
+permissions, and log entries that say who did what. It has no rows, and its manager
 asks no database: dumpdata and everything else that walks over all models finds nothing.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
 
 from django.db import models
 
@@ -32,7 +33,7 @@ class Anchor(models.Model):
     class Meta:
         abstract = True
         managed = False
-        default_permissions = ("view", "change")
+        default_permissions: ClassVar[Sequence[str]] = ("view", "change")
         base_manager_name = "objects"
 
     def __str__(self) -> str:
@@ -40,8 +41,9 @@ class Anchor(models.Model):
 
 
 class Queue(Anchor):
-    """A task queue; its name is "<TASKS alias>/<queue>"."""
+    """A task queue; its name is "<TASKS alias>/<queue>". An alias alone stands for its workers and periodic tasks."""
 
     class Meta(Anchor.Meta):
+        default_permissions = ("view", "change", "delete")
         verbose_name = "queue"
         verbose_name_plural = "queues"

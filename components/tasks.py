@@ -178,15 +178,29 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
     Say how far the running task is, for the control room: *done* of *total*, in units of your own.
 
     Written down at most twice a second, so it may be called in a loop. Outside of a worker it does nothing.
+    Raises ValueError for what is no number, or none that can be shown.
     """
+    _check_progress(done, total)
     if run := current_run.get():
         run.report(done, total, note)
 
 
 async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
     """progress(), from a coroutine."""
+    _check_progress(done, total)
     if run := current_run.get():
         await to_thread(run.report, done, total, note)
+
+
+_MOST_SHOWN = 1e18  # bytes of more than anybody has
+
+
+def _check_progress(done: float, total: float | None) -> None:
+    for name, value in {"done": done, "total": 1 if total is None else total}.items():
+        if not _is_number(value, 0, _MOST_SHOWN):
+            raise ValueError(
+                f"progress() was given {name}={value!r}; it must be a number, 0 to {_MOST_SHOWN:g}."
+            )
 
 
 def is_cancelled() -> bool:

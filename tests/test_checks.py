@@ -67,7 +67,7 @@ def test_a_name_that_is_nearly_right_gets_a_hint() -> None:
         assert (
             found()["E001"].msg == "settings.COMPONENTS: 'mail_queu' is not known; did you mean 'mail_queue'?"
         )
-    with options(max_start=5):
+    with options(max_crash=5):
         assert found()["E003"].msg == (
             "TASKS['default'][\"OPTIONS\"]: 'max_crash' is not known; did you mean 'max_crashes'?"
         )

@@ -49,12 +49,14 @@ def test_settings_are_read_once() -> None:
 
 
 def test_queue_options_are_read_anew_when_they_change() -> None:
+    before = queue_options("default")
     with options(lease=7):
         assert queue_options("default").lease == 7
         with options(lease=8):
             assert queue_options("default").lease == 8
 
-    assert queue_options("default") == QueueOptions()
+    assert queue_options("default") == before
+    assert before.lease == QueueOptions().lease
 
 
 def test_each_alias_has_options_of_its_own() -> None:
@@ -108,6 +110,12 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (QueueOptions, {"successful_limit": -1}, "'successful_limit' is -1"),
         (QueueOptions, {"dead_ttl": -1}, "'dead_ttl' is -1"),
         (QueueOptions, {"dead_limit": 0}, "'dead_limit' is 0"),
+        (QueueOptions, {"max_attempts": 0}, "'max_attempts' is 0"),
+        (QueueOptions, {"max_attempts": 1.5}, "'max_attempts' is 1.5 (float); it must be int."),
+        (QueueOptions, {"backoff": -1}, "'backoff' is -1"),
+        (QueueOptions, {"max_backoff": float("inf")}, "'max_backoff' is inf"),
+        (QueueOptions, {"timeout": 0}, "'timeout' is 0; it must be a finite number, at least 0.001."),
+        (QueueOptions, {"timeout": "1"}, "'timeout' is '1' (str); it must be float or NoneType or int."),
         (QueueOptions, {"max_crashes": 0}, "'max_crashes' is 0"),
         (QueueOptions, {"max_body": 0}, "'max_body' is 0"),
     ],
@@ -137,4 +145,9 @@ def test_no_number_may_be_negative(name: str) -> None:
 
 
 def test_a_whole_number_of_seconds_will_do() -> None:
-    assert list(problems(QueueOptions, {"lease": 5, "result_ttl": 60, "dead_ttl": 0})) == []
+    given = {"lease": 5, "result_ttl": 60, "dead_ttl": 0, "backoff": 0, "max_backoff": 0, "timeout": 1}
+    assert list(problems(QueueOptions, given)) == []
+
+
+def test_no_timeout_is_none() -> None:
+    assert list(problems(QueueOptions, {"timeout": None})) == []

@@ -15,7 +15,7 @@ from redis import Redis
 from redis.crc import key_slot
 
 from components import keys
-from components.services.queues import Consumer, NewTask, TaskQueue
+from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 
 Key = Callable[..., str]
@@ -101,12 +101,17 @@ def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str
 def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer, queue = Consumer(), TaskQueue()
     *_ready, delayed = push_many(5), queue.push(ECHO, delay=60)
+    queue.push_many([NewTask(name=ECHO, unique="a", tick=("hourly", datetime(2026, 1, 1, tzinfo=UTC)))])
     good, bad, running = claim(consumer, 3)
+    queue.wait_for(good.id, wait=0)
+    queue.wait_for(running.id, wait=0)
     hand_in(consumer, succeeded(good), failed(bad))
+    consumer.progress(running, Progress(1))
     consumer.renew(["default"], [running])
+    queue.tell(consumer.id, "quiet")
     queue.pause("default")
-    queue.push_many([NewTask(name=ECHO, tick=("nightly", datetime(2026, 1, 1, tzinfo=UTC)))])
-    parts = {"queue_result": good.id, "queue_worker": consumer.id}
+    parts = {"queue_result": good.id, "queue_ended": good.id}
+    parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
     schema = {
         make(function, "default", parts.get(name, "default")).encode(): inspect.getdoc(function) or ""
         for name, function in SCHEMA.items()

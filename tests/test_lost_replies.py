@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,19 @@ import pytest
 from redis import Redis
 
 import components
+from components import keys
 from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.scripts import Script
-from components.services.queues import Claimed, Consumer, NewTask, TaskQueue, Ticks
+from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues.consumers import Request
+from components.services.queues.records import EPOCH
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
+    age,
     claim,
     claim_one,
     come_due,
@@ -33,9 +36,11 @@ from tests.support.queues import (
     failed,
     hand_in,
     ids,
+    options,
     places,
     push_many,
     succeeded,
+    to_retry,
 )
 from tests.support.snapshots import alike, snapshot
 from tests.support.waiting import eventually
@@ -60,6 +65,16 @@ def declare(redis: Redis) -> Callable[[], Any]:
     return lambda: Ticks().declare(["old", "new"])
 
 
+def push_guarded(redis: Redis) -> Callable[[], Any]:
+    """Unique keys and ticks, new and taken, and one of each twice."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    TaskQueue().push_many([NewTask(name=ECHO, unique="a"), NewTask(name=ECHO, tick=("hourly", noon))])
+    tasks = [NewTask(name=ECHO, unique=key) for key in ("a", "b", "b")]
+    tasks += [NewTask(name=ECHO, tick=(name, noon)) for name in ("hourly", "daily", "daily")]
+    tasks.append(NewTask(name=ECHO, unique="c", tick=("hourly", noon + timedelta(hours=1)), delay=60))
+    return lambda: TaskQueue().push_many(tasks)
+
+
 def advance(redis: Redis) -> Callable[[], Any]:
     consumer, dying = Consumer(), Consumer()
     push_many(9)
@@ -70,6 +85,98 @@ def advance(redis: Redis) -> Callable[[], Any]:
     claim_one(Consumer())
     request = consumer.request({"default": 3}, 3, [succeeded(good), failed(bad), failed(taken), failed(lost)])
     return lambda: [consumer.advance(request).claimed, consumer.advance(request).lost]
+
+
+def advance_guarded(redis: Redis) -> Callable[[], Any]:
+    """All outcomes, of tasks that are unique, awaited or cancelled, and of their own lease and progress."""
+    consumer, queue = Consumer(), TaskQueue()
+    tasks = [NewTask(name=ECHO, unique=f"{number}", lease=50) for number in range(7)]
+    pushed = [info.id for info in queue.push_many(tasks) if info]
+    claimed = claim(consumer, 6)
+    for task in claimed:
+        consumer.progress(task, Progress(1))
+        queue.wait_for(task.id, wait=0)
+    queue.cancel("default", pushed[3:6])
+    end_lease(redis, pushed[5])
+    outcomes = [succeeded, failed, to_retry, to_retry, succeeded]
+    finished = [end(task) for end, task in zip(outcomes, claimed, strict=False)]
+    request = consumer.request({"default": 3}, 3, [*finished, failed(claimed[2])])
+    return lambda: [consumer.advance(request).claimed, consumer.advance(request).lost]
+
+
+def cancel(redis: Redis) -> Callable[[], Any]:
+    queue = TaskQueue()
+    tasks = [NewTask(name=ECHO, unique=f"{number}", delay=number % 2 * 60) for number in range(6)]
+    pushed = [info.id for info in queue.push_many(tasks) if info]
+    _running, done = claim(Consumer(), 2)
+    hand_in(Consumer(), succeeded(done))
+    queue.wait_for(pushed[-1], wait=0)
+    return lambda: queue.cancel("default", [*pushed, "nothing"])
+
+
+def delete(redis: Redis, state: State = "ready") -> Callable[[], Any]:
+    queue, consumer = TaskQueue(), Consumer()
+    tasks = [NewTask(name=ECHO, unique=f"{number}") for number in range(5)]
+    pushed = [info.id for info in queue.push_many(tasks) if info]
+    good, bad = claim(consumer, 2)
+    consumer.progress(bad, Progress(1))
+    hand_in(consumer, succeeded(good), failed(bad))
+    queue.wait_for(pushed[-1], wait=0)
+    return lambda: queue.delete("default", state, [*pushed, "nothing"])
+
+
+def delete_dead(redis: Redis) -> Callable[[], Any]:
+    return delete(redis, "dead")
+
+
+def delete_successful(redis: Redis) -> Callable[[], Any]:
+    return delete(redis, "successful")
+
+
+def progress(redis: Redis) -> Callable[[], Any]:
+    consumer = Consumer()
+    push_many(1)
+    claimed = claim_one(consumer)
+    return lambda: consumer.progress(claimed, Progress(3, 4, "nearly", EPOCH))
+
+
+def resend(redis: Redis) -> Callable[[], Any]:
+    queue, consumer = TaskQueue(), Consumer()
+    tasks = [NewTask(name=ECHO, unique=unique) for unique in ("a", "b", None)]
+    pushed = [info.id for info in queue.push_many(tasks) if info]
+    hand_in(consumer, *map(failed, claim(consumer, 3)))
+    queue.push_many([NewTask(name=ECHO, unique="a")])
+    return lambda: queue.resend("default", [*pushed, "nothing"])
+
+
+def trim(redis: Redis) -> Callable[[], Any]:
+    consumer = Consumer()
+    push_many(9)
+    old = claim(consumer, 3)
+    hand_in(consumer, *map(failed, old[:2]), succeeded(old[2]))
+    for key in (keys.queue_dead("default", "default"), keys.queue_successful("default", "default")):
+        age(redis, key, timedelta(days=365))
+    hand_in(consumer, *map(failed, claim(consumer, 5)))
+
+    def act() -> None:
+        with options(dead_limit=4):
+            consumer.trim("default")  # its count is that of the last sending
+
+    return act
+
+
+def release_cancelled(redis: Redis) -> Callable[[], Any]:
+    consumer = Consumer()
+    pushed = push_many(3)
+    claimed = claim(consumer, 3)
+    end_lease(redis, pushed[2])
+    taken_over = claim_one(consumer)
+    TaskQueue().cancel("default", pushed[1:])
+
+    def act() -> None:
+        consumer.release([*claimed, taken_over])
+
+    return act
 
 
 def release(redis: Redis, delay: float = 0) -> Callable[[], Any]:
@@ -90,18 +197,25 @@ def release_later(redis: Redis) -> Callable[[], Any]:
 def renew(redis: Redis) -> Callable[[], Any]:
     consumer = Consumer()
     push_many(3)
-    claimed = claim(consumer, 2)
+    claimed = claim(consumer, 3)
     end_lease(redis, claimed[0].id)
     claim_one(Consumer())
+    TaskQueue().cancel("default", [claimed[1].id])
+    TaskQueue().tell(consumer.id, "quiet")
     return lambda: consumer.renew(["default"], claimed)
 
 
 CASES: dict[str, list[Case]] = {
-    "queues/advance": [advance],
+    "queues/advance": [advance, advance_guarded],
+    "queues/cancel": [cancel],
     "queues/declare": [declare],
-    "queues/push": [push],
-    "queues/release": [release, release_later],
+    "queues/delete": [delete, delete_dead, delete_successful],
+    "queues/progress": [progress],
+    "queues/push": [push, push_guarded],
+    "queues/release": [release, release_later, release_cancelled],
     "queues/renew": [renew],
+    "queues/resend": [resend],
+    "queues/trim": [trim],
 }
 
 
@@ -209,21 +323,37 @@ def test_a_task_that_was_finished_before_its_push_is_repeated_is_not_stored_agai
     assert places() == {"successful": [task_id]}
 
 
-def test_a_tick_whose_task_was_finished_before_its_push_is_repeated_was_not_taken_by_another(
-    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+@pytest.mark.parametrize("task", [{"unique": "a"}, {"tick": ("hourly", datetime(2026, 1, 1, tzinfo=UTC))}])
+def test_a_guarded_task_that_was_finished_before_its_push_is_repeated_is_not_stored_again(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis, task: dict[str, Any]
 ) -> None:
     consumer = Consumer()
-    tick = NewTask(name=ECHO, tick=("nightly", datetime(2026, 1, 1, tzinfo=UTC)))
 
     [info] = _meanwhile(
         redis_server,
         proxy,
-        lambda: TaskQueue().push_many([tick]),
+        lambda: TaskQueue().push_many([NewTask(name=ECHO, **task)]),
         lambda: hand_in(consumer, succeeded(claim_one(consumer))),
     )
 
-    assert info is not None
     assert places() == {"successful": [info.id]}
+
+
+def test_a_retry_that_was_claimed_before_its_ack_is_repeated_stays_claimed(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    [task_id] = push_many(1)
+    consumer, other = Consumer(), Consumer()
+    finished = to_retry(claim_one(consumer))
+
+    answer = _meanwhile(redis_server, proxy, lambda: hand_in(consumer, finished), lambda: claim_one(other))
+
+    assert answer.lost == []
+    assert places() == {"running": [task_id]}
+    info = TaskQueue().get(task_id)
+    assert info is not None
+    assert info.worker_ids == (consumer.id, other.id)
+    assert len(info.errors) == 1
 
 
 def test_a_task_that_died_before_its_push_is_repeated_is_not_stored_again(

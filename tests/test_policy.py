@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pickle
 from collections.abc import Iterator
@@ -727,3 +728,32 @@ def test_the_latest_instant_can_be_stored(run_after: datetime | timedelta) -> No
 
     assert result == lease.get_result(result.id)
     assert places() == {"delayed": [result.id]}
+
+
+# --- From coroutines -------------------------------------------------------------------------------
+
+
+def test_from_a_coroutine_too_the_same_call_is_stored_and_told_once(heard: list[str]) -> None:
+    async def twice() -> list[TaskResult]:
+        return [await only_one.aenqueue(1), await only_one.aenqueue(1)]
+
+    first, again = asyncio.run(twice())
+
+    assert again == first
+    assert heard == [first.id]
+
+
+def test_from_a_coroutine_too_a_receiver_that_raises_refuses_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def raise_it(**kwargs: Any) -> None:
+        raise RuntimeError("a receiver's own trouble")
+
+    task_enqueued.connect(raise_it)
+    try:
+        result = asyncio.run(lease.aenqueue())
+    finally:
+        task_enqueued.disconnect(raise_it)
+
+    assert places() == {"ready": [result.id]}
+    assert "RuntimeError: a receiver's own trouble" in caplog.text

@@ -4,7 +4,7 @@ What all pages of the control room share: permission, rendering, confirmation, p
 A page is a plain view that get_urls() lists through page(). That wrapper asks for the permission (Django's
 admin_view only asks for staff), and turns "not there" and "Redis is away" into pages in words. Every page
 can be fetched alone for its [data-live] part, which is how live.js refreshes it without eating messages.
-Nothing is cached or stored here.
+What changes something is an Action: asked on GET, done on POST, logged once. Nothing is cached or stored here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import django
@@ -31,6 +31,7 @@ from components.models import Anchor
 View = Callable[..., HttpResponse]
 #: Where a page hangs below the component's first page: names and URLs, outermost first.
 Trail = Sequence[tuple[str, str]]
+Permission = Literal["view", "change", "delete"]
 
 PAGE_SIZE = 50
 
@@ -70,6 +71,16 @@ class Paging:
 
 
 @dataclass(frozen=True)
+class Done:
+    """What an action did."""
+
+    #: For the log and the visitor, a sentence; "" if it did nothing.
+    said: str = ""
+    #: What did not go as asked, a sentence each.
+    but: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Action:
     """Something that changes Redis, for ControlRoomAdmin.confirm()."""
 
@@ -78,16 +89,15 @@ class Action:
     button: str
     #: What will happen, a sentence each.
     effects: Sequence[str]
-    #: Does it; False says that there was nothing to do.
-    run: Callable[[], bool]
-    #: What the log entry points to, and what it and the message say.
+    run: Callable[[], Done]
+    #: What the log entry points to.
     subject: Anchor
-    done: str
     #: Said instead when there was nothing to do; known beforehand if is_idle.
     idle: str
     is_idle: bool
-    #: Where to go afterwards.
+    #: Where to go afterwards, and without having done it, if that is elsewhere.
     back: str
+    origin: str = ""
 
 
 class Page(TemplateResponse):
@@ -112,14 +122,13 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             self.page("<path:object_id>/change/", "change", self._subject_view),
         ]
 
-    def page(self, route: str, name: str, view: View, *, acts: bool = False) -> URLPattern:
-        """The URL of a page that looks, or, with acts=True, of one that changes something by POST."""
+    def page(self, route: str, name: str, view: View, *, needs: Permission = "view") -> URLPattern:
+        """The URL of a page that looks, or that changes something by POST if it *needs* more than to view."""
 
         @wraps(view)
         def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponse:
-            permitted = self.has_change_permission if acts else self.has_view_permission
-            methods = ["GET", "HEAD", "POST"] if acts else ["GET", "HEAD"]
-            if not permitted(request):
+            methods = ["GET", "HEAD"] if needs == "view" else ["GET", "HEAD", "POST"]
+            if not self.may(request, needs):
                 raise PermissionDenied
             if request.method not in methods:
                 return HttpResponseNotAllowed(methods)
@@ -131,6 +140,13 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 return self._unavailable(request, error)
 
         return path(route, self.admin_site.admin_view(guarded), name=self._url_name(name))
+
+    def may(self, request: HttpRequest, what: Permission) -> bool:
+        """Whether the user has that permission. Who may delete must be allowed to look as well."""
+        if what == "change":
+            return self.has_change_permission(request)
+        may_view = self.has_view_permission(request)
+        return may_view and (what == "view" or self.has_delete_permission(request))
 
     def url(self, name: str, **query: object) -> str:
         """The URL of the page *name*. What it is about goes into the query: names may hold anything."""
@@ -155,7 +171,8 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "opts": self.opts,
             "page_url": self.url,
             "live": live,
-            "may_change": self.has_change_permission(request),
+            "may_change": self.may(request, "change"),
+            "may_delete": self.may(request, "delete"),
         }
         alone = {"layout": "admin/components/alone.html"}
         layout = alone if "X-Live" in request.headers else self._whole_page(request, trail)
@@ -181,17 +198,17 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 trail=trail,
                 live=False,
             )
-        if action.run():
-            self.log_change(request, action.subject, action.done)
-            self.message_user(request, action.done, messages.SUCCESS)
-        else:
+        did = action.run()
+        if did.said:
+            self.log_change(request, action.subject, " ".join([did.said, *did.but]))
+            self.message_user(request, did.said, messages.SUCCESS)
+        for sentence in did.but:
+            self.message_user(request, sentence, messages.WARNING)
+        if did == Done():
             self.message_user(request, action.idle, messages.INFO)
         return HttpResponseRedirect(action.back)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:

@@ -72,6 +72,19 @@ def grouped(number: int) -> str:
 
 
 @register.filter
+def amount(number: float) -> str:
+    """A task's own figure, whole or to two places: 1234.0 as "1,234", 0.125 as "0.13"."""
+    rounded = round(number, 2)
+    return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
+
+
+@register.filter
 def pretty_json(value: Any) -> str:
     """*value* as indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+@register.filter
+def compact_json(value: Any) -> str:
+    """*value* as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False)

@@ -35,13 +35,14 @@ class Submitted:
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> None:
+        self._coroutine = coroutine
+        self._seconds = seconds
         self._task: asyncio.Task[Any] | None = None
         self._is_cancelled = False
-        self._ended: Future[Any] = _loop.submit(self._run(coroutine, seconds))
 
     def result(self) -> Any:
-        """What it returned or raised; CancelledError (of concurrent.futures) if it was cancelled."""
-        return self._ended.result()
+        """Run it; what it returned or raised, CancelledError (of concurrent.futures) if it was cancelled."""
+        return _loop.submit(self._run()).result()
 
     def cancel(self) -> None:
         """Let it end, soon."""
@@ -52,12 +53,12 @@ class Submitted:
             self._task.cancel()
         self._is_cancelled = True
 
-    async def _run(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> Any:
+    async def _run(self) -> Any:
         self._task = asyncio.current_task()
         if self._is_cancelled:
-            coroutine.close()
+            self._coroutine.close()
             raise asyncio.CancelledError
-        return await _limited(coroutine, seconds)
+        return await _limited(self._coroutine, self._seconds)
 
 
 class _EventLoop:

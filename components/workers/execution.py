@@ -174,7 +174,7 @@ class Execution:
         seconds = run.deadline and run.deadline - time.monotonic()
         if run.deadline:
             run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
-        run.coroutine = submitted = Submitted(coroutine, seconds)
+        run.coroutine = submitted = Submitted(coroutine, seconds)  # before it runs: it may be cancelled then
         if run.is_cancelled:
             submitted.cancel()
         return submitted.result()

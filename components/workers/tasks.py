@@ -9,12 +9,8 @@ server knows it by its number; results wait here while Redis is away.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from itertools import takewhile
-from queue import Empty, SimpleQueue
 
 from components.backends.tasks import RedisBackend
 from components.exceptions import TaskTimedOut
@@ -23,9 +19,9 @@ from components.services.queues.consumers import MOST, Request
 from components.services.queues.formats import own_lease
 from components.workers.base import DRAINED, STUCK, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
-from components.workers.coroutines import begin_thread
 from components.workers.execution import Execution
 from components.workers.periodic import Ticker
+from components.workers.pool import Pool
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
 
@@ -65,9 +61,7 @@ class TaskWorker(Worker):
         self._ticker = Ticker(backend, self._clock)
         self._execution = Execution(backend, self._clock)
         self._prefetch = Prefetch(concurrency)
-        self._threads: list[threading.Thread] = []
-        self._waiting: SimpleQueue[Run | None] = SimpleQueue()  # claimed, and not yet taken by a thread
-        self._held: dict[Claimed, Run] = {}  # all that is claimed; a task that was lost may be there twice
+        self._pool = Pool(concurrency, self._run)
         self._finished: list[Finished] = []
         self._finished_at = 0.0  # when the first of them came
         self._durations: list[float] = []
@@ -75,22 +69,20 @@ class TaskWorker(Worker):
         self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
-        self._look_at = self._learn_at = self._trim_at = (
-            0.0  # when to claim, to learn of queues and to trim again
-        )
+        self._look_at = self._learn_at = self._trim_at = 0.0  # when to claim, learn of queues, trim again
         self._is_empty = self._is_draining = self._is_stuck = False
 
     def running(self) -> Sequence[Claimed]:
-        return list(self._held)
+        return list(self._pool.held)
 
     def cancel(self, task_ids: Sequence[str]) -> None:
-        for claimed, run in self._held.items():
+        for claimed, run in self._pool.held.items():
             if claimed.id in task_ids:
                 run.cancel()
 
     def describe_running(self) -> Iterable[str]:
         now = time.monotonic()
-        for run in self._begun():
+        for run in self._pool.begun():
             yield f"Task {run.claimed.id} {run.name} has run for {now - (run.started_at or now):.1f} s."
 
     def serves(self) -> Sequence[str]:
@@ -122,37 +114,23 @@ class TaskWorker(Worker):
     def _look_over(self) -> None:
         """Give up functions that are stuck, and take back what no thread has started in time."""
         now = time.monotonic()
-        for run in self._begun():
+        for run in self._pool.begun():
             if run.deadline and now > run.deadline:
-                del self._held[run.claimed]
+                self._pool.let_go(run.claimed)
                 error = TaskTimedOut(
                     f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced."
                 )
                 self._add(self._execution.failed(run, error))
                 self._is_stuck = True
-        oldest = self._oldest_waiting()
+        oldest = self._pool.oldest_waiting()
         if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
-            self._take_back()
-        if self.is_stopping and self._held and not self._is_draining:
+            self._given_back += self._pool.take_back()
+        if self.is_stopping and self._pool.held and not self._is_draining:
             self._is_draining = True
             logger.info(
-                "Stopping: %d running tasks have %g s to end.", len(self._held), self.shutdown_timeout
+                "Stopping: %d running tasks have %g s to end.", len(self._pool.held), self.shutdown_timeout
             )
-
-    def _take_back(self) -> None:
-        """Let no thread begin what waits, to give it back."""
-        with suppress(Empty):
-            while waiting := self._waiting.get_nowait():
-                del self._held[waiting.claimed]
-                self._given_back.append(waiting.claimed)
-
-    def _begun(self) -> list[Run]:
-        """The runs that threads have taken; they take them in the order of the claims."""
-        return list(takewhile(lambda run: run.started_at is not None, self._held.values()))
-
-    def _oldest_waiting(self) -> Run | None:
-        return next((run for run in self._held.values() if run.started_at is None), None)
 
     def _give_back(self) -> None:
         self._claimed -= self.consumer.release(self._given_back)
@@ -164,16 +142,14 @@ class TaskWorker(Worker):
         """How many tasks could start soon."""
         if not self.may_claim or self._is_stuck:
             return 0
-        free = self.concurrency + self._prefetch.limit - len(self._held)
+        free = self.concurrency + self._prefetch.limit - len(self._pool.held)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
         return max(0, free)
 
     def _is_hungry(self) -> bool:
         """Whether threads have nothing to do, or will soon have nothing."""
-        waiting = self._waiting.qsize()
-        idle = self.concurrency - (len(self._held) - waiting)
-        return waiting < max(idle, self._prefetch.limit / 2)
+        return self._pool.waiting < max(self._pool.idle, self._prefetch.limit / 2)
 
     def _pause(self) -> float:
         """The seconds until there is something to ask or tell; 0 is now."""
@@ -181,13 +157,13 @@ class TaskWorker(Worker):
         if self.has_token:
             return 0.0
         if self._finished:
-            at_once = self._is_stuck or not self._held or len(self._finished) >= MOST // 2
+            at_once = self._is_stuck or not self._pool.held or len(self._finished) >= MOST // 2
             times.append(0.0 if at_once else self._finished_at + _ACK_AFTER - now)
         if self._want() and (self._look_at > now or self._is_hungry()):
             times.append(self._look_at - now)
-        if oldest := self._oldest_waiting():
+        if oldest := self._pool.oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
-        for run in self._begun():
+        for run in self._pool.begun():
             if run.deadline or run.timeout is None:  # its thread has not yet read how long it may run
                 times.append(run.deadline - now if run.deadline else STALE)
         return max(0.0, min(times))
@@ -204,7 +180,7 @@ class TaskWorker(Worker):
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
         self._claimed += len(step.claimed)
-        self._is_empty = bool(want) and not step.claimed and not self._held
+        self._is_empty = bool(want) and not step.claimed and not self._pool.held
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
             self._given_back += step.claimed
             return
@@ -212,26 +188,20 @@ class TaskWorker(Worker):
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
-            self._held[claimed] = run = Run(claimed, self.consumer, self._clock)
-            self._waiting.put(run)
-        while len(self._threads) < min(self.concurrency, len(self._held)):
-            thread = threading.Thread(target=self._serve, name=f"task-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._pool.add(Run(claimed, self.consumer, self._clock))
         self._look_at = 0.0
         if len(step.claimed) < want:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
             self._look_at = time.monotonic() + min(soon, self._beat_every)
 
-    def _serve(self) -> None:
-        begin_thread()
-        while run := self._waiting.get():
-            run.started_at = time.monotonic()
-            try:
-                outcome = self._execution.run(run)
-            except BaseException as error:  # noqa: BLE001  (whatever it is, the task has ended and its worker goes on)
-                outcome = self._execution.failed(run, error)
-            self._inbox.put((run, outcome, time.monotonic() - run.started_at))
+    def _run(self, run: Run) -> None:
+        """In a thread of the pool."""
+        run.started_at = time.monotonic()
+        try:
+            outcome = self._execution.run(run)
+        except BaseException as error:  # noqa: BLE001  (whatever it is, the task has ended and its worker goes on)
+            outcome = self._execution.failed(run, error)
+        self._inbox.put((run, outcome, time.monotonic() - run.started_at))
 
     def _keep_house(self) -> None:
         now = time.monotonic()
@@ -251,7 +221,7 @@ class TaskWorker(Worker):
 
     def receive(self, item: tuple[Run, Finished | None, float]) -> None:
         run, outcome, seconds = item
-        if self._held.pop(run.claimed, None) is None:
+        if not self._pool.let_go(run.claimed):
             return  # it was given up
         self._durations.append(seconds)
         if outcome is not None:
@@ -273,7 +243,7 @@ class TaskWorker(Worker):
             return self._is_overdue()
         if self._is_stuck:
             return True
-        if self._held:
+        if self._pool.held:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
         return self.is_stopping or self.is_retiring or spent or (self.burst and self._is_empty)
@@ -289,9 +259,8 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
-        self._take_back()
-        for _thread in self._threads:
-            self._waiting.put(None)
+        self._given_back += self._pool.take_back()
+        self._pool.end()
         unfinished = [*self.running(), *self._given_back]
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
         if not unfinished and not unsaid:

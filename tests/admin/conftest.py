@@ -41,5 +41,10 @@ def operator(staff: Callable[..., Client]) -> Client:
 
 
 @pytest.fixture
+def remover(staff: Callable[..., Client]) -> Client:
+    return staff("view_queue", "delete_queue")
+
+
+@pytest.fixture
 def stranger(staff: Callable[..., Client]) -> Client:
     return staff()

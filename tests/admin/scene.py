@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any
 
-from components.services.queues import Claimed, Consumer, Finished, NewTask, TaskFailure, TaskQueue
-from components.services.queues.records import write_errors, write_result
+from components.services.queues import (
+    Claimed,
+    Consumer,
+    Finished,
+    NewTask,
+    Progress,
+    TaskFailure,
+    TaskQueue,
+)
+from components.services.queues.formats import write_errors
+from tests.support.queues import hand_in, succeeded, to_retry
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "tasks.py", line 4, in send\nOSError: <b>no route</b>\n'
@@ -15,29 +23,39 @@ TRACEBACK = (
 
 
 def ready(queue: str = "mail", count: int = 1, **task: Any) -> list[str]:
-    new = NewTask(name="market.tasks.send", queue=queue, **task)
-    return [info.id for info in TaskQueue().push_many([new] * count)]
+    new = NewTask(**{"name": "market.tasks.send", "queue": queue, **task})
+    return [info.id for info in TaskQueue().push_many([new] * count) if info]
 
 
 def delayed(queue: str = "mail", count: int = 1) -> list[str]:
     return ready(queue, count, delay=3600)
 
 
-def running(queue: str = "mail", **task: Any) -> str:
-    return _claim(worker(queue), queue, **task).id
+def running(queue: str = "mail", progress: Progress | None = None, **task: Any) -> str:
+    consumer = worker(queue)
+    claimed = _claim(consumer, queue, **task)
+    if progress:
+        assert consumer.progress(claimed, progress)
+    return claimed.id
+
+
+def retrying(queue: str = "mail", **task: Any) -> str:
+    """It has failed once, and is due again in an hour."""
+    consumer = worker(queue)
+    claimed = _claim(consumer, queue, **task)
+    return _hand_in(consumer, to_retry(claimed, seconds=3600))
 
 
 def dead(queue: str = "mail", failures: int = 1, **task: Any) -> str:
     consumer = worker(queue)
+    claimed = _claim(consumer, queue, **task)
     errors = write_errors([TaskFailure("builtins.OSError", TRACEBACK)] * failures)
-    return _hand_in(consumer, _claim(consumer, queue, **task), "dead", errors)
+    return _hand_in(consumer, Finished(claimed, "dead", _started(claimed), errors))
 
 
 def successful(queue: str = "mail", result: Any = None, **task: Any) -> str:
     consumer = worker(queue)
-    claimed = _claim(consumer, queue, **task)
-    info = replace(claimed.read(), finished_at=datetime.now(UTC), return_value=result)
-    return _hand_in(consumer, claimed, "successful", write_result(info))
+    return _hand_in(consumer, succeeded(_claim(consumer, queue, **task), result))
 
 
 def worker(*queues: str, **options: Any) -> Consumer:
@@ -62,9 +80,13 @@ def _claim(consumer: Consumer, queue: str, **task: Any) -> Claimed:
     return consumer.advance(consumer.request({queue: 1}, 1)).claimed[0]
 
 
-def _hand_in(
-    consumer: Consumer, claimed: Claimed, outcome: Literal["successful", "dead"], document: str
-) -> str:
-    consumer.advance(consumer.request({claimed.queue: 0}, 0, [Finished(claimed, outcome, document)]))
+def _started(claimed: Claimed) -> datetime:
+    at = claimed.read().last_attempted_at
+    assert at
+    return at
+
+
+def _hand_in(consumer: Consumer, finished: Finished) -> str:
+    hand_in(consumer, finished)
     consumer.leave()
-    return claimed.id
+    return finished.task.id

@@ -16,10 +16,10 @@ def test_no_migration_is_missing(db):
     call_command("makemigrations", "components", check=True, dry_run=True, verbosity=0)
 
 
-def test_permissions_exist_to_view_and_to_change_and_no_others(db):
+def test_permissions_exist_to_view_to_change_and_to_delete_and_no_others(db):
     codenames = Permission.objects.filter(content_type__model="queue").values_list("codename", flat=True)
 
-    assert set(codenames) == {"view_queue", "change_queue"}
+    assert set(codenames) == {"view_queue", "change_queue", "delete_queue"}
 
 
 @pytest.mark.parametrize("options", [[], ["--all"]])

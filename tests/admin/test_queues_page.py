@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
 from html import escape, unescape
@@ -12,9 +14,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import override_settings
 from django.utils.html import strip_tags
+from redis.connection import AbstractConnection
 
 from components import keys
-from components.services.queues import TaskQueue
+from components.services.queues import Progress, TaskQueue
+from components.tasks import task
 from tests.admin import scene
 
 ROOT = "/admin/components/queue/"
@@ -34,6 +38,21 @@ def page(client, name="", /, **query):
 
 def words(response):
     return " ".join(unescape(strip_tags(response.text)).split())
+
+
+@contextmanager
+def trips() -> Iterator[list[object]]:
+    """What is written to Redis at once, and waited for, is one round trip."""
+    made: list[object] = []
+    send = AbstractConnection.send_packed_command
+
+    def sent(self, command, *args, **kwargs):
+        made.append(command)
+        return send(self, command, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AbstractConnection, "send_packed_command", sent)
+        yield made
 
 
 def test_without_a_task_the_overview_says_so(viewer):
@@ -84,9 +103,10 @@ def test_the_overview_shows_workers_and_marks_in_words_the_one_that_is_silent(vi
     assert "worker" in first
     assert "mail, news" in first
     assert "0 of 8" in first
-    assert "Not alive" not in first
+    assert "Alive" in first
     assert "poller" in second
-    assert "Not alive, last seen 2023-11-14" in second
+    assert "Lost" in second
+    assert "2023-11-14" in second
 
 
 def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
@@ -197,6 +217,88 @@ def test_a_dead_task_shows_the_traceback_of_every_attempt(viewer):
 
     assert html.count("<summary>") == 2
     assert html.count(f"<code>{escape(scene.TRACEBACK)}</code>") == 2
+
+
+@task(max_attempts=12)
+def patient() -> None: ...
+
+
+@task
+def plain() -> None: ...
+
+
+def test_attempts_are_shown_with_the_most_there_can_be_where_it_is_known(viewer):
+    shown = {}
+    for name in (f"{__name__}.patient", f"{__name__}.plain", "market.tasks.not_loaded", "os.path", "no"):
+        task_id = scene.dead("mail", name=name)
+        shown[name.split(".")[-1]] = page(viewer, "task/", alias="default", id=task_id)
+
+    assert "Attempts1 of 12 " in shown["patient"]
+    assert "Attempts1 of 1 " in shown["plain"]
+    for unknown in ("not_loaded", "path", "no"):
+        assert "Attempts1 " in shown[unknown]
+        assert "Attempts1 of" not in shown[unknown]
+
+
+def test_a_task_that_is_to_be_tried_again_says_when(viewer):
+    task_id = scene.retrying("mail")
+
+    text = page(viewer, "task/", alias="default", id=task_id)
+    listed = page(viewer, "tasks/", alias="default", queue="mail", state="delayed")
+
+    assert "Delayed, to try again" in text
+    assert re.search("Next attempt.* in (1 h|59 min)", text)
+    assert "builtins.ValueError" in text
+    assert "to try again" in listed
+
+
+def test_a_second_attempt_has_its_own_line(viewer, redis):
+    task_id = scene.retrying("mail")
+    redis.zadd(keys.queue_delayed("default", "mail"), {task_id: 1})
+    consumer = scene.worker("mail")
+    assert consumer.advance(consumer.request({"mail": 1}, 1)).claimed
+
+    text = page(viewer, "task/", alias="default", id=task_id)
+
+    assert "Attempt 2 started" in text
+    assert text.index("Started") < text.index("Attempt 2 started") < text.index("Finished")
+    assert consumer.id in text
+
+
+def test_progress_is_shown_with_words_beside_it(viewer):
+    task_id = scene.running("mail", progress=Progress(1250, 5000.0, "rows <b>read</b>"))
+
+    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+    assert '<progress aria-label="Progress" max="100" value="25.0"></progress>' in html
+    said = "1,250 of 5,000 (25 %): rows <b>read</b>"
+    assert said in page(viewer, "task/", alias="default", id=task_id)
+    assert said in page(viewer, "tasks/", alias="default", queue="mail", state="running")
+
+
+def test_progress_towards_no_known_end_has_no_percentage(viewer):
+    task_id = scene.running("mail", progress=Progress(0.127))
+
+    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+    assert '<progress aria-label="Progress" max="100"></progress> <span>0.13</span>' in html
+
+
+@override_settings(LANGUAGE_CODE="de")
+def test_a_bar_is_as_long_in_a_language_with_commas(viewer):
+    task_id = scene.running("mail", progress=Progress(1, 3))
+
+    assert 'value="33.3"' in viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+
+def test_a_task_that_was_asked_to_end_says_so_and_a_cancelled_one_too(viewer):
+    running, waiting = scene.running("mail"), scene.ready("mail")[0]
+    TaskQueue().cancel("mail", [running, waiting])
+
+    assert "Running, asked to end" in page(viewer, "task/", alias="default", id=running)
+    assert "Asked to end" in page(viewer, "tasks/", alias="default", queue="mail", state="running")
+    assert "Dead, cancelled" in page(viewer, "task/", alias="default", id=waiting)
+    assert "TaskCancelled" in page(viewer, "tasks/", alias="default", queue="mail", state="dead")
 
 
 def test_nothing_that_a_task_brings_is_taken_for_html(viewer):
@@ -322,10 +424,10 @@ def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
     task_id = scene.dead("mail")
     query = {"alias": "default", "queue": "mail", "id": task_id}
 
-    for name in ("", "tasks/", "task/", "pause/"):
-        html = operator.get(f"/operations/components/queue/{name}", query).text
+    for name in ("", "tasks/", "task/", "pause/", "resend/", "stop/", "periodic/"):
+        html = operator.get(f"/operations/components/queue/{name}", {**query, "state": "dead"}).text
         assert 'href="/operations/components/queue/' in html
-        assert 'href="/admin/' not in html
+        assert '="/admin/' not in html
     response = operator.post("/operations/components/queue/pause/?alias=default&queue=mail")
     assert response.url.startswith("/operations/components/queue/tasks/?")
 
@@ -356,6 +458,37 @@ def test_the_first_page_asks_no_more_of_redis_with_more_tasks(viewer, redis):
     scene.ready("mail", count=2000)
 
     assert commands() == few
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "most"),
+    [
+        ("", "", 3),
+        ("tasks/", "?alias=default&queue=mail", 3),
+        ("tasks/", "?alias=default&queue=mail&state=dead", 3),
+        ("tasks/", "?alias=default&queue=mail&q=send", 5),
+        ("task/", "?alias=default&id={ready}", 2),
+        ("delete/", "?alias=default&queue=mail&scope=all", 1),
+        ("delete/", "?alias=default&queue=mail&id={ready}", 2),
+        ("stop/", "?alias=default", 3),
+    ],
+)
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_tasks(staff, name, query, most):
+    client, ids = staff("change_queue", "delete_queue"), scene.one_of_each("mail")
+    scene.worker("mail")
+    address = ROOT + name + query.format(**ids)
+    client.get(address)  # once for the server to know the scripts
+
+    def round_trips():
+        with trips() as made:
+            assert client.get(address).status_code == 200
+        return len(made)
+
+    few = round_trips()
+    scene.ready("mail", count=2000)
+
+    assert few <= most
+    assert round_trips() <= most
 
 
 def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from urllib.parse import urlencode
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -11,10 +12,31 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from components.services.queues import TaskQueue
+from tests.admin.periodic import HOURLY, declare_only
 from tests.admin.test_permissions import CHANGING, PAGES
 
-QUERY = "?alias=default&queue=mail&id=1"
-ASKING_REDIS = set(PAGES) - {"history", "change"}
+STATES = {"cancel": "ready"}
+
+
+def query(page):
+    given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name}
+    return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"
+
+
+@pytest.fixture(autouse=True)
+def one_periodic_task():
+    with declare_only(HOURLY):
+        yield
+
+
+#: To run a periodic task now asks nothing before it is done.
+ASKING_REDIS = set(PAGES) - {"history", "change", "run"}
+
+
+@pytest.fixture
+def operator(staff):
+    """Who may do all there is."""
+    return staff("change_queue", "delete_queue")
 
 
 @pytest.fixture
@@ -25,7 +47,7 @@ def plain(settings):
 
 @pytest.mark.parametrize("page", ASKING_REDIS)
 def test_a_page_of_the_control_room_says_that_redis_is_away(operator, plain, page):
-    response = operator.get(PAGES[page] + QUERY)
+    response = operator.get(PAGES[page] + query(page))
 
     assert response.status_code == 503
     assert "Redis does not answer" in response.text
@@ -36,7 +58,7 @@ def test_a_page_of_the_control_room_says_that_redis_is_away(operator, plain, pag
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_that_redis_did_not_take_is_neither_claimed_nor_logged(operator, plain, page):
-    response = operator.post(PAGES[page] + QUERY)
+    response = operator.post(PAGES[page] + query(page))
 
     assert response.status_code == 503
     assert operator.get(reverse("admin:index")).text.count("None available") == 1  # recent actions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,9 +12,10 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.embedded import EmbeddedServer
-from components.services.queues import TaskQueue
+from components.services.queues import Progress, TaskQueue
 from components.testing import redis_at
 from tests.admin import scene
+from tests.admin.periodic import HOURLY, NIGHTLY, declare_only
 
 ROOT = "/admin/components/queue/"
 MAIL = "?alias=default&queue=mail"
@@ -25,7 +27,18 @@ PAGES = {
     },
     "task": "task/?alias=default&id={dead}",
     "result": "task/?alias=default&id={successful}",
+    "progress": "task/?alias=default&id={running}",
+    "search": f"tasks/{MAIL}&state=dead&q=route",
+    "nothing found": f"tasks/{MAIL}&state=dead&q=nowhere",
+    "all selected": f"tasks/{MAIL}&state=dead&select=page",
     "pause": f"pause/{MAIL}",
+    "send again": f"resend/{MAIL}&state=dead&scope=all",
+    "cancel": f"cancel/{MAIL}&state=running&id={{running}}",
+    "delete": f"delete/{MAIL}&state=dead&id={{dead}}&id=gone",
+    "nothing selected": f"delete/{MAIL}&state=dead",
+    "stop": "stop/?alias=default",
+    "periodic": "periodic/",
+    "run now": f"run/?{urlencode({'alias': 'default', 'periodic': NIGHTLY.name})}",
     "history": "default_2Fmail/history/",
     "missing": "task/?alias=default&id=gone",
 }
@@ -62,9 +75,15 @@ def admin(transactional_db):
     return client
 
 
+@pytest.fixture(autouse=True)
+def periodic_tasks():
+    with declare_only(HOURLY, NIGHTLY):
+        yield
+
+
 @pytest.fixture
 def ids(redis):
-    return scene.one_of_each("mail")
+    return {**scene.one_of_each("mail"), "running": scene.running("mail", progress=Progress(4, 10, "rows"))}
 
 
 def refreshed(page, seconds=5, says="Updated"):

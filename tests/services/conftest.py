@@ -8,7 +8,9 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.services.queues import Consumer, Progress, State
 from components.testing import empty
+from tests.support.queues import claim, failed, hand_in, push_new, succeeded
 
 
 @pytest.fixture
@@ -23,3 +25,16 @@ def redis(server: EmbeddedServer) -> Iterator[Redis]:
     """The project's Redis, empty; in cluster mode a key of another slot is an error."""
     with empty(server) as client:
         yield client
+
+
+@pytest.fixture
+def one_of_each(redis: Redis) -> dict[State, str]:
+    """A task in each state, each with a unique key of its own; ids by state."""
+    consumer = Consumer()
+    successful, dead, running, ready = (push_new(unique=str(number)) for number in range(4))
+    done, bad, still_running = claim(consumer, 3)
+    for task in (bad, still_running):
+        consumer.progress(task, Progress(1))
+    hand_in(consumer, succeeded(done), failed(bad))
+    delayed = push_new(delay=60, unique="later")
+    return {"ready": ready, "delayed": delayed, "running": running, "dead": dead, "successful": successful}

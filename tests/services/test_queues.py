@@ -21,6 +21,7 @@ from tests.support.queues import (
     ids,
     places,
     push_many,
+    server_time,
     step,
     succeeded,
 )
@@ -89,6 +90,19 @@ def test_a_failed_task_rests_among_the_dead_with_its_error(queue: TaskQueue) -> 
     ]
     assert info.finished_at is not None
     assert info.finished_at >= info.enqueued_at
+
+
+def test_a_task_ended_when_its_worker_says(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    ended_at = server_time() + timedelta(seconds=5)
+
+    hand_in(consumer, failed(claimed)._replace(number=ended_at))
+
+    info = queue.get(task_id)
+    assert info is not None
+    assert info.finished_at == ended_at
 
 
 def test_one_step_acks_and_claims(queue: TaskQueue) -> None:
@@ -171,7 +185,7 @@ def test_a_thousand_tasks_go_through_in_a_few_calls(queue: TaskQueue) -> None:
 
     claimed = claim(consumer, 1_000)
     assert ids(claimed) == tasks
-    assert consumer.renew(["default"], claimed) == []
+    assert consumer.renew(["default"], claimed).lost == []
     assert consumer.release(claimed[500:]) == 500
     lost = hand_in(consumer, *map(succeeded, claimed[:500])).lost
 

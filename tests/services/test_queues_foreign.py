@@ -12,8 +12,8 @@ from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.exceptions import UnknownFormat
 from components.services.queues import Consumer, TaskInfo, TaskQueue
-from components.workers.execution import ServerClock
 from components.workers.inline import InlineExecution
+from components.workers.runs import Run, ServerClock
 from tests.support.queues import (
     ECHO,
     LONG_AGO,
@@ -22,6 +22,7 @@ from tests.support.queues import (
     come_due,
     end_lease,
     failed,
+    found,
     hand_in,
     places,
     push_many,
@@ -49,7 +50,7 @@ def work() -> None:
     answer = step(consumer, 100)
     clock.set(answer.now)
     for claimed in answer.claimed:
-        finished = execution.run(claimed)
+        finished = execution.run(Run(claimed, consumer, clock))
         if finished:
             hand_in(consumer, finished)
         else:
@@ -67,21 +68,25 @@ def reason(info: TaskInfo) -> str:
         (None, "no readable record; it begins with b''"),
         (b"", "no readable record; it begins with b''"),
         (b"garbage", "no readable record; it begins with b'garbage'"),
-        (b"1 0 0 0 0 default", "no readable record"),
+        (b"1 0 0 0 0 0 - default", "no readable record"),
         (b"1 0 0\n" + BODY, "no readable record"),
-        (b"0 0 0 0 0 default\n" + BODY, "no readable record"),
+        (b"1 0 0 0 0 default\n" + BODY, "no readable record"),
+        (b"0 0 0 0 0 0 - default\n" + BODY, "no readable record"),
         (b"\xff\xfe\n" + BODY, "can't decode byte 0xff"),
-        (b"1 a 0 0 0 default\n" + BODY, "invalid literal"),
-        (b"1 0 0 high 0 default\n" + BODY, "invalid literal"),
-        (b"1 99999999999999999999 0 0 0 default\n" + BODY, "OverflowError"),
-        (b"1 0 0 0 0 default\nnot json", "Expecting value"),
-        (b"1 0 0 0 0 default\n[]", "TypeError"),
-        (b"1 0 0 0 0 default\n{}", "KeyError('task')"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"), "'int' object has no attribute"),
-        (b"1 0 0 0 0 default\n" + BODY.replace(b"[]", b"5"), "TypeError"),
+        (b"1 a 0 0 0 0 - default\n" + BODY, "invalid literal"),
+        (b"1 0 0 high 0 0 - default\n" + BODY, "invalid literal"),
+        (b"1 99999999999999999999 0 0 0 0 - default\n" + BODY, "OverflowError"),
+        (b"1 0 0 0 0 0 - default\nnot json", "Expecting value"),
+        (b"1 0 0 0 0 0 - default\n[]", "TypeError"),
+        (b"1 0 0 0 0 0 - default\n{}", "KeyError('task')"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
+        (
+            b"1 0 0 0 0 0 - default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"),
+            "'int' object has no attribute",
+        ),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", b"5"), "TypeError"),
     ],
 )
 def test_what_is_no_task_ends_among_the_dead_with_the_reason(
@@ -101,7 +106,7 @@ def test_what_is_no_task_ends_among_the_dead_with_the_reason(
 
 
 @pytest.mark.parametrize(
-    "record", [b"garbage", b"1 99999999999999999999 0 0 0 default\n{}", b"1 0 0 0 0 q\n[]"]
+    "record", [b"garbage", b"1 99999999999999999999 0 0 0 0 - default\n{}", b"1 0 0 0 0 0 - q\n[]"]
 )
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
 def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
@@ -142,6 +147,42 @@ def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: 
     assert places() == {"dead": [FOREIGN], "successful": [good]}
 
 
+@pytest.mark.parametrize(
+    "run", [b"", b"garbage", b"a b c", b"1 waiting - many 0 0 0 0", b"1 running x 1", b"2 x y"]
+)
+@pytest.mark.parametrize("state", ["ready", "delayed"])
+def test_a_task_with_a_foreign_run_record_can_be_cancelled_sent_again_and_deleted(
+    queue: TaskQueue, redis: Redis, run: bytes, state: str
+) -> None:
+    [task_id] = push_many(1, delay={"ready": 0, "delayed": 60}[state])
+    redis.hset(RUNS, task_id, run)
+
+    assert queue.cancel("default", [task_id]).at_once == 1
+    assert places() == {"dead": [task_id]}
+    assert [error.exception_class_path for error in found(task_id).errors] == [
+        "components.exceptions.TaskCancelled"
+    ]
+    assert queue.resend("default", [task_id]).sent == 1
+    assert places() == {"ready": [task_id]}
+    assert queue.delete("default", "ready", [task_id]) == 1
+    assert places() == {}
+    assert not redis.exists(TASKS, RUNS)
+
+
+def test_what_is_no_task_can_be_cancelled_and_deleted_and_is_never_sent_again(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    redis.zadd(READY, {FOREIGN: LONG_AGO})
+
+    assert queue.cancel("default", [FOREIGN]).at_once == 1
+    assert places() == {"dead": [FOREIGN]}
+    assert queue.resend("default", [FOREIGN]).sent == 0
+    assert places() == {"dead": [FOREIGN]}
+    assert queue.delete("default", "dead", [FOREIGN]) == 1
+    assert places() == {}
+    assert not redis.exists(RUNS)
+
+
 @pytest.mark.parametrize("errors", [b"garbage", b"[]", b"{}", b'{"v":1}', b'{"v":1,"errors":[5]}'])
 def test_foreign_errors_do_not_hide_the_dead(queue: TaskQueue, redis: Redis, errors: bytes) -> None:
     [task_id] = push_many(1)
@@ -157,7 +198,26 @@ def test_foreign_errors_do_not_hide_the_dead(queue: TaskQueue, redis: Redis, err
         queue.get(task_id)
 
 
-@pytest.mark.parametrize("result", [b"garbage", b"[]", b"{}", b'{"v":1}', b"5"])
+HEAD = b"1 0 0 0 0 0 - default\n" + BODY
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        b"garbage",
+        b"[]",
+        b"{}",
+        b'{"v":1}',
+        b"1",
+        HEAD,
+        HEAD + b"\n\n0\n\n",
+        HEAD + b"\n\n0\n\n\nnull",
+        HEAD + b"\n1 running t 1\n0\n\nnull",
+        HEAD + b"\n\nnever\n\nnull",
+        HEAD + b"\n\n0\n\nnot json",
+        HEAD + b"\n\n0\n[]\nnull",
+    ],
+)
 def test_a_foreign_result_does_not_hide_the_others(queue: TaskQueue, redis: Redis, result: bytes) -> None:
     first, second = push_many(2)
     consumer = Consumer()
@@ -250,10 +310,15 @@ def test_errors_of_a_newer_release_are_left_for_it(queue: TaskQueue, redis: Redi
         queue.get(task_id)
 
 
-def test_a_result_of_a_newer_release_is_not_guessed_at(queue: TaskQueue, redis: Redis) -> None:
+@pytest.mark.parametrize(
+    "result",
+    [b"2 0;0\n", HEAD + b"\n2 x\n0\n\nnull", HEAD + b'\n\n0\n{"v":2}\nnull'],
+    ids=["record", "run", "errors"],
+)
+def test_a_result_of_a_newer_release_is_not_guessed_at(queue: TaskQueue, redis: Redis, result: bytes) -> None:
     [task_id] = push_many(1)
     work()
-    redis.set(keys.queue_result("default", task_id), json.dumps({"v": 2, "value": 1}))
+    redis.set(keys.queue_result("default", task_id), result)
 
     [listed] = queue.tasks("default", "successful")
 

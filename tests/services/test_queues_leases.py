@@ -61,7 +61,7 @@ def test_a_claim_is_over_when_the_task_was_taken_back_though_nobody_has_started_
     step(Consumer(), 0, {"default": 0})
     assert places() == {"ready": [task_id]}
 
-    assert slow.renew(["default"], [late]) == [task_id]
+    assert slow.renew(["default"], [late]).lost == [task_id]
     assert slow.release([late]) == 0
     assert hand_in(slow, succeeded(late)).lost == [task_id]
     assert places() == {"ready": [task_id]}
@@ -114,12 +114,13 @@ def test_a_worker_that_took_over_from_itself_hands_in_both_and_the_later_claim_c
 def test_an_abandoned_task_finds_its_old_place(queue: TaskQueue, redis: Redis) -> None:
     first, second, third = push_many(3)
     assert ids(claim(Consumer(), 2)) == [first, second]
+    high = queue.push(ECHO, priority=1)
     end_lease(redis, second, first)
 
-    claimed = claim(Consumer(), 3)
+    claimed = claim(Consumer(), 4)
 
-    assert ids(claimed) == [first, second, third]
-    assert [task.starts for task in claimed] == [2, 2, 1]
+    assert ids(claimed) == [high, first, second, third]
+    assert [task.starts for task in claimed] == [1, 2, 2, 1]
 
 
 def test_an_abandoned_task_remembers_who_started_it(queue: TaskQueue, redis: Redis) -> None:
@@ -221,7 +222,7 @@ def test_renewing_begins_the_lease_anew(queue: TaskQueue, redis: Redis) -> None:
     end_lease(redis, mail, queue="mail")
     end_lease(redis, other)
 
-    lost = consumer.renew(["mail", "default"], claimed)
+    lost = consumer.renew(["mail", "default"], claimed).lost
 
     assert lost == []
     assert claim(Consumer(), 2, ["mail", "default"]) == []
@@ -241,7 +242,7 @@ def test_renewing_names_what_others_have_taken_over(queue: TaskQueue, redis: Red
     claim_one(fast)
     end_lease(redis, first)
 
-    lost = slow.renew(["default"], claimed)
+    lost = slow.renew(["default"], claimed).lost
 
     assert lost == [first]
     assert ids(claim(Consumer(), 2)) == [first]
@@ -258,7 +259,10 @@ def test_a_heartbeat_loses_nothing(queue: TaskQueue) -> None:
     consumer.renew(["default"], claimed)
 
     assert places() == {"running": tasks[:2], "ready": tasks[2:]}
-    assert consumer.advance(request).claimed == claimed
+    again = consumer.advance(request).claimed
+    assert [(task.id, task.token, task.record, task.run) for task in again] == [
+        (task.id, task.token, task.record, task.run) for task in claimed
+    ]
 
 
 def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:

@@ -1,12 +1,11 @@
 """
 The queue against a model in plain Python: whatever is done in whatever order, each task is in exactly one
-place, counts are right, and claims come in the right order.
+place with its story, counts are right, unique keys are held by who is unfinished, and claims come in order.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,71 +20,32 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from components import keys
-from components.services.queues import Claimed, Consumer, Finished, State, TaskQueue
+from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, State, TaskQueue
 from components.services.queues.consumers import Request
 from components.services.queues.records import to_us
-from tests.support.queues import ECHO, LONG_AGO, STATES, failed, ids, options, places, server_time, succeeded
+from components.services.queues.tasks import digest
+from tests.services.model import MAX_CRASHES, QUEUES, Model, Task
+from tests.support.queues import (
+    ECHO,
+    LONG_AGO,
+    STATES,
+    failed,
+    ids,
+    options,
+    places,
+    server_time,
+    succeeded,
+    to_retry,
+)
 
-QUEUES = ("high", "low")
-MAX_STARTS = 2
+HOUR = 3_600  # seconds: later than any test
+SPAN = 2**43
 
 queues = st.sampled_from(QUEUES)
 priorities = st.sampled_from([-100, 0, 0, 1])
+uniques = st.sampled_from([None, None, "a", "b"])
 picks = st.integers(0, 1_000_000)
-
-
-@dataclass
-class Task:
-    """What the model knows of a task."""
-
-    id: str
-    queue: str
-    priority: int
-    state: State
-    #: Microsecond at which it became, or becomes, runnable.
-    runnable: int
-    starts: int = 0
-    token: str = ""
-    is_expired: bool = False
-    is_due: bool = False
-    #: Matured before it was ready, where such tasks go first.
-    goes_first: bool = False
-
-    @property
-    def place(self) -> tuple[int, bool, int, str]:
-        return (-self.priority, not self.goes_first, self.runnable // 1_000, self.id)
-
-
-@dataclass
-class Model:
-    tasks: dict[str, Task] = field(default_factory=dict)
-    paused: set[str] = field(default_factory=set)
-
-    def of(self, queue: str, state: State) -> list[Task]:
-        return [task for task in self.tasks.values() if task.queue == queue and task.state == state]
-
-    def move(self, queue: str) -> None:
-        for task in self.of(queue, "delayed"):
-            if task.is_due:
-                task.state = "ready"
-        for task in self.of(queue, "running"):
-            if task.is_expired:
-                task.state = "dead" if task.starts >= MAX_STARTS else "ready"
-                task.token = ""
-
-    def claim(self, want: int, token: str) -> list[str]:
-        for queue in QUEUES:
-            self.move(queue)
-        ready = [
-            task
-            for queue in QUEUES
-            if queue not in self.paused
-            for task in sorted(self.of(queue, "ready"), key=lambda task: task.place)
-        ]
-        for task in ready[:want]:
-            task.state, task.token, task.is_expired = "running", token, False
-            task.starts += 1
-        return [task.id for task in ready[:want]]
+ends = st.sampled_from(["successful", "dead", "retry"])
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -94,38 +54,60 @@ class QueueMachine(RuleBasedStateMachine):
         self.redis = redis
         redis.flushall()
         self.queue = TaskQueue()
+        self.due_first = self.queue.options.due_first
         self.model = Model()
         self.consumers = [Consumer(), Consumer()]
         #: Every claim ever made, with the consumer that made it; most are out of date.
         self.claims: list[tuple[Consumer, Claimed]] = []
         self.last: tuple[Consumer, Request, list[str]] | None = None
 
-    @rule(queue=queues, priority=priorities)
-    def push(self, queue: str, priority: int) -> None:
-        task_id = self.queue.push(ECHO, queue=queue, priority=priority)
-        info = self.queue.get(task_id)
-        assert info is not None
-        self.model.tasks[task_id] = Task(task_id, queue, priority, "ready", to_us(info.enqueued_at))
-
-    @rule(queue=queues, priority=priorities)
-    def push_delayed(self, queue: str, priority: int) -> None:
-        task_id = self.queue.push(ECHO, queue=queue, priority=priority, delay=3_600)
-        self.model.tasks[task_id] = Task(
-            task_id, queue, priority, "delayed", 0, goes_first=self.queue.options.due_first
+    @rule(queue=queues, priority=priorities, unique=uniques, is_delayed=st.booleans())
+    def push(self, queue: str, priority: int, unique: str | None, is_delayed: bool) -> None:
+        holder = self.model.holder(unique)
+        new = NewTask(
+            name=ECHO, queue=queue, priority=priority, unique=unique, delay=HOUR if is_delayed else None
         )
 
+        [info] = self.queue.push_many([new])
+
+        assert info is not None
+        if holder:
+            assert (info.id, info.state, info.queue) == (holder.id, holder.state, holder.queue)
+        else:
+            self.store(info.id, new)
+
+    @rule(queue=queues, name=st.sampled_from("xy"), hour=st.integers(0, 3), unique=uniques)
+    def tick(self, queue: str, name: str, hour: int, unique: str | None) -> None:
+        is_taken = hour <= self.model.ticks.get(name, -1)
+        holder = self.model.holder(unique)
+        new = NewTask(
+            name=ECHO, queue=queue, unique=unique, tick=(name, datetime(2026, 1, 1, hour, tzinfo=UTC))
+        )
+
+        [info] = self.queue.push_many([new])
+
+        self.model.ticks[name] = max(hour, self.model.ticks.get(name, -1))
+        if holder:
+            assert info is not None
+            assert info.id == holder.id
+        elif is_taken:
+            assert info is None
+        else:
+            assert info is not None
+            self.store(info.id, new)
+
     @rule(pick=picks, earlier=st.integers(0, 5_000))
-    @precondition(lambda self: self.delayed())
+    @precondition(lambda self: self.those("delayed"))
     def come_due(self, pick: int, earlier: int) -> None:
-        task = self.delayed()[pick % len(self.delayed())]
+        task = self.pick(pick, "delayed")
         at = to_us(server_time() - timedelta(microseconds=earlier))
         self.redis.zadd(keys.queue_delayed("default", task.queue), {task.id: at})
         task.runnable, task.is_due = at, True
 
     @rule(pick=picks)
-    @precondition(lambda self: self.running())
+    @precondition(lambda self: self.those("running"))
     def lease_ends(self, pick: int) -> None:
-        task = self.running()[pick % len(self.running())]
+        task = self.pick(pick, "running")
         self.redis.zadd(keys.queue_running("default", task.queue), {task.id: LONG_AGO})
         task.is_expired = True
 
@@ -133,16 +115,17 @@ class QueueMachine(RuleBasedStateMachine):
     def claim(self, who: int, want: int) -> None:
         self.advance(self.consumers[who], want, [])
 
-    @rule(acks=st.lists(st.tuples(picks, st.booleans()), min_size=1, max_size=4), want=st.integers(0, 1))
+    @rule(acks=st.lists(st.tuples(picks, ends), min_size=1, max_size=4), want=st.integers(0, 1))
     @precondition(lambda self: self.claims)
-    def ack(self, acks: list[tuple[int, bool]], want: int) -> None:
+    def ack(self, acks: list[tuple[int, str]], want: int) -> None:
         finished, late = [], []
-        for pick, dies in acks:
+        for pick, outcome in acks:
             consumer, claimed = self.claims[pick % len(self.claims)]
-            finished.append(failed(claimed) if dies else succeeded(claimed))
+            finish = {"successful": succeeded, "dead": failed, "retry": lambda task: to_retry(task, HOUR)}
+            finished.append(finish[outcome](claimed))
             task = self.model.tasks[claimed.id]
             if task.token == claimed.token:
-                task.state, task.token = ("dead" if dies else "successful"), ""
+                task.ack(outcome, due_first=self.due_first)
             else:
                 late.append(claimed.id)
 
@@ -150,17 +133,16 @@ class QueueMachine(RuleBasedStateMachine):
 
         assert lost == late
 
-    @rule(pick=picks)
+    @rule(pick=picks, delay=st.sampled_from([0, HOUR]))
     @precondition(lambda self: self.claims)
-    def release(self, pick: int) -> None:
+    def release(self, pick: int, delay: float) -> None:
         consumer, claimed = self.claims[pick % len(self.claims)]
         task = self.model.tasks[claimed.id]
         is_held = task.token == claimed.token
         if is_held:
-            task.state, task.token = "ready", ""
-            task.starts -= 1
+            task.release(delay, due_first=self.due_first)
 
-        assert consumer.release([claimed]) == is_held
+        assert consumer.release([claimed], delay=delay) == is_held
 
     @rule(pick=picks)
     @precondition(lambda self: self.claims)
@@ -171,7 +153,11 @@ class QueueMachine(RuleBasedStateMachine):
         if is_held:
             task.is_expired = False
 
-        assert consumer.renew(QUEUES, [claimed]) == ([] if is_held else [claimed.id])
+        heartbeat = consumer.renew(QUEUES, [claimed])
+
+        assert heartbeat.lost == ([] if is_held else [claimed.id])
+        assert heartbeat.cancelled == ([claimed.id] if is_held and task.is_cancelled else [])
+        assert consumer.progress(claimed, Progress(1)) == (is_held and not task.is_cancelled)
 
     @rule()
     @precondition(lambda self: self.last)
@@ -182,7 +168,73 @@ class QueueMachine(RuleBasedStateMachine):
 
         again = ids(consumer.advance(request).claimed)
 
-        assert again == [task_id for task_id in claimed if self.model.tasks[task_id].token == token]
+        held = [task_id for task_id in claimed if self.model.tasks[task_id].token == token]
+        assert again == held
+        for task_id in held:
+            self.model.tasks[task_id].is_expired = False
+
+    @rule(pick=picks)
+    @precondition(lambda self: self.model.tasks)
+    def cancel(self, pick: int) -> None:
+        task = self.pick(pick)
+        before = task.state
+        if before in ("ready", "delayed", "running"):
+            task.is_cancelled = True
+        if before in ("ready", "delayed"):
+            task.end("dead")
+
+        cancelled = self.queue.cancel(task.queue, [task.id])
+
+        is_dead = task.state == "dead" and task.is_cancelled
+        assert (cancelled.at_once, cancelled.asked) == (is_dead, before == "running")
+
+    @rule(pick=picks)
+    @precondition(lambda self: self.those("dead"))
+    def resend(self, pick: int) -> None:
+        task = self.pick(pick, "dead")
+        holder = self.model.holder(task.unique)
+
+        resent = self.queue.resend(task.queue, [task.id])
+
+        assert (resent.sent, resent.refused) == ((0, [task.id]) if holder else (1, []))
+        if not holder:
+            score = self.redis.zscore(keys.queue_ready("default", task.queue), task.id)
+            assert score is not None
+            self.model.tasks[task.id] = Task(
+                task.id, task.queue, task.priority, task.unique, "ready", int(score) % SPAN * 1_000
+            )
+            self.model.tasks[task.id].failures = task.failures
+
+    @rule(pick=picks, state=st.sampled_from([state for state in STATES if state != "running"]))
+    @precondition(lambda self: self.model.tasks)
+    def delete(self, pick: int, state: State) -> None:
+        task = self.pick(pick)
+        was_there = task.state is not None
+        if task.state == state:
+            task.end(None)
+
+        assert self.queue.delete(task.queue, state, [task.id]) == (task.state is None)
+        assert was_there or self.queue.get(task.id) is None
+
+    @rule(queue=queues, limit=st.integers(1, 2))
+    def trim(self, queue: str, limit: int) -> None:
+        going = places(queue).get("dead", [])[limit:]
+        for task_id in going:
+            self.model.tasks[task_id].end(None)
+
+        with options(dead_limit=limit):
+            assert self.consumers[0].trim(queue) == len(going)
+
+    @rule(pick=picks)
+    @precondition(lambda self: self.model.tasks)
+    def wait_for(self, pick: int) -> None:
+        task = self.pick(pick)
+        task.is_awaited = task.is_unfinished
+
+        info = self.queue.wait_for(task.id, wait=0)
+
+        assert (info and info.state) == task.state
+        assert len(info.errors if info else ()) >= (task.failures if task.state else 0)
 
     @rule(queue=queues)
     def pause(self, queue: str) -> None:
@@ -195,15 +247,17 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.paused.discard(queue)
 
     @invariant()
-    def each_task_is_in_one_place(self) -> None:
+    def each_task_is_in_one_place_with_its_story(self) -> None:
         for name in QUEUES:
-            found = places(name)
             for state in STATES:
                 expected = sorted(self.model.of(name, state), key=lambda task: task.place)
-                listed = found.get(state, [])
-                assert sorted(listed) == sorted(task.id for task in expected)
+                listed = self.queue.tasks(name, state)
                 if state == "ready":
-                    assert listed == [task.id for task in expected]
+                    assert ids(listed) == ids(expected)
+                if state != "successful":
+                    stories = [(info.id, info.starts, info.crashes, info.is_cancelled) for info in listed]
+                    assert sorted(stories) == sorted(task.story for task in expected)
+                assert sorted(ids(listed)) == sorted(ids(expected))
 
     @invariant()
     def counts_are_right(self) -> None:
@@ -220,17 +274,38 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_record_is_that_of_a_task_in_place(self) -> None:
-        unfinished = {task.id for task in self.model.tasks.values() if task.state != "successful"}
+        kept = {task.id: task for task in self.model.tasks.values() if task.state not in (None, "successful")}
         stored = {task_id.decode() for task_id in self.redis.hkeys(keys.queue_tasks("default"))}
         run = {task_id.decode() for task_id in self.redis.hkeys(keys.queue_runs("default"))}
-        assert stored == unfinished
-        assert run == {task_id for task_id in unfinished if self.model.tasks[task_id].starts}
+        wrong = {task_id.decode() for task_id in self.redis.hkeys(keys.queue_errors("default"))}
+        assert stored == kept.keys()
+        assert run == {task_id for task_id, task in kept.items() if task.has_run}
+        assert wrong == {task_id for task_id, task in kept.items() if task.failures}
 
-    def delayed(self) -> list[Task]:
-        return [task for task in self.model.tasks.values() if task.state == "delayed"]
+    @invariant()
+    def unique_keys_and_waiters_are_those_of_unfinished_tasks(self) -> None:
+        held = self.redis.hgetall(keys.queue_uniques("default"))
+        awaited = self.redis.smembers(keys.queue_awaited("default"))
+        unfinished = [task for task in self.model.tasks.values() if task.is_unfinished]
+        assert held == {
+            digest(ECHO, task.unique).encode(): task.id.encode() for task in unfinished if task.unique
+        }
+        assert awaited == {task.id.encode() for task in unfinished if task.is_awaited}
 
-    def running(self) -> list[Task]:
-        return [task for task in self.model.tasks.values() if task.state == "running"]
+    def store(self, task_id: str, new: NewTask) -> None:
+        info = self.queue.get(task_id)
+        assert info is not None
+        task = Task(task_id, new.queue, new.priority, new.unique, "ready", to_us(info.enqueued_at))
+        if new.delay:
+            task.delay(due_first=self.due_first)
+        self.model.tasks[task_id] = task
+
+    def those(self, state: State | None = None) -> list[Task]:
+        return [task for task in self.model.tasks.values() if state in (None, task.state)]
+
+    def pick(self, pick: int, state: State | None = None) -> Task:
+        tasks = self.those(state)
+        return tasks[pick % len(tasks)]
 
     def advance(self, consumer: Consumer, want: int, finished: list[Finished]) -> list[str]:
         request = consumer.request(dict.fromkeys(QUEUES, want), want, finished)
@@ -250,7 +325,7 @@ class QueueMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize("due_first", [False, True], ids=["in order", "due first"])
 def test_the_queue_behaves_as_its_model(redis: Redis, due_first: bool) -> None:
     bounded = settings(
-        max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    with options(max_crashes=MAX_STARTS, due_first=due_first):
+    with options(max_crashes=MAX_CRASHES, due_first=due_first):
         run_state_machine_as_test(lambda: QueueMachine(redis), settings=bounded)

@@ -38,17 +38,6 @@ def queue(redis: Redis) -> TaskQueue:
     return TaskQueue()
 
 
-@pytest.fixture
-def one_of_each(queue: TaskQueue) -> dict[State, str]:
-    """A task in each state; ids by state."""
-    successful, dead, running, ready = push_many(4)
-    consumer = Consumer()
-    done, bad, _still_running = claim(consumer, 3)
-    hand_in(consumer, succeeded(done, "yes"), failed(bad))
-    delayed = queue.push(ECHO, delay=60)
-    return {"ready": ready, "delayed": delayed, "running": running, "dead": dead, "successful": successful}
-
-
 def test_every_task_is_counted_in_its_state(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
     push_many(2)
     due = queue.get(one_of_each["delayed"])
@@ -180,7 +169,7 @@ def test_a_page_needs_two_round_trips_whatever_its_length(queue: TaskQueue, serv
     with sent_to(server) as commands:
         queue.tasks("default", "ready", limit=3)
 
-    assert commands == ["ZRANGE", "HMGET", "HMGET", "HMGET", "GET", "GET", "GET"]
+    assert commands == ["ZRANGE", *["HMGET"] * 4, *["GET"] * 3]
 
 
 def test_looking_changes_nothing(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
@@ -295,7 +284,7 @@ def test_an_overview_needs_three_round_trips_whatever_there_is(
     with sent_to(server) as commands:
         stats, workers = queue.overview()
 
-    assert commands == ["SMEMBERS", "ZREVRANGE", "EVALSHA", "HMGET", "HMGET"]
+    assert commands == ["SMEMBERS", "ZREVRANGE", "EVALSHA", *["HMGET", "GET"] * 2]
     assert [each.name for each in stats] == ["default", "mail"]
     assert workers == queue.workers()
 

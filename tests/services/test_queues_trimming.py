@@ -1,4 +1,4 @@
-"""What goes by itself: successful and dead tasks, by number and by age, a limited number per step."""
+"""What goes by itself: successful and dead tasks, by number and by age, a limited number per call."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import pytest
 from redis import Redis
 
 from components import keys
-from components.services.queues import Consumer, TaskQueue
-from tests.support.queues import age, claim, failed, hand_in, ids, options, places, push_many, step, succeeded
+from components.embedded import EmbeddedServer
+from components.services.queues import Consumer, Progress, TaskQueue
+from tests.support.monitoring import sent_to
+from tests.support.queues import age, claim, failed, hand_in, ids, options, places, push_many, succeeded
+from tests.support.snapshots import snapshot
 
 DEAD = keys.queue_dead
 SUCCESSFUL = keys.queue_successful
+RECORDS = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
 
 
 @pytest.fixture
@@ -37,8 +41,8 @@ def succeed(count: int = 1) -> list[str]:
     return ids(claimed)
 
 
-def look() -> None:
-    step(Consumer(), 0, {"default": 0})
+def trim(queue: str = "default") -> int:
+    return Consumer().trim(queue)
 
 
 def test_the_latest_successful_tasks_are_listed(queue: TaskQueue, redis: Redis) -> None:
@@ -65,7 +69,11 @@ def test_what_has_expired_is_no_longer_counted(queue: TaskQueue, redis: Redis) -
         succeed(2)
         age(redis, SUCCESSFUL("default", "default"), timedelta(hours=1))
         [last] = succeed()
+        assert queue.stats("default").successful == 3
 
+        gone = trim()
+
+    assert gone == 0  # of the dead
     assert places() == {"successful": [last]}
     assert redis.zcard(SUCCESSFUL("default", "default")) == 1
 
@@ -81,25 +89,27 @@ def test_dead_tasks_go_when_they_are_old(queue: TaskQueue, redis: Redis) -> None
     with options(dead_ttl=3_600):
         old = die(2)
         age(redis, DEAD("default", "default"), timedelta(minutes=59))
-        look()
+        assert trim() == 0
         assert sorted(places()["dead"]) == old
         age(redis, DEAD("default", "default"), timedelta(minutes=1))
         young = die(1)
 
-        assert places() == {"dead": young}
+        gone = trim()
+
+    assert gone == 2
+    assert places() == {"dead": young}
     assert [queue.get(task_id) for task_id in old] == [None, None]
-    parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
-    assert [redis.hlen(part("default")) for part in parts] == [1, 1, 1]
+    assert [redis.hlen(part("default")) for part in RECORDS] == [1, 1, 1]
 
 
 def test_dead_tasks_rest_for_half_a_year_unless_set_otherwise(queue: TaskQueue, redis: Redis) -> None:
     old = die()
     age(redis, DEAD("default", "default"), timedelta(days=179))
-    look()
+    trim()
     assert places() == {"dead": old}
 
     age(redis, DEAD("default", "default"), timedelta(days=1))
-    look()
+    trim()
 
     assert places() == {}
 
@@ -109,23 +119,76 @@ def test_the_oldest_dead_go_when_there_are_too_many(queue: TaskQueue, redis: Red
         old = die(2)
         age(redis, DEAD("default", "default"), timedelta(minutes=1))
         young = die(3)
-        look()
 
-        assert sorted(places()["dead"]) == young
+        gone = trim()
+
+    assert gone == 2
+    assert sorted(places()["dead"]) == young
     assert [queue.get(task_id) for task_id in old] == [None, None]
-    parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
-    assert [redis.hlen(part("default")) for part in parts] == [3, 3, 3]
+    assert [redis.hlen(part("default")) for part in RECORDS] == [3, 3, 3]
 
 
-def test_many_dead_go_little_by_little(queue: TaskQueue, redis: Redis) -> None:
-    die(350)
-    with options(dead_limit=50):
-        counts = []
-        for _ in range(4):
-            look()
-            counts.append(queue.stats("default").dead)
+def test_as_many_dead_stay_as_may_even_if_none_is_old(queue: TaskQueue) -> None:
+    dead = die(3)
+    with options(dead_limit=3):
+        assert trim() == 0
 
-    assert counts == [250, 150, 50, 50]
+    assert sorted(places()["dead"]) == dead
+
+
+@pytest.mark.parametrize(("old", "left"), [(1, 3), (3, 2)], ids=["more are too many", "more are too old"])
+def test_what_is_too_old_and_what_is_too_many_goes_at_once(
+    queue: TaskQueue, redis: Redis, server: EmbeddedServer, old: int, left: int
+) -> None:
+    die(old)
+    age(redis, DEAD("default", "default"), timedelta(days=180))
+    young = die(5 - old)
+    trim("other")
+
+    with options(dead_limit=3), sent_to(server) as commands:
+        gone = trim()
+
+    assert commands == ["EVALSHA"]
+    assert gone == 5 - left
+    assert sorted(places()["dead"]) == young[-left:]
+
+
+def test_many_dead_go_little_by_little(queue: TaskQueue, redis: Redis, server: EmbeddedServer) -> None:
+    trim()
+    redis.zadd(DEAD("default", "default"), {f"task{number:04}": number for number in range(2_300)})
+    redis.hset(keys.queue_tasks("default"), mapping={f"task{number:04}": "" for number in range(2_300)})
+
+    with options(dead_ttl=10**10, dead_limit=50), sent_to(server) as commands:
+        gone = trim()
+
+    assert gone == 2_250
+    assert commands == ["EVALSHA"] * 3
+    kept = [task_id.decode() for task_id in redis.zrange(DEAD("default", "default"), 0, -1)]
+    assert kept == [f"task{number:04}" for number in range(2_250, 2_300)]
+    assert redis.hlen(keys.queue_tasks("default")) == 50
+
+
+def test_a_step_lets_nothing_go(queue: TaskQueue, redis: Redis) -> None:
+    dead = die(2)
+    age(redis, DEAD("default", "default"), timedelta(days=365))
+
+    with options(dead_limit=1):
+        claim(Consumer())
+
+    assert sorted(places()["dead"]) == dead
+
+
+def test_nothing_is_left_of_a_dead_task_that_has_gone(queue: TaskQueue, redis: Redis) -> None:
+    consumer = Consumer()
+    [task_id] = push_many(1)
+    [claimed] = claim(consumer)
+    consumer.progress(claimed, Progress(1))
+    hand_in(consumer, failed(claimed))
+    age(redis, DEAD("default", "default"), timedelta(days=180))
+
+    trim()
+
+    assert not [key for key in redis.keys("*") if task_id in repr(snapshot(redis)[key])]
 
 
 def test_the_dead_of_other_queues_do_not_count(queue: TaskQueue, redis: Redis) -> None:
@@ -134,6 +197,6 @@ def test_the_dead_of_other_queues_do_not_count(queue: TaskQueue, redis: Redis) -
         for name in ("a", "b"):
             push_many(1, queue=name)
             hand_in(consumer, *map(failed, claim(consumer, 1, [name])))
-        step(Consumer(), 0, {"a": 0, "b": 0})
+        assert [trim(name) for name in ("a", "b", "c")] == [0, 0, 0]
 
     assert [stats.dead for stats in queue.all_stats()] == [1, 1]

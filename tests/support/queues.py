@@ -25,6 +25,7 @@ from components.services.queues import (
     State,
     Step,
     TaskFailure,
+    TaskInfo,
     TaskQueue,
 )
 from components.services.queues.formats import write_errors, write_result
@@ -79,7 +80,8 @@ def succeeded(claimed: Claimed, value: Any = None) -> Finished:
 def failed(claimed: Claimed, message: str = "no") -> Finished:
     ended_at = claimed.read().last_attempted_at
     assert ended_at
-    return Finished(claimed, "dead", ended_at, write_errors([TaskFailure("builtins.ValueError", message)]))
+    errors = [*claimed.read().errors, TaskFailure("builtins.ValueError", message)]
+    return Finished(claimed, "dead", ended_at, write_errors(errors))
 
 
 def to_retry(claimed: Claimed, seconds: float = 0.0, message: str = "no") -> Finished:
@@ -93,6 +95,20 @@ def server_time() -> datetime:
 
 def ids(tasks: Iterable[Claimed]) -> list[str]:
     return [task.id for task in tasks]
+
+
+def found(task_id: str) -> TaskInfo:
+    """The task, which is there."""
+    info = TaskQueue().get(task_id)
+    assert info is not None
+    return info
+
+
+def push_new(**task: Any) -> str:
+    """The id of one new task, or of the one that has its unique key."""
+    [info] = TaskQueue().push_many([NewTask(name=ECHO, **task)])
+    assert info is not None
+    return info.id
 
 
 def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:

@@ -16,7 +16,9 @@ _READ = {
 }
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
-_INSTANT = re.compile(r"\b\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)")
+_INSTANT = re.compile(
+    r"(?<![0-9a-f])\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
+)
 
 
 def snapshot(redis: Redis) -> dict[bytes, Any]:

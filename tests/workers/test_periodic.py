@@ -46,6 +46,7 @@ Start = Callable[[Worker], Worker]
 @pytest.fixture(autouse=True)
 def nothing_declared(monkeypatch: pytest.MonkeyPatch, backend: RedisBackend) -> None:
     jobs.ticked.clear()
+    declarations.declared()  # what the demo site declares is declared before, and put aside
     monkeypatch.setattr(declarations, "_declared", {})
 
 

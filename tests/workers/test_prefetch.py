@@ -297,8 +297,8 @@ def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
 
     assert counts() == {"ready": 4}
     jobs.agate.set()
-    worker._threads[0].join(10)
-    assert not worker._threads[0].is_alive()
+    worker._pool._threads[0].join(10)
+    assert not worker._pool._threads[0].is_alive()
     assert tasks.notes == []
 
 

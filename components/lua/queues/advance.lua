@@ -28,10 +28,10 @@ local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3
 local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local listed_limit, queues = tonumber(ARGV[6]), tonumber(ARGV[7])
-local SPAN, BATCH = 2 ^ 43, 100 -- as in push.lua; how much of one chore is done in one call
-local FINISHED = 8 + 2 * queues -- where the finished tasks begin
--- Microseconds, before which an idle worker looks by itself; milliseconds that who waits for an end has to notice it.
-local SOON, TOLD = 5000000, 60000
+-- SPAN: as in push.lua. BATCH: how much of one chore is done in one call. FINISHED: where the finished tasks begin.
+-- SOON: microseconds, before which an idle worker looks by itself. TOLD: milliseconds that who waits for an end has
+-- to notice it.
+local SPAN, BATCH, FINISHED, SOON, TOLD = 2 ^ 43, 100, 8 + 2 * queues, 5000000, 60000
 
 local time = redis.call("TIME")
 local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
@@ -106,7 +106,8 @@ local function ack()
   for i, record in ipairs(many(runs, ids)) do
     local of_queue, id, held_by, outcome, number, unique = unpack(finished[i])
     local q, run, document = queue[tonumber(of_queue)], read_run(record), ARGV[FINISHED + 2 * i - 1]
-    if run[2] ~= held_by or acked[id] then
+    acked[id] = acked[id] or run[2] == held_by and i -- of several acks of one claim the first counts
+    if acked[id] ~= i then
       lost[#lost + 1] = id
     elseif outcome == "s" then
       redis.call("SET", result .. id, document, "PX", number)
@@ -114,11 +115,11 @@ local function ack()
       tell(id, unique)
     else
       local again_at = outcome == "r" and run[1] == "running" and text(now + number)
+      local ended_at = outcome == "d" and number
       redis.call("HSET", errors, id, document)
       redis.call("ZREM", q.running, id)
-      if again_at then put_back(q.delayed, again_at, id, run) else bury(q, id, run, "dead", outcome == "d" and number) end
+      if again_at then put_back(q.delayed, again_at, id, run) else bury(q, id, run, "dead", ended_at) end
     end
-    acked[id] = acked[id] or run[2] == held_by
   end
   for _, q in ipairs(queue) do if #q.done > 0 then succeed(q) end end
 end
@@ -136,7 +137,8 @@ end
 local function take_over(q)
   for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, BATCH)) do
     local run = read_run(redis.call("HGET", runs, id))
-    local place, crashes = tonumber(run[8]), (tonumber(run[4]) or 0) + 1 -- without a place it is no record of ours
+    -- Without a place it is no record of ours; without a token it was given back to be cancelled, and nobody died.
+    local place, crashes = tonumber(run[8]), (tonumber(run[4]) or 0) + (run[2] == "-" and 0 or 1)
     local again = place and crashes < max_crashes and run[1] ~= "cancelling"
     run[4] = text(crashes)
     redis.call("ZREM", q.running, id)
@@ -176,7 +178,8 @@ else
   end
   for _, q in ipairs(queue) do claim(q, math.min(q.share, want - #claimed)) end
   for _, q in ipairs(queue) do claim(q, q.share > 0 and want - #claimed or 0) end
-  redis.call("HSET", worker, "request", request, "claimed", table.concat(claimed, " "), "lost", table.concat(lost, " "))
+  redis.call("HSET", worker, "request", request, "claimed", table.concat(claimed, " "))
+  redis.call("HSET", worker, "lost", table.concat(lost, " "))
 end
 
 local work, ids = {}, {}

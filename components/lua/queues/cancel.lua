@@ -1,4 +1,5 @@
--- Cancel tasks of a queue: what waits goes to the dead set, what runs is marked for its worker. Repeated, it answers the same.
+-- Cancel tasks of a queue: what waits goes to the dead set, what runs is marked for its worker.
+-- Repeated, it answers the same.
 -- KEYS[1] tasks    HASH id -> record
 -- KEYS[2] runs     HASH id -> run record
 -- KEYS[3] uniques  HASH unique key -> id
@@ -18,9 +19,9 @@ local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = string.format("%.0f", time[1] * 1000000 + time[2])
 
 local function bury(id, run)
-  run = run or "1 waiting - 0 0 0 0 0 0"
-  local before, workers = string.match(run, "^1 %S+ %S+ (%S+ %S+ %S+ %S+) %S+(.*)$")
-  redis.call("HSET", runs, id, "1 cancelled - " .. before .. " " .. now .. workers)
+  -- Before the first claim there is no run record; one that cannot be read is no record of ours.
+  local before, workers = string.match(run or "", "^1 %S+ %S+ (%d+ %d+ %d+ %d+) %d+( .*)$")
+  redis.call("HSET", runs, id, "1 cancelled - " .. (before or "0 0 0 0") .. " " .. now .. (workers or " 0"))
   redis.call("ZADD", dead, now_ms, id)
   local unique = string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ %S+ %S+ %S+ (%S+)") or "-"
   if redis.call("HGET", uniques, unique) == id then redis.call("HDEL", uniques, unique) end

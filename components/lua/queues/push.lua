@@ -43,7 +43,7 @@ for at = 2 + queues, #ARGV, 2 do
   local stored, rival = redis.call("HGET", tasks, id), unique ~= "-" and redis.call("HGET", uniques, unique)
   local ticked = tick ~= "0" and tonumber(redis.call("ZSCORE", periodic, name) or -1) >= tonumber(tick)
   local answer = stored and string.match(stored, "^%d+ (%d+)") or redis.call("EXISTS", result) == 1 and now_text
-    or rival and "=" .. rival or ticked and ""
+    or rival and redis.call("HEXISTS", tasks, rival) == 1 and "=" .. rival or ticked and ""
 
   if tick ~= "0" and not ticked then redis.call("ZADD", periodic, tick, name) end -- also where a rival stands for it
   if not answer then

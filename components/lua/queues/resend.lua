@@ -19,9 +19,11 @@ for _, id in ipairs(ARGV) do
   local priority, unique =
     string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ (%-?%d+) %S+ %S+ (%S+)")
   if priority and redis.call("ZSCORE", dead, id) then
-    if unique ~= "-" and redis.call("HSETNX", uniques, unique, id) == 0 then
+    local rival = redis.call("HGET", uniques, unique)
+    if rival and redis.call("HEXISTS", tasks, rival) == 1 then
       refused[#refused + 1] = id
     else
+      if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
       redis.call("ZREM", dead, id)
       redis.call("HDEL", runs, id)
       redis.call("ZADD", ready, ((100 - priority) * 2 + 1) * SPAN + now_ms, id)

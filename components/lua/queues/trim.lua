@@ -17,9 +17,12 @@ local time = redis.call("TIME")
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 
 redis.call("ZREMRANGEBYSCORE", successful, "-inf", now_ms - listed_ttl)
-local old = redis.call("ZRANGEBYSCORE", dead, "-inf", now_ms - dead_ttl, "LIMIT", 0, most)
-local excess = math.min(redis.call("ZCARD", dead) - dead_limit, most)
-if #old == 0 and excess > 0 then old = redis.call("ZRANGE", dead, 0, excess - 1) end
-if #old > 0 then redis.call("ZREM", dead, unpack(old)) end
-for _, hash in ipairs(#old > 0 and { tasks, runs, errors, progress } or {}) do redis.call("HDEL", hash, unpack(old)) end
-return #old
+local too_old = redis.call("ZCOUNT", dead, "-inf", now_ms - dead_ttl)
+local too_many = redis.call("ZCARD", dead) - dead_limit
+local go = math.min(math.max(too_old, too_many), most)
+if go < 1 then return 0 end
+
+local ids = redis.call("ZRANGE", dead, 0, go - 1)
+redis.call("ZREM", dead, unpack(ids))
+for _, hash in ipairs({ tasks, runs, errors, progress }) do redis.call("HDEL", hash, unpack(ids)) end
+return go

@@ -117,6 +117,7 @@ class QueueControls(QueueReader):
     async def _wait_for(self, client: AnyRedis, task_id: str, wait: float) -> TaskInfo | None:
         until = time.monotonic() + wait
         awaited, ended = keys.queue_awaited(self.alias), keys.queue_ended(self.alias, task_id)
+        token = None
         while True:
             with redis_errors():
                 await answer(client.sadd(awaited, task_id))
@@ -125,18 +126,21 @@ class QueueControls(QueueReader):
             left = until - time.monotonic()
             with redis_errors():
                 if has_ended:
-                    await answer(client.srem(awaited, task_id))
+                    await self._await_no_longer(client, awaited, task_id, token and ended)
                 if has_ended or left <= 0:
                     return info
-                slice_ = max(0.01, min(left, longest_block(client)))
-                if await answer(client.blpop([ended], timeout=slice_)):
-                    await self._pass_on(client, ended)
+                # A token of an end before the task was sent again is taken out, and not passed on.
+                token = await answer(
+                    client.blpop([ended], timeout=max(0.01, min(left, longest_block(client))))
+                )
 
-    async def _pass_on(self, client: AnyRedis, ended: str) -> None:
-        """Wake the next of those who wait for the same task."""
+    async def _await_no_longer(self, client: AnyRedis, awaited: str, task_id: str, ended: str | None) -> None:
+        """And wake the next of those who wait for the same task, if *ended* is the list that woke this one."""
         pipe = client.pipeline(transaction=False)
-        pipe.rpush(ended, "1")
-        pipe.expire(ended, _TOLD)
+        pipe.srem(awaited, task_id)
+        if ended:
+            pipe.rpush(ended, "1")
+            pipe.expire(ended, _TOLD)
         await answer(pipe.execute())
 
     def _keys(self, *names: str) -> list[str]:

@@ -171,9 +171,10 @@ def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
 def _read_run(run: bytes | None) -> dict[str, Any]:
     if not run:
         return {}
-    version, state, _token, starts, crashes, first, last, ended, _score, *workers = run.decode().split(" ")
+    version, *words = run.decode().split(" ")
     if int(version) > FORMAT:
         raise UnknownFormat(f"Its run is stored in format {version}, newer than {FORMAT}.")
+    state, _token, starts, crashes, first, last, ended, _score, *workers = words
     return {
         "started_at": from_us(first) if first != "0" else None,
         "last_attempted_at": from_us(last) if last != "0" else None,

@@ -154,6 +154,17 @@ class QueueReader:
             return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
         return replace(info, state="delayed", due_at=from_us(int(due_us))) if due_us else info
 
+    def present(self, queue: str, states: Sequence[State], task_ids: Sequence[str]) -> list[str]:
+        """Those of *task_ids* that are in one of *states* of *queue* now."""
+        if not task_ids:
+            return []
+        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
+            for state in states:
+                pipe.zmscore(getattr(keys, f"queue_{state}")(self.alias, queue), list(task_ids))
+            places = pipe.execute()
+        found = zip(task_ids, *places, strict=True)
+        return [task_id for task_id, *scores in found if any(score is not None for score in scores)]
+
     def search(self, queue: str, state: State, text: str, *, window: int = 1_000) -> Iterator[TaskInfo]:
         """
         The tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, whatever its

@@ -1,0 +1,186 @@
+"""
+Show queues, workers and periodic tasks: for people as tables, for programs as JSON.
+
+It looks as the control room does, in a few round trips for an alias, and changes nothing. The keys of the JSON are a
+promise (docs/queues.md): new ones may come, and none goes or changes its meaning without another number of format.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.backends.tasks import redis_aliases
+from components.conf import conf
+from components.exceptions import RedisUnavailable
+from components.management.options import find_backend
+from components.management.running import UNREACHABLE
+from components.management.tables import age, instant, table
+from components.periodic import TickInfo, overview
+from components.services.queues import QueueStats, TaskQueue, WorkerInfo
+
+FORMAT = 1
+
+
+class Command(BaseCommand):
+    help = (
+        "Shows the queues of the TASKS aliases on Redis: sizes, workers, periodic tasks. "
+        "Exit codes: 0; 2 if Redis does not answer, or for a wrong alias."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--backend", metavar="ALIAS", help="Only this alias in TASKS (default: all on Redis)."
+        )
+        parser.add_argument("--json", action="store_true", help="Write JSON; docs/queues.md lists its keys.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        wanted = options["backend"]
+        aliases = [find_backend(wanted).alias] if wanted else redis_aliases()
+        try:
+            known = {alias: (*TaskQueue(alias).overview(), overview(alias)) for alias in aliases}
+        except RedisUnavailable as error:
+            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
+            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+        if options["json"]:
+            backends = {alias: _document(*facts) for alias, facts in known.items()}
+            self.stdout.write(json.dumps({"format": FORMAT, "backends": backends}, indent=2))
+            return
+        for alias, facts in known.items():
+            self.stdout.write("\n".join(_text(alias, *facts)))
+        if not known:
+            self.stdout.write("No TASKS alias uses components.backends.tasks.RedisBackend.")
+
+
+def _document(
+    queues: list[QueueStats], workers: list[WorkerInfo], periodic: list[TickInfo]
+) -> dict[str, list[dict[str, Any]]]:
+    return {
+        "queues": [
+            {
+                "name": queue.name,
+                "ready": queue.ready,
+                "delayed": queue.delayed,
+                "running": queue.running,
+                "dead": queue.dead,
+                "successful": queue.successful,
+                "oldest_age": queue.oldest_age,
+                "next_due_at": _iso(queue.next_due_at),
+                "paused": queue.paused,
+            }
+            for queue in queues
+        ],
+        "workers": [
+            {
+                "id": worker.id,
+                "kind": worker.kind,
+                "host": worker.host,
+                "pid": worker.pid,
+                "queues": list(worker.queues),
+                "concurrency": worker.concurrency,
+                "running": worker.running,
+                "started_at": _iso(worker.started_at),
+                "seen_at": _iso(worker.seen_at),
+                "alive": worker.alive,
+                "quiet": worker.is_quiet,
+                "order": worker.order or None,
+            }
+            for worker in workers
+        ],
+        "periodic": [
+            {
+                "name": info.periodic.name,
+                "task": info.periodic.task.module_path,
+                "schedule": str(info.periodic.schedule),
+                "queue": info.periodic.task.queue_name,
+                "missed": info.periodic.missed,
+                "last_at": _iso(info.last_at),
+                "next_at": _iso(info.next_at),
+            }
+            for info in periodic
+        ],
+    }
+
+
+def _text(
+    alias: str, queues: list[QueueStats], workers: list[WorkerInfo], periodic: list[TickInfo]
+) -> list[str]:
+    return [
+        f"{alias}: queues",
+        *table(
+            [
+                "queue",
+                ">ready",
+                ">oldest",
+                ">delayed",
+                "next due",
+                ">running",
+                ">dead",
+                ">successful",
+                "state",
+            ],
+            [
+                [
+                    queue.name,
+                    queue.ready,
+                    age(queue.oldest_age),
+                    queue.delayed,
+                    instant(queue.next_due_at),
+                    queue.running,
+                    queue.dead,
+                    queue.successful,
+                    "paused" if queue.paused else "active",
+                ]
+                for queue in queues
+            ],
+        ),
+        f"{alias}: workers",
+        *table(
+            ["worker", "kind", ">running", ">of", "state", "last seen", "queues"],
+            [
+                [
+                    worker.id,
+                    worker.kind,
+                    worker.running,
+                    worker.concurrency,
+                    _state(worker),
+                    instant(worker.seen_at),
+                    ", ".join(worker.queues),
+                ]
+                for worker in workers
+            ],
+        ),
+        f"{alias}: periodic tasks",
+        *table(
+            ["task", "schedule", "next", "last", "if missed", "queue"],
+            [
+                [
+                    info.periodic.task.module_path,
+                    str(info.periodic.schedule),
+                    instant(info.next_at),
+                    instant(info.last_at),
+                    info.periodic.missed,
+                    info.periodic.task.queue_name,
+                ]
+                for info in periodic
+            ],
+        ),
+    ]
+
+
+def _state(worker: WorkerInfo) -> str:
+    if not worker.alive:
+        return "lost"
+    if worker.order == "stop":
+        return "asked to stop"
+    if worker.is_quiet:
+        return "quiet"
+    return "asked to be quiet" if worker.order else "alive"
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

@@ -1,0 +1,267 @@
+"""Waiting for the end of a task: it blocks on a list of that task, is woken by any end, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.embedded import EmbeddedServer
+from components.services.queues import Consumer, TaskInfo, TaskQueue
+from tests.support.monitoring import sent_to
+from tests.support.queues import (
+    ECHO,
+    claim_one,
+    end_lease,
+    failed,
+    found,
+    hand_in,
+    options,
+    places,
+    push_new,
+    step,
+    succeeded,
+    to_retry,
+)
+from tests.support.waiting import eventually
+
+AWAITED = keys.queue_awaited("default")
+LONG = 30.0  # seconds: longer than any test
+
+End = Callable[[Redis, str], object]
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+@contextmanager
+def waiting(redis: Redis, task_id: str, count: int = 1) -> Iterator[list[Future[TaskInfo | None]]]:
+    """So many wait for the task, and are blocked."""
+    with ThreadPoolExecutor(count) as pool:
+        waiters = [pool.submit(TaskQueue().wait_for, task_id, wait=LONG) for _ in range(count)]
+        assert eventually(lambda: redis.info("clients")["blocked_clients"] == count)
+        yield waiters
+
+
+def succeed(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer), "yes"))
+
+
+def die(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    hand_in(consumer, failed(claim_one(consumer)))
+
+
+def crash(redis: Redis, task_id: str) -> None:
+    with options(max_crashes=1):
+        claim_one(Consumer())
+        end_lease(redis, task_id)
+        step(Consumer(), 0)
+
+
+def be_cancelled(redis: Redis, task_id: str) -> None:
+    TaskQueue().cancel("default", [task_id])
+
+
+def be_cancelled_as_it_runs(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    TaskQueue().cancel("default", [task_id])
+    hand_in(consumer, to_retry(claimed))
+
+
+def be_deleted(redis: Redis, task_id: str) -> None:
+    TaskQueue().delete("default", "ready", [task_id])
+
+
+ENDS: list[tuple[End, str | None]] = [
+    (succeed, "successful"),
+    (die, "dead"),
+    (crash, "dead"),
+    (be_cancelled, "dead"),
+    (be_cancelled_as_it_runs, "dead"),
+    (be_deleted, None),
+]
+
+
+@pytest.mark.parametrize(("end", "state"), ENDS, ids=lambda part: getattr(part, "__name__", part))
+def test_who_waits_for_a_task_is_woken_by_its_end(
+    queue: TaskQueue, redis: Redis, end: End, state: str | None
+) -> None:
+    task_id = queue.push(ECHO)
+
+    with waiting(redis, task_id) as [waiter]:
+        end(redis, task_id)
+        info = waiter.result()
+
+    assert info == queue.get(task_id)
+    assert (info and info.state) == state
+    assert redis.scard(AWAITED) == 0
+    assert 0 < redis.ttl(keys.queue_ended("default", task_id)) <= 60
+
+
+def test_all_who_wait_for_a_task_are_woken(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+
+    with waiting(redis, task_id, 4) as waiters:
+        succeed(redis, task_id)
+        answers = [waiter.result() for waiter in waiters]
+
+    assert answers == [found(task_id)] * 4
+    assert redis.scard(AWAITED) == 0
+    assert redis.llen(keys.queue_ended("default", task_id)) == 1
+
+
+def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+
+    async def wait() -> TaskInfo | None:
+        return await TaskQueue().await_for(task_id, wait=LONG)
+
+    with waiting(redis, task_id) as [waiter], ThreadPoolExecutor(1) as pool:
+        coroutine = pool.submit(asyncio.run, wait())
+        assert eventually(lambda: redis.info("clients")["blocked_clients"] == 2)
+        succeed(redis, task_id)
+        answers = [waiter.result(), coroutine.result()]
+
+    assert answers == [found(task_id)] * 2
+    assert redis.scard(AWAITED) == 0
+
+
+def test_the_end_of_another_task_wakes_nobody(queue: TaskQueue, redis: Redis) -> None:
+    other, task_id = push_new(priority=1), push_new()
+
+    with waiting(redis, task_id) as [waiter]:
+        succeed(redis, other)
+        assert redis.info("clients")["blocked_clients"] == 1
+        assert redis.smembers(AWAITED) == {task_id.encode()}
+        succeed(redis, task_id)
+
+        info = waiter.result()
+
+    assert info == found(task_id)
+    assert not redis.exists(keys.queue_ended("default", other))
+
+
+def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+
+    with waiting(redis, task_id) as [waiter]:
+        consumer = Consumer()
+        hand_in(consumer, to_retry(claim_one(consumer)))
+        consumer.release([claim_one(consumer)])
+        claim_one(consumer)
+        end_lease(redis, task_id)
+        step(consumer, 0)
+        assert not redis.exists(keys.queue_ended("default", task_id))
+        assert not waiter.done()
+        succeed(redis, task_id)
+
+        assert waiter.result() == found(task_id)
+
+
+def test_who_waits_asks_once_before_and_once_after(
+    queue: TaskQueue, redis: Redis, server: EmbeddedServer
+) -> None:
+    queue.wait_for(queue.push(ECHO), wait=0)
+    succeed(redis, "")
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    done = succeeded(claim_one(consumer))
+
+    with sent_to(server) as commands, waiting(redis, task_id) as [waiter]:
+        hand_in(consumer, done)
+        waiter.result()
+
+    asked = [command for command in commands if command not in ("AUTH", "CLIENT", "HELLO", "INFO")]
+    before, after = ["SADD", "EVALSHA", "ZSCORE", "ZSCORE", "BLPOP"], ["SADD", "EVALSHA"]
+    assert asked == [*before, "EVALSHA", *after, "SREM", "RPUSH", "EXPIRE"]
+
+
+@pytest.mark.parametrize("claims", [False, True])
+def test_a_task_that_does_not_end_in_time_is_told_as_it_is(queue: TaskQueue, claims: bool) -> None:
+    task_id = queue.push(ECHO)
+    if claims:
+        claim_one(Consumer())
+
+    info = queue.wait_for(task_id, wait=0.02)
+
+    assert info == found(task_id)
+    assert info.state == ("running" if claims else "ready")
+
+
+@pytest.mark.parametrize("wait", [0, -1])
+def test_no_patience_is_one_look(queue: TaskQueue, wait: float, server: EmbeddedServer) -> None:
+    task_id = queue.push(ECHO)
+    queue.get(task_id)
+
+    with sent_to(server) as commands:
+        info = queue.wait_for(task_id, wait=wait)
+
+    assert info == found(task_id)
+    assert commands == ["SADD", "EVALSHA", "ZSCORE", "ZSCORE"]
+
+
+def test_who_gave_up_leaves_nothing_when_the_task_has_ended(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    queue.wait_for(task_id, wait=0.01)
+    assert redis.smembers(AWAITED) == {task_id.encode()}
+
+    succeed(redis, task_id)
+
+    assert redis.scard(AWAITED) == 0
+    assert 0 < redis.ttl(keys.queue_ended("default", task_id)) <= 60
+
+
+@pytest.mark.parametrize("end", [succeed, die, be_cancelled], ids=lambda end: end.__name__)
+def test_a_task_that_has_ended_before_is_told_at_once(queue: TaskQueue, redis: Redis, end: End) -> None:
+    task_id = queue.push(ECHO)
+    end(redis, task_id)
+
+    assert queue.wait_for(task_id, wait=LONG) == found(task_id)
+
+    assert redis.scard(AWAITED) == 0
+    assert not redis.exists(keys.queue_ended("default", task_id))
+
+
+def test_what_is_not_there_is_none_at_once(queue: TaskQueue, redis: Redis) -> None:
+    assert queue.wait_for("nothing", wait=LONG) is None
+
+    assert redis.scard(AWAITED) == 0
+
+
+def test_the_end_of_a_task_that_was_sent_again_is_its_next_one(
+    queue: TaskQueue, redis: Redis, server: EmbeddedServer
+) -> None:
+    """A token of the first end may be left; it wakes once, and not again and again."""
+    task_id = queue.push(ECHO)
+    with waiting(redis, task_id) as [waiter]:
+        die(redis, task_id)
+        waiter.result()
+    assert redis.llen(keys.queue_ended("default", task_id)) == 1
+    queue.resend("default", [task_id])
+
+    with waiting(redis, task_id) as [waiter]:
+        assert not redis.exists(keys.queue_ended("default", task_id))
+        succeed(redis, task_id)
+        info = waiter.result()
+
+    assert info == found(task_id)
+    assert places() == {"successful": [task_id]}
+
+
+def test_ends_that_nobody_waits_for_are_not_told(queue: TaskQueue, redis: Redis) -> None:
+    ended = []
+    for end, _state in ENDS:
+        ended.append(queue.push(ECHO))
+        end(redis, ended[-1])
+
+    assert not redis.exists(AWAITED, *(keys.queue_ended("default", task_id) for task_id in ended))

@@ -1,0 +1,258 @@
+"""What is done to tasks that have ended or wait: sent again, deleted; and what workers are told."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.embedded import EmbeddedServer
+from components.services.queues import Cancelled, Consumer, Resent, State, TaskQueue
+from components.services.queues.controls import CHUNK
+from tests.support.monitoring import sent_to
+from tests.support.queues import (
+    ECHO,
+    STATES,
+    claim,
+    claim_one,
+    end_lease,
+    failed,
+    found,
+    hand_in,
+    ids,
+    options,
+    places,
+    push_many,
+    push_new,
+    server_time,
+    step,
+)
+from tests.support.snapshots import snapshot
+from tests.support.waiting import eventually
+
+CANCELLED = "components.exceptions.TaskCancelled"
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+def why(task_id: str) -> list[str]:
+    return [error.exception_class_path for error in found(task_id).errors]
+
+
+def test_a_dead_task_that_is_sent_again_has_all_its_attempts_and_keeps_its_errors(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    task_id = push_new(priority=5, lease=50)
+    low = push_new(priority=4)
+    consumer = Consumer()
+    hand_in(consumer, failed(claim_one(consumer)))
+    redis.delete(keys.queue_wake("default", "default"))
+
+    assert queue.resend("default", [task_id]) == Resent(sent=1, refused=[])
+
+    assert places() == {"ready": [task_id, low]}
+    info = found(task_id)
+    assert (info.state, info.starts, info.crashes, info.worker_ids) == ("ready", 0, 0, ())
+    assert (info.started_at, info.last_attempted_at, info.finished_at) == (None, None, None)
+    assert why(task_id) == ["builtins.ValueError"]
+    assert redis.llen(keys.queue_wake("default", "default")) == 1
+    claimed = claim_one(consumer)
+    assert (claimed.id, claimed.starts) == (task_id, 1)
+    hand_in(consumer, failed(claimed))
+    assert why(task_id) == ["builtins.ValueError"] * 2
+
+
+def test_who_is_sent_again_stands_behind_those_who_waited(queue: TaskQueue, redis: Redis) -> None:
+    first, second = push_many(2)
+    consumer = Consumer()
+    hand_in(consumer, failed(claim_one(consumer)))
+    later = server_time() + timedelta(milliseconds=1)
+    assert eventually(lambda: server_time() > later)
+
+    queue.resend("default", [first])
+
+    assert places() == {"ready": [second, first]}
+    age = queue.stats("default").oldest_age
+    assert age is not None
+    assert age < 60
+
+
+def test_a_cancelled_or_crashed_task_that_is_sent_again_is_like_new(queue: TaskQueue, redis: Redis) -> None:
+    cancelled, crashed = push_many(2)
+    queue.cancel("default", [cancelled])
+    with options(max_crashes=1):
+        claim_one(Consumer())
+        end_lease(redis, crashed)
+        step(Consumer(), 0)
+    assert sorted(places()["dead"]) == [cancelled, crashed]
+
+    assert queue.resend("default", [cancelled, crashed]) == Resent(2, [])
+
+    for task_id in (cancelled, crashed):
+        info = found(task_id)
+        assert (info.state, info.is_cancelled, info.starts, info.crashes, info.errors) == (
+            "ready",
+            False,
+            0,
+            0,
+            (),
+        )
+    assert queue.cancel("default", [cancelled]) == Cancelled(1, 0)
+
+
+def test_a_dead_task_is_not_sent_again_while_another_has_its_unique_key(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    dead, other = push_new(unique="a"), push_new(unique="b")
+    consumer = Consumer()
+    hand_in(consumer, *map(failed, claim(consumer, 2)))
+    rival = push_new(unique="a")
+
+    assert queue.resend("default", [dead, other]) == Resent(sent=1, refused=[dead])
+
+    assert places()["dead"] == [dead]
+    assert found(dead).finished_at is not None
+    queue.delete("default", "ready", [rival])
+    assert queue.resend("default", [dead]) == Resent(1, [])
+    assert push_new(unique="a") == dead
+
+
+def test_of_two_dead_tasks_with_one_key_the_first_is_sent_again(queue: TaskQueue) -> None:
+    consumer, dead = Consumer(), []
+    for _ in range(2):
+        dead.append(push_new(unique="a"))
+        hand_in(consumer, failed(claim_one(consumer)))
+
+    assert queue.resend("default", dead) == Resent(1, dead[1:])
+    assert queue.resend("default", dead) == Resent(1, dead[1:])
+
+    assert places() == {"ready": dead[:1], "dead": dead[1:]}
+
+
+def test_what_is_not_dead_is_not_sent_again(
+    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
+) -> None:
+    before = snapshot(redis)
+
+    living = [task_id for state, task_id in one_of_each.items() if state != "dead"]
+    queue.resend("default", [*living, "nothing"])
+
+    assert queue.resend("mail", [one_of_each["dead"]]).refused == []
+    assert snapshot(redis) == before
+
+
+@pytest.mark.parametrize("state", ["ready", "delayed", "dead", "successful"])
+def test_a_deleted_task_leaves_nothing(
+    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis, state: State
+) -> None:
+    task_id = one_of_each.pop(state)
+    redis.delete(*redis.keys("*worker:*"))  # its last answer names what it claimed
+
+    assert queue.delete("default", state, [task_id]) == 1
+
+    assert queue.get(task_id) is None
+    assert places() == {other: [kept] for other, kept in one_of_each.items()}
+    assert task_id not in repr(snapshot(redis))
+    assert all(found(kept).name == ECHO for kept in one_of_each.values())
+    assert queue.delete("default", state, [task_id]) == 1
+
+
+def test_a_running_task_cannot_be_deleted(
+    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
+) -> None:
+    before = snapshot(redis)
+
+    with pytest.raises(ValueError, match="cancel it"):
+        queue.delete("default", "running", [one_of_each["running"]])
+
+    assert snapshot(redis) == before
+
+
+@pytest.mark.parametrize("said", [state for state in STATES if state != "running"])
+def test_a_task_that_has_left_the_state_is_not_deleted(
+    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis, said: State
+) -> None:
+    others = [task_id for state, task_id in one_of_each.items() if state != said]
+    before = snapshot(redis)
+
+    assert queue.delete("default", said, others) == 0
+    assert queue.delete("mail", said, [one_of_each[said]]) == 0
+
+    assert snapshot(redis) == before
+
+
+def test_many_are_dealt_with_in_a_few_round_trips(queue: TaskQueue, server: EmbeddedServer) -> None:
+    tasks = push_many(CHUNK + 1)
+    queue.delete("default", "ready", [push_new()])
+    queue.cancel("default", [])
+    hand_in(Consumer())
+
+    with sent_to(server) as commands:
+        cancelled = queue.cancel("default", tasks)
+        sent = queue.resend("default", tasks)
+        gone = queue.delete("default", "ready", tasks)
+
+    assert (cancelled.at_once, sent.sent, gone) == (CHUNK + 1, CHUNK + 1, CHUNK + 1)
+    assert commands.count("EVALSHA") == 6
+    assert set(commands) <= {"EVALSHA", "EVAL"}
+    assert places() == {}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_ids_are_those_of_the_listing(queue: TaskQueue, one_of_each: dict[State, str], state: State) -> None:
+    assert queue.ids("default", state, limit=10) == [one_of_each[state]]
+    assert queue.ids("mail", state, limit=10) == []
+
+
+def test_ids_are_no_more_than_asked_for_in_the_order_of_the_listing(queue: TaskQueue) -> None:
+    tasks = push_many(5)
+
+    assert queue.ids("default", "ready", limit=3) == tasks[:3]
+    assert queue.ids("default", "ready", limit=9) == ids(queue.tasks("default", "ready"))
+
+
+@pytest.mark.parametrize("order", ["quiet", "stop"])
+def test_a_worker_hears_its_order_with_each_heartbeat(queue: TaskQueue, redis: Redis, order: str) -> None:
+    told, other = Consumer(), Consumer()
+    assert told.renew(["default"]).order == ""
+
+    queue.tell(told.id, order)
+
+    assert [told.renew(["default"]).order for _ in range(2)] == [order] * 2
+    assert other.renew(["default"]).order == ""
+    assert {info.id: info.order for info in queue.workers()} == {told.id: order, other.id: ""}
+    assert 86_000 < redis.ttl(keys.queue_order("default", told.id)) <= 86_400
+
+
+def test_the_last_order_counts(queue: TaskQueue) -> None:
+    worker = Consumer()
+    queue.tell(worker.id, "quiet")
+    queue.tell(worker.id, "stop")
+
+    assert worker.renew(["default"]).order == "stop"
+
+
+def test_a_worker_says_that_it_is_quiet(queue: TaskQueue) -> None:
+    worker = Consumer()
+    worker.renew(["default"])
+    assert [info.is_quiet for info in queue.workers()] == [False]
+
+    worker.is_quiet = True
+    worker.renew(["default"])
+
+    assert [info.is_quiet for info in queue.workers()] == [True]
+
+
+def test_an_order_goes_with_its_worker(queue: TaskQueue, redis: Redis) -> None:
+    worker = Consumer()
+    worker.renew(["default"])
+    queue.tell(worker.id, "stop")
+
+    worker.leave()
+
+    assert redis.dbsize() == 0

@@ -1,0 +1,143 @@
+"""How far a task says it is: written by its holder, read by all, gone with the task."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.services.queues import Consumer, Progress, State, TaskQueue
+from tests.support.queues import (
+    ECHO,
+    claim_one,
+    come_due,
+    end_lease,
+    failed,
+    found,
+    hand_in,
+    step,
+    succeeded,
+    to_retry,
+)
+
+PROGRESS = keys.queue_progress("default")
+HALF = Progress(1, 2, "halb fertig \u2028\n", datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC))
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+@pytest.mark.parametrize(
+    "progress", [HALF, Progress(0), Progress(2.5, 0.5), Progress(-1, None, "x" * 10_000)]
+)
+def test_progress_is_read_as_it_was_said(queue: TaskQueue, progress: Progress) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    assert found(task_id).progress is None
+
+    assert consumer.progress(claimed, progress) is True
+
+    assert found(task_id).progress == progress
+    assert [info.progress for info in queue.tasks("default", "running")] == [progress]
+
+
+def test_the_last_word_counts(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+
+    for done in (1, 3, 2):
+        consumer.progress(claimed, Progress(done, 3))
+
+    assert found(task_id).progress == Progress(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("progress", "percent"),
+    [(Progress(1), None), (Progress(1, 0), None), (Progress(1, 4), 25), (Progress(9, 4), 100)],
+)
+def test_percent_are_never_more_than_all(progress: Progress, percent: float | None) -> None:
+    assert progress.percent == percent
+
+
+def test_only_the_holder_can_tell_of_progress(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    slow, fast = Consumer(), Consumer()
+    late = claim_one(slow)
+    assert slow.progress(late, Progress(1))
+    end_lease(redis, task_id)
+    step(Consumer(), 0)
+    assert slow.progress(late, Progress(2)) is False
+    claimed = claim_one(fast)
+
+    assert slow.progress(late, Progress(3)) is False
+
+    assert found(task_id).progress == Progress(1)
+    assert fast.progress(claimed, Progress(4)) is True
+    assert found(task_id).progress == Progress(4)
+
+
+@pytest.mark.parametrize("end", [succeeded, failed, to_retry])
+def test_after_the_end_nothing_is_written(queue: TaskQueue, redis: Redis, end: type) -> None:
+    queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    hand_in(consumer, end(claimed))
+
+    assert consumer.progress(claimed, Progress(1)) is False
+
+    assert not redis.exists(PROGRESS)
+
+
+def test_progress_is_gone_when_the_task_has_succeeded(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    consumer.progress(claimed, HALF)
+
+    hand_in(consumer, succeeded(claimed))
+
+    assert found(task_id).progress is None
+    assert not redis.exists(PROGRESS)
+
+
+@pytest.mark.parametrize("state", ["dead", "delayed"])
+def test_what_failed_shows_how_far_it_was(queue: TaskQueue, state: State) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    consumer.progress(claimed, HALF)
+
+    hand_in(consumer, failed(claimed) if state == "dead" else to_retry(claimed, 60))
+
+    assert found(task_id).progress == HALF
+    assert [info.progress for info in queue.tasks("default", state)] == [HALF]
+
+
+def test_progress_of_a_newer_release_hides_nothing_else(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO, [5], delay=60)
+    come_due(redis, task_id)
+    claim_one(Consumer())
+    redis.hset(PROGRESS, task_id, '{"v": 2, "percent": 5}')
+
+    info = found(task_id)
+
+    assert (info.args, info.state, info.progress) == ([5], "running", None)
+
+
+@pytest.mark.parametrize("progress", [b"garbage", b"[]", b"{}", b'{"v":1}'])
+def test_foreign_progress_does_not_hide_the_others(queue: TaskQueue, redis: Redis, progress: bytes) -> None:
+    first, second = queue.push(ECHO), queue.push(ECHO)
+    redis.hset(PROGRESS, first, progress)
+
+    listed = queue.tasks("default", "ready")
+
+    assert [info.id for info in listed] == [first, second]
+    assert listed[0].errors
+    with pytest.raises(ValueError, match=r"."):
+        queue.get(first)

@@ -1,0 +1,318 @@
+"""
+Attempts: what failed is tried again at its time; what its workers died under is counted apart; what was only
+claimed does not count at all.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.services.queues import Consumer, TaskQueue
+from components.services.queues.formats import MOST_ERRORS
+from tests.support.queues import (
+    ECHO,
+    claim,
+    claim_one,
+    come_due,
+    end_lease,
+    failed,
+    found,
+    hand_in,
+    ids,
+    options,
+    places,
+    push_many,
+    push_new,
+    server_time,
+    step,
+    succeeded,
+    to_retry,
+)
+from tests.support.waiting import eventually
+
+MILLISECOND = timedelta(milliseconds=1)
+RUNS = keys.queue_runs("default")
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+def fail(redis: Redis, task_id: str, times: int = 1) -> list[str]:
+    """Let attempts of the task fail, and each be due; ids of the workers."""
+    workers = []
+    for number in range(times):
+        consumer = Consumer()
+        hand_in(consumer, to_retry(claim_one(consumer), 60, f"attempt {number + 1}"))
+        come_due(redis, task_id)
+        workers.append(consumer.id)
+    return workers
+
+
+def test_what_failed_waits_among_the_delayed_for_its_next_attempt(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+
+    answer = hand_in(consumer, to_retry(claimed, 60, "out of stamps"))
+
+    assert answer.lost == []
+    assert places() == {"delayed": [task_id]}
+    info = found(task_id)
+    assert (info.state, info.starts, info.crashes) == ("delayed", 1, 0)
+    assert info.due_at == answer.now + timedelta(seconds=60)
+    assert (info.run_after, info.finished_at, info.lease_expires_at) == (None, None, None)
+    assert [error.traceback for error in info.errors] == ["out of stamps"]
+    assert [info] == queue.tasks("default", "delayed")
+    assert queue.stats("default").next_due_at == info.due_at
+
+
+def test_attempts_tell_of_all_their_workers_and_errors(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    first = step(Consumer(), 0).now
+    workers = fail(redis, task_id, 3)
+    last = Consumer()
+    before = server_time()
+
+    claimed = claim_one(last)
+
+    assert claimed.starts == 4
+    info = claimed.read()
+    assert info.worker_ids == found(task_id).worker_ids == (*workers, last.id)
+    assert [error.traceback for error in info.errors] == ["attempt 1", "attempt 2", "attempt 3"]
+    assert info.started_at is not None
+    assert info.last_attempted_at is not None
+    assert first <= info.started_at < before <= info.last_attempted_at
+
+
+@pytest.mark.parametrize("succeeds", [True, False])
+def test_the_story_of_all_attempts_is_told_at_the_end(queue: TaskQueue, redis: Redis, succeeds: bool) -> None:
+    task_id = queue.push(ECHO)
+    workers = fail(redis, task_id, 2)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    tried = claimed.read()
+
+    hand_in(consumer, succeeded(claimed) if succeeds else failed(claimed, "the last"))
+
+    info = found(task_id)
+    assert info.worker_ids == (*workers, consumer.id)
+    assert (info.starts, info.crashes) == (3, 0)
+    assert (info.started_at, info.last_attempted_at) == (tried.started_at, tried.last_attempted_at)
+    messages = ["attempt 1", "attempt 2"] if succeeds else ["attempt 1", "attempt 2", "the last"]
+    assert [error.traceback for error in info.errors] == messages
+
+
+def test_of_many_errors_the_latest_are_kept(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+
+    fail(redis, task_id, MOST_ERRORS + 3)
+
+    messages = [error.traceback for error in found(task_id).errors]
+    assert messages == [f"attempt {number}" for number in range(4, MOST_ERRORS + 4)]
+
+
+def test_a_retry_comes_by_itself_at_its_time(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    hand_in(consumer, to_retry(claim_one(consumer), 0.02))
+    due = found(task_id).due_at
+    assert due is not None
+
+    answer = step(consumer)
+    while not answer.claimed:
+        assert answer.look_again_at == due
+        answer = step(consumer)
+
+    assert ids(answer.claimed) == [task_id]
+    assert answer.now >= due
+
+
+def test_a_retry_at_once_may_be_claimed_in_the_same_step(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    early = claim_one(consumer)
+
+    [late] = step(consumer, 1, finished=[to_retry(early)]).claimed
+
+    assert (late.id, late.starts) == (task_id, 2)
+    assert hand_in(consumer, succeeded(early)).lost == [task_id]
+    assert places() == {"running": [task_id]}
+
+
+def test_a_retry_wakes_who_waits_for_what_is_due(queue: TaskQueue, redis: Redis) -> None:
+    push_many(1)
+    consumer = Consumer()
+
+    answer = hand_in(consumer, to_retry(claim_one(consumer), 60))
+
+    assert answer.look_again_at == answer.now + timedelta(seconds=60)
+
+
+@pytest.mark.parametrize("due_first", [False, True])
+def test_a_retry_keeps_its_priority_and_that_due_tasks_go_first(
+    queue: TaskQueue, redis: Redis, due_first: bool
+) -> None:
+    consumer = Consumer()
+    with options(due_first=due_first):
+        tasks = {priority: push_new(priority=priority) for priority in (5, 0)}
+        claimed = claim(consumer, 2)
+    hand_in(consumer, *(to_retry(task, 60) for task in claimed))
+    others = {priority: push_new(priority=priority) for priority in (5, 0)}
+    later = found(others[0]).enqueued_at + MILLISECOND
+    come_due(redis, *tasks.values(), at=later)
+    assert eventually(lambda: server_time() > later)
+
+    got = ids(claim(consumer, 4))
+
+    pairs = [(tasks[at], others[at]) if due_first else (others[at], tasks[at]) for at in (5, 0)]
+    assert got == [task_id for pair in pairs for task_id in pair]
+
+
+def test_only_the_holder_can_have_its_task_retried(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    slow, fast = Consumer(), Consumer()
+    late = claim_one(slow)
+    end_lease(redis, task_id)
+    claim_one(fast)
+
+    lost = hand_in(slow, to_retry(late, 60)).lost
+
+    assert lost == [task_id]
+    assert places() == {"running": [task_id]}
+    assert found(task_id).errors == ()
+
+
+def test_a_retry_and_an_end_of_the_same_claim_count_once(queue: TaskQueue) -> None:
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+
+    lost = hand_in(consumer, to_retry(claimed, 60), succeeded(claimed), failed(claimed)).lost
+
+    assert lost == [task_id, task_id]
+    assert places() == {"delayed": [task_id]}
+    assert len(found(task_id).errors) == 1
+
+
+def test_failures_do_not_count_as_crashes_nor_crashes_as_failures(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    with options(max_crashes=2):
+        fail(redis, task_id, 3)
+        claim_one(Consumer())
+        end_lease(redis, task_id)
+        fail(redis, task_id)
+
+        assert (found(task_id).starts, found(task_id).crashes) == (5, 1)
+        claim_one(Consumer())
+        end_lease(redis, task_id)
+        step(Consumer(), 0)
+
+    assert places() == {"dead": [task_id]}
+    info = found(task_id)
+    assert (info.starts, info.crashes) == (6, 2)
+    assert [error.traceback for error in info.errors[:4]] == [
+        "attempt 1",
+        "attempt 2",
+        "attempt 3",
+        "attempt 1",
+    ]
+    assert [error.exception_class_path for error in info.errors[4:]] == ["components.exceptions.WorkerDied"]
+    assert info.finished_at is not None
+    assert [info] == queue.tasks("default", "dead")
+
+
+def test_a_task_that_came_back_from_a_crash_tells_of_it(queue: TaskQueue, redis: Redis) -> None:
+    task_id = queue.push(ECHO)
+    dead = Consumer()
+    claim_one(dead)
+    end_lease(redis, task_id)
+
+    step(Consumer(), 0)
+
+    info = found(task_id)
+    assert (info.state, info.starts, info.crashes, info.errors) == ("ready", 1, 1, ())
+    assert info.worker_ids == (dead.id,)
+
+
+def test_what_was_only_claimed_is_given_back_as_if_it_never_had_been(queue: TaskQueue, redis: Redis) -> None:
+    first, second, third = push_many(3)
+    before = [found(task_id) for task_id in (first, second, third)]
+    consumer = Consumer()
+
+    consumer.release(claim(consumer, 2))
+
+    assert [found(task_id) for task_id in (first, second, third)] == before
+    assert places() == {"ready": [first, second, third]}
+    assert not redis.exists(RUNS)
+
+
+def test_what_is_given_back_after_failures_keeps_its_story_but_for_the_last_start(
+    queue: TaskQueue, redis: Redis
+) -> None:
+    task_id = queue.push(ECHO)
+    workers = fail(redis, task_id, 2)
+    careful = Consumer()
+    claimed = claim_one(careful)
+
+    careful.release([claimed])
+
+    info = found(task_id)
+    assert (info.state, info.starts, info.worker_ids) == ("ready", 2, tuple(workers))
+    assert len(info.errors) == 2
+    assert claim_one(Consumer()).starts == 3
+
+
+@pytest.mark.parametrize("lease", [5, 600])
+def test_a_claim_lasts_as_long_as_the_task_says(queue: TaskQueue, lease: int) -> None:
+    own, common = push_new(lease=lease), push_new()
+
+    with options(lease=30):
+        now = step(Consumer(), 2).now
+
+    ends = [found(task_id).lease_expires_at for task_id in (own, common)]
+    assert [round((end - now) / MILLISECOND, -1) for end in ends if end] == [lease * 1_000, 30_000]
+
+
+def test_a_repeated_request_keeps_the_tasks_own_lease(queue: TaskQueue) -> None:
+    task_id = push_new(lease=600)
+    consumer = Consumer()
+    request = consumer.request({"default": 1}, 1)
+    consumer.advance(request)
+
+    now = consumer.advance(request).now
+
+    ends = found(task_id).lease_expires_at
+    assert ends is not None
+    assert round((ends - now) / MILLISECOND, -1) == 600_000
+
+
+def test_renewing_begins_the_tasks_own_lease_anew(queue: TaskQueue, redis: Redis) -> None:
+    own, common = push_new(lease=600, unique="a", queue="mail"), push_new()
+    consumer = Consumer()
+    claimed = claim(consumer, 2, ["mail", "default"])
+    end_lease(redis, own, queue="mail")
+    end_lease(redis, common)
+
+    with options(lease=20):
+        consumer.renew(["mail", "default"], claimed)
+
+    now = server_time()
+    ends = [found(task_id).lease_expires_at for task_id in (own, common)]
+    assert [round((end - now).total_seconds(), -1) for end in ends if end] == [600, 20]
+
+
+def test_a_lease_goes_with_the_task_to_its_next_attempt(queue: TaskQueue, redis: Redis) -> None:
+    task_id = push_new(lease=600)
+    fail(redis, task_id)
+
+    now = step(Consumer()).now
+
+    ends = found(task_id).lease_expires_at
+    assert ends is not None
+    assert ends > now + timedelta(seconds=590)

@@ -1,0 +1,118 @@
+"""Searching a state of a queue: by id, name, arguments or the latest error, in the order of the listing."""
+
+from __future__ import annotations
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.embedded import EmbeddedServer
+from components.services.queues import Consumer, NewTask, State, TaskQueue
+from tests.support.monitoring import sent_to
+from tests.support.queues import (
+    ECHO,
+    LONG_AGO,
+    STATES,
+    claim,
+    claim_one,
+    come_due,
+    failed,
+    hand_in,
+    ids,
+    push_many,
+    push_new,
+    succeeded,
+    to_retry,
+)
+
+
+@pytest.fixture
+def queue(redis: Redis) -> TaskQueue:
+    return TaskQueue()
+
+
+def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
+    tasks = [
+        NewTask(name="shop.tasks.send_mail", args=["Jürgen", 12_345], kwargs={"Reply": {"to": ["a@b"]}}),
+        NewTask(name="shop.tasks.clean"),
+    ]
+    mail, clean = ids(queue.push_many(tasks))
+
+    def search(text: str) -> list[str]:
+        return ids(queue.search("default", "ready", text))
+
+    for text in (
+        "send_mail",
+        "SEND_Mail",
+        "jürgen",
+        "JÜRGEN",
+        "234",
+        "reply",
+        "a@b",
+        mail,
+        mail[-6:].upper(),
+    ):
+        assert search(text) == [mail], text
+    assert search("shop.") == search("") == [mail, clean]
+    assert search("nothing of that") == []
+
+
+def test_a_dead_task_is_found_by_its_latest_error(queue: TaskQueue, redis: Redis) -> None:
+    first, second = push_many(2)
+    consumer = Consumer()
+    hand_in(consumer, to_retry(claim_one(consumer), 60, "no ink"))
+    come_due(redis, first)
+    claimed = claim(consumer, 2)
+    hand_in(consumer, *(failed(task, "No Stamps") for task in claimed))
+
+    assert sorted(ids(queue.search("default", "dead", "no stamps"))) == [first, second]
+    assert sorted(ids(queue.search("default", "dead", "valueerror"))) == [first, second]
+    assert ids(queue.search("default", "dead", "ink")) == []
+
+
+def test_cancelled_tasks_are_found_as_such(queue: TaskQueue) -> None:
+    first, _second = push_many(2)
+    queue.cancel("default", [first])
+
+    assert ids(queue.search("default", "dead", "taskcancelled")) == [first]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_state_is_searched_by_itself(queue: TaskQueue, state: State) -> None:
+    pushed = push_many(4)
+    later = push_new(delay=60)
+    consumer = Consumer()
+    done, bad, _running = claim(consumer, 3)
+    hand_in(consumer, succeeded(done), failed(bad))
+    of_state = dict(zip(["successful", "dead", "running", "ready", "delayed"], [*pushed, later], strict=True))
+
+    assert ids(queue.search("default", state, ECHO)) == [of_state[state]]
+    assert ids(queue.search("mail", state, ECHO)) == []
+
+
+def test_what_is_no_task_is_found_by_its_reason(queue: TaskQueue, redis: Redis) -> None:
+    redis.zadd(keys.queue_ready("default", "default"), {"foreign": LONG_AGO})
+
+    assert ids(queue.search("default", "ready", "no readable record")) == ["foreign"]
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"), [(0, 0), (1, 1), (499, 499), (500, 500), (750, 750), (1_000, 900)]
+)
+def test_so_many_of_the_listing_are_looked_at(queue: TaskQueue, window: int, expected: int) -> None:
+    tasks = push_many(900)
+
+    assert ids(queue.search("default", "ready", "echo", window=window)) == tasks[:expected]
+
+
+def test_what_was_found_is_given_out_before_the_rest_is_read(
+    queue: TaskQueue, server: EmbeddedServer
+) -> None:
+    tasks = push_many(600)
+    queue.get(tasks[0])
+
+    with sent_to(server) as commands:
+        found = next(queue.search("default", "ready", "echo"))
+
+    assert found.id == tasks[0]
+    assert commands.count("ZRANGE") == 1
