@@ -73,6 +73,7 @@ def _pages(size: int) -> Iterator[tuple[str, list[float]]]:
         ("page: queues", "changelist", {}),
         ("page: tasks", "tasks", listed),
         ("page: tasks, the last page", "tasks", {**listed, "offset": size - 50}),
+        ("page: tasks, a search", "tasks", {**listed, "q": "no task has it"}),
         ("page: a task", "task", {"alias": _queue.alias, "id": task_id}),
     ):
         get = _getter(client, reverse(f"admin:components_queue_{page}"), query)
