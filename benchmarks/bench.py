@@ -81,6 +81,17 @@ class Bench:
         cpu = (info["used_cpu_sys"] + info["used_cpu_user"]) * 1e6
         return Work(cpu, info["total_commands_processed"], info["total_reads_processed"])
 
+    def memory(self) -> int:
+        """Bytes that the server uses for its data."""
+        info: Any = self.redis.info("memory")
+        return int(info["used_memory"])
+
+
+def say(what: str) -> None:
+    """Where we are, for who looks on; no part of the report."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{what}", end="", file=sys.stderr, flush=True)
+
 
 class Worker:
     """A worker process that a turn has started, with all of its children."""
@@ -89,13 +100,15 @@ class Worker:
         self.process = process
         self._log = log
 
-    def wait_for(self, what: Callable[[], bool]) -> float:
+    def wait_for(
+        self, what: Callable[[], bool], *, patience: float = PATIENCE, glance: float = _GLANCE
+    ) -> float:
         """The time at which *what* came true. Raises Stuck with the end of the worker's log."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         while not what():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise Stuck(self._log.read_text(errors="replace")[-2000:] or "it logged nothing")
-            time.sleep(_GLANCE)
+            time.sleep(glance)
         return time.monotonic()
 
     def wait_for_mark(self, name: str) -> float:
@@ -106,15 +119,22 @@ class Worker:
 
     def cpu(self) -> float | None:
         """Seconds of processor time of the whole process group, where there is a /proc to tell."""
-        ticks = 0
+        ticks = sum(int(fields[11]) + int(fields[12]) for fields in self._stats())
+        return ticks / os.sysconf("SC_CLK_TCK") if ticks else None
+
+    def memory(self) -> int | None:
+        """Bytes of memory that the whole process group has, where there is a /proc to tell."""
+        return sum(int(fields[21]) for fields in self._stats()) * os.sysconf("SC_PAGE_SIZE") or None
+
+    def _stats(self) -> Iterator[list[str]]:
+        """What /proc says of each process of the group, from the third field on."""
         for stat in Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = stat.read_text().rpartition(")")[2].split()
             except OSError:
                 continue
             if int(fields[2]) == self.process.pid:
-                ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK") if ticks else None
+                yield fields
 
 
 @contextmanager

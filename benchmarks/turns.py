@@ -28,6 +28,8 @@ class Turn:
     commands: float
     #: Of the worker.
     reads: float
+    #: Seconds from the start of the worker to its first task; 0 where there is no worker.
+    boot: float = 0.0
 
 
 def take_turn(bench: Bench, peer: Peer, tasks: int) -> Turn:
@@ -39,6 +41,7 @@ def take_turn(bench: Bench, peer: Peer, tasks: int) -> Turn:
     peer.enqueue(count)
     enqueued_in = time.monotonic() - began
     full = bench.work()
+    started = time.monotonic()
     with running(peer.worker()) as worker:
         first = worker.wait_for_mark(FIRST)
         worker.wait_for_mark(LAST)
@@ -51,4 +54,5 @@ def take_turn(bench: Bench, peer: Peer, tasks: int) -> Turn:
         drain_cpu=(drained - full).cpu / count,
         commands=(drained - empty).commands / count,
         reads=(drained - full).reads / count,
+        boot=first - started,
     )

@@ -24,7 +24,7 @@ def note(name: str) -> None:
 
 class Celery(Peer):
     how = "solo pool"
-    share = 0.4
+    share = 0.1
     guarantees = Guarantees(
         acks="before the task runs: lost with the worker", retries="off", results="off", priorities="off"
     )

@@ -26,6 +26,7 @@ def note(name: str) -> None:
 
 class Dramatiq(Peer):
     how = "1 process, 8 threads"
+    share = 0.25
     guarantees = Guarantees(acks="yes", retries="on (20)", results="off", priorities="within a worker")
 
     def enqueue(self, count: int) -> None:

@@ -24,6 +24,7 @@ def note(name: str) -> None:
 
 class Huey(Peer):
     how = "1 thread"
+    share = 0.5
     guarantees = Guarantees(
         acks="no: lost with the worker", retries="off", results="unless None", priorities="no (other storage)"
     )

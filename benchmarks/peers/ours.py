@@ -15,7 +15,7 @@ class Ours(Peer):
     how = "runworker"
     guarantees = Guarantees(
         acks="yes, leases renewed",
-        retries="no: dead set",
+        retries="on (5 attempts)",
         results="on (1 day)",
         priorities="yes, -100 to 100",
     )

@@ -20,7 +20,7 @@ def noop() -> None: ...
 
 class SimpleRQ(Peer):
     how = "SimpleWorker"
-    share = 0.1
+    share = 0.025
     guarantees = Guarantees(
         acks="lost job is marked failed", retries="off", results="on (500 s)", priorities="by queue"
     )
@@ -45,5 +45,5 @@ class SimpleRQ(Peer):
 
 class ForkingRQ(SimpleRQ):
     how = "a fork per job"
-    share = 0.02
+    share = 0.005
     kind = "rq.worker.Worker"

@@ -27,7 +27,7 @@ def settings() -> dict[str, Any]:
 
 class SAQ(Peer):
     how = "10 coroutines"
-    share = 0.4
+    share = 0.1
     guarantees = Guarantees(
         acks="yes (sweep each 60 s)", retries="off", results="on (600 s)", priorities="no"
     )
