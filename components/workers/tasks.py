@@ -24,12 +24,11 @@ from components.workers.periodic import Ticker
 from components.workers.pool import Pool
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
-from components.workers.suspects import Suspects
+from components.workers.suspects import WATCHED, Suspects
 
 logger = logging.getLogger(__name__)
 
 TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
-
 
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
 _TRIM_EVERY = 60.0  # seconds
@@ -66,9 +65,10 @@ class TaskWorker(Worker):
         self._pool = Pool(concurrency, self._run)
         self._finished: list[Finished] = []
         self._finished_at = 0.0  # when the first of them came
-        self._suspects = Suspects()
+        self._suspects = Suspects(backend.queue.options.max_crashes)
         self._durations: list[float] = []
         self._given_back: list[Claimed] = []
+        self._postponed: list[Claimed] = []
         self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
@@ -105,14 +105,13 @@ class TaskWorker(Worker):
             want = self._want()
             finished, self._finished = self._finished[:MOST], self._finished[MOST:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
-            self._unanswered = self.consumer.request(
-                self.choice.shares(want), want, finished, suspects=self._suspects.wanted(self._pool.held)
-            )
+            self._unanswered = self.consumer.request(self.choice.shares(want), want, finished)
         request = self._unanswered
         step = self.consumer.advance(request)
         self._unanswered = None
         self._clock.set(step.now)
         self._take(step, request.want)
+        self._give_back()
         self._keep_house()
         return self._pause()
 
@@ -140,6 +139,8 @@ class TaskWorker(Worker):
     def _give_back(self) -> None:
         self._claimed -= self.consumer.release(self._given_back)
         self._given_back.clear()
+        self._claimed -= self.consumer.release(self._postponed, delay=WATCHED)
+        self._postponed.clear()
         self.consumer.release(self._too_new, delay=TOO_NEW_DELAY)
         self._too_new.clear()
 
@@ -185,17 +186,21 @@ class TaskWorker(Worker):
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
         self._claimed += len(step.claimed)
-        self._is_empty = bool(want) and not step.claimed and not self._pool.held
+        self._is_empty = bool(want) and not (step.claimed or self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
             self._given_back += step.claimed
             return
+        self._suspects.look(self._pool.held)
         for claimed in step.claimed:
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
+            if not self._suspects.admit(claimed):
+                self._postponed.append(claimed)
+                continue
             run = Run(claimed, self.consumer, self._clock)
-            self._pool.add(run)
             self._suspects.add(run)
+            self._pool.add(run)
         self._look_at = 0.0
         if len(step.claimed) < want:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
@@ -246,7 +251,7 @@ class TaskWorker(Worker):
         return self._want() > 0
 
     def is_done(self) -> bool:
-        if self._finished or self._given_back or self._too_new or self._awaits_answer():
+        if self._finished or self._given_back or self._postponed or self._too_new or self._awaits_answer():
             return self._is_overdue()
         if self._is_stuck:
             return True
@@ -268,7 +273,7 @@ class TaskWorker(Worker):
     def close(self) -> int:
         self._given_back += self._pool.take_back()
         self._pool.end()
-        unfinished = [*self.running(), *self._given_back]
+        unfinished = [*self.running(), *self._given_back, *self._postponed]
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
         if not unfinished and not unsaid:
             super().close()

@@ -17,10 +17,8 @@
 -- ARGV[4] lease, milliseconds, of tasks that have none of their own
 -- ARGV[5] under how many dead workers a task dies itself
 -- ARGV[6] how many successful tasks of a queue are listed
--- ARGV[7] how many suspects are wanted at most, tasks under which a worker has died; -1: as many as there are. One
---         under which two have died counts as five; under which more have, or that the next would kill, comes alone
--- ARGV[8] number of queues
--- ARGV[9..] per queue: name, share of what is wanted (0: none, the queue has acks only);
+-- ARGV[7] number of queues
+-- ARGV[8..] per queue: name, share of what is wanted (0: none, the queue has acks only);
 --           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
 --           unique key or "-"; and a document. The outcomes: "s" successful, number: milliseconds to keep the
 --           result; "d" dead, number: when it ended, microseconds; "r" to be retried, number: microseconds until then
@@ -29,21 +27,21 @@
 local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local listed_limit, suspects, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local listed_limit, queues = tonumber(ARGV[6]), tonumber(ARGV[7])
 -- SPAN: as in push.lua. BATCH: how much of one chore is done in one call. FINISHED: where the finished tasks begin.
--- SOON: microseconds, before which an idle worker looks by itself. WATCHED: microseconds until a worker may want the
--- next suspects, as in workers/suspects.py. TOLD: milliseconds that who waits for an end has to notice it.
-local SPAN, BATCH, FINISHED, SOON, WATCHED, TOLD = 2 ^ 43, 100, 9 + 2 * queues, 5000000, 50000, 60000
+-- SOON: microseconds, before which an idle worker looks by itself. TOLD: milliseconds that who waits for an end has
+-- to notice it.
+local SPAN, BATCH, FINISHED, SOON, TOLD = 2 ^ 43, 100, 8 + 2 * queues, 5000000, 60000
 
 local time = redis.call("TIME")
 local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
-local token, claimed, lost, room_left = worker_id .. ":" .. request, {}, {}, suspects
+local token, claimed, lost = worker_id .. ":" .. request, {}, {}
 
 local queue = {}
 for number = 1, queues do
   local base = 11 + 6 * (number - 1)
   queue[number] = {
-    number = number, name = ARGV[7 + 2 * number], share = tonumber(ARGV[8 + 2 * number]),
+    number = number, name = ARGV[6 + 2 * number], share = tonumber(ARGV[7 + 2 * number]),
     ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
     dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5], done = {},
   }
@@ -153,21 +151,12 @@ local function claim(q, count)
   local ids, written = {}, {}
   for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
   for i, before in ipairs(many(runs, ids)) do
-    local run, score = read_run(before), text(popped[2 * i])
-    local crashes = suspects >= 0 and tonumber(run[4]) or 0
-    local all = math.max(1, suspects)
-    local room = crashes + 1 >= max_crashes and all or math.min(all, 5 ^ (crashes - 1))
-    if crashes > 0 and room > room_left then
-      redis.call("ZADD", q.ready, score, ids[i])
-      q.next_suspect = now + WATCHED
-    else
-      room_left = room_left - (crashes > 0 and room or 0)
-      run[1], run[2], run[3], run[4] = "running", token, text((tonumber(run[3]) or 0) + 1), run[4] or "0"
-      run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", score
-      run[#run + 1] = worker_id
-      written[#written + 1], written[#written + 2] = ids[i], "1 " .. table.concat(run, " ")
-      claimed[#claimed + 1] = q.number .. " " .. ids[i]
-    end
+    local run = read_run(before)
+    run[1], run[2], run[3], run[4] = "running", token, text((tonumber(run[3]) or 0) + 1), run[4] or "0"
+    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
+    run[#run + 1] = worker_id
+    written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
+    claimed[#claimed + 1] = q.number .. " " .. ids[i]
   end
   if #written > 0 then redis.call("HSET", runs, unpack(written)) end
 end
@@ -205,7 +194,7 @@ end
 
 local again, full = math.huge, #claimed >= want
 for _, q in ipairs(queue) do
-  local next_look = math.min(first(q.delayed), first(q.running) * 1000, q.next_suspect or math.huge)
+  local next_look = math.min(first(q.delayed), first(q.running) * 1000)
   again = math.min(again, next_look)
   local left = q.open and redis.call("ZCARD", q.ready) > 0
   if full and (left or next_look < now + SOON) and redis.call("LLEN", q.wake) == 0 then

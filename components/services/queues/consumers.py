@@ -54,9 +54,9 @@ class Claimed:
     errors: bytes
 
     @property
-    def is_suspect(self) -> bool:
-        """Whether a worker has died under it: it, or what ran beside it, may be the reason."""
-        return self.run.split(b" ", 5)[4] != b"0"
+    def crashes(self) -> int:
+        """How many workers have died under it."""
+        return int(self.run.split(b" ", 5)[4])
 
     def read(self) -> TaskInfo:
         """The task itself. Raises UnknownFormat if a newer release wrote it, ValueError if it is none."""
@@ -97,8 +97,6 @@ class Request:
     #: rest; 0 asks for none at all.
     shares: Mapping[str, int]
     want: int
-    #: How many of them may be suspects, or -1.
-    suspects: int
     finished: Sequence[Finished]
 
 
@@ -131,22 +129,14 @@ class Consumer:
     def _client(self) -> Redis:
         return get_client()
 
-    def request(
-        self,
-        shares: Mapping[str, int],
-        want: int,
-        finished: Sequence[Finished] = (),
-        *,
-        suspects: int = -1,
-    ) -> Request:
+    def request(self, shares: Mapping[str, int], want: int, finished: Sequence[Finished] = ()) -> Request:
         """
         The next request: *want* tasks from the queues of *shares*, and the acks of *finished*. Each at most
-        MOST; more is wanted and handed in by the next. Of *suspects* (see Claimed) so many at most, or -1: those
-        under which more workers have died come by fewer, and in the end alone.
+        MOST; more is wanted and handed in by the next.
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
-        return Request(self._requests, {**shares, **others}, min(want, MOST), suspects, finished)
+        return Request(self._requests, {**shares, **others}, min(want, MOST), finished)
 
     def advance(self, request: Request) -> Step:
         """Ack, promote, take over and claim. Raises RedisUnavailable: send the same request again then."""
@@ -159,7 +149,6 @@ class Consumer:
             _ms(options.lease),
             options.max_crashes,
             options.successful_limit,
-            request.suspects,
             len(queues),
         ]
         for queue, share in request.shares.items():
