@@ -10,8 +10,7 @@ Scripts are sent once more (scripts.py), being idempotent.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from threading import Lock
 from typing import Any, TypeAlias, cast
 
@@ -107,26 +106,32 @@ def longest_block(client: Redis | AsyncRedis) -> float:
     return min(_LONGEST_BLOCK, max(0.1, timeout - 1)) if timeout else _LONGEST_BLOCK
 
 
-@contextmanager
-def redis_errors() -> Iterator[None]:
-    """Turn redis-py's ways to say "not now", awaited or not, into RedisUnavailable; other errors pass."""
-    try:
-        yield
-    except MaxConnectionsError as error:
-        raise RedisUnavailable(
+class redis_errors:  # noqa: N801  (used as a function is)
+    """
+    Turn redis-py's ways to say "not now", awaited or not, into RedisUnavailable; other errors pass.
+
+    A class, since a generator costs a microsecond each time, and a call of Redis passes two.
+    """
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and (reason := _reason(error)):
+            raise RedisUnavailable(reason) from error
+
+
+def _reason(error: BaseException) -> str | None:
+    """Why Redis is unavailable; None if *error* says something else."""
+    if isinstance(error, MaxConnectionsError):
+        return (
             "All connections of this process to Redis are in use: give max_connections in the "
             "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads or coroutines use it at once."
-        ) from error
-    except REPLY_LOST as error:
-        raise RedisUnavailable(f"Redis does not answer: {error}") from error
-    except RedisClusterException as error:
-        if _is_outage(error):
-            raise RedisUnavailable(f"Redis does not answer: {error}") from error
-        raise
-    except (ResponseError, ClusterError) as error:
-        if _is_not_now(error):
-            raise RedisUnavailable(f"Redis does not take commands now: {error}") from error
-        raise
+        )
+    if isinstance(error, REPLY_LOST) or (isinstance(error, RedisClusterException) and _is_outage(error)):
+        return f"Redis does not answer: {error}"
+    if _is_not_now(error):
+        return f"Redis does not take commands now: {error}"
+    return None
 
 
 def _is_not_now(error: BaseException | None) -> bool:

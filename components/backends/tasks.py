@@ -70,10 +70,10 @@ class RedisBackend(BaseTaskBackend):
         self._queues_given = params.get("QUEUES", [])
 
     def validate_task(self, task: Task[..., Any]) -> None:
-        # Django's documents allow a timedelta, and its check does not.
-        run_after = None if isinstance(task.run_after, timedelta) else task.run_after
-        names = ("func", "takes_context", "priority", "queue_name")
-        seen: Any = SimpleNamespace(run_after=run_after, **{name: getattr(task, name) for name in names})
+        seen: Any = task
+        if isinstance(seen.run_after, timedelta):  # Django's documents allow it, and its check does not
+            names = ("func", "takes_context", "priority", "queue_name")
+            seen = SimpleNamespace(run_after=None, **{name: getattr(task, name) for name in names})
         super().validate_task(seen)
         check_run_after(task.run_after)
         try:

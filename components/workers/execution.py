@@ -97,7 +97,7 @@ class Execution:
         finished_at = self._end(result, TaskResultStatus.SUCCESSFUL)
         task_finished.send_robust(sender=sender, task_result=result)
         claimed = run.claimed
-        document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, json.dumps(value))
+        document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, _dump(value))
         kept = getattr(result.task, "result_ttl", None) or self._options.result_ttl
         if done.isEnabledFor(logging.INFO):
             done.info("%s %s succeeded%s", info.name, info.id, _took(run))
@@ -190,6 +190,10 @@ def _returned(value: Any) -> Any:
         return normalize(value, "the return value")
     except NotSerializable as error:
         raise TypeError(str(error)) from None
+
+
+def _dump(value: Any) -> str:
+    return "null" if value is None else json.dumps(value)  # most tasks return None, and json is slow at it
 
 
 def _failure(error: BaseException) -> TaskFailure:

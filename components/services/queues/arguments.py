@@ -14,6 +14,7 @@ from typing import Any
 
 from components.exceptions import BodyTooLarge, NotSerializable
 
+_dump = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only: characters are bytes
 _SHOWN = 80  # characters of a refused value in the message
 
 
@@ -63,10 +64,6 @@ def encode(task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_bod
             "Keep large data in a file or the database and pass its key."
         )
     return body
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))  # ASCII only: characters are bytes
 
 
 def _key(key: Any, where: str) -> str:

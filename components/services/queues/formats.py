@@ -11,8 +11,8 @@ leaves what is newer than itself to the newer release.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +29,9 @@ from components.services.queues.records import (
 
 FORMAT = 1
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
+
+#: What reading raises where something else is stored than was written here; all become a ValueError.
+_NONSENSE = (KeyError, TypeError, OverflowError, IndexError)
 
 #: Ends that no worker wrote down.
 _UNSAID = {
@@ -58,24 +61,23 @@ def read_task(
     Raises UnknownFormat if a newer release wrote it, ValueError if it is no task record at all.
     """
     head, body = _split(task_id, record)
-    with _nonsense_is_a_value_error(task_id):
-        return TaskInfo(
-            **_read_record(task_id, head, body),
-            state=state,
-            **_read_run(run),
-            errors=_read_errors(run, errors),
-            progress=_read_progress(progress),
-        )
+    try:
+        facts = _read_record(task_id, head, body)
+        facts |= _read_run(run)
+        facts |= {"state": state, "errors": _read_errors(run, errors), "progress": _read_progress(progress)}
+        return TaskInfo.of(facts)
+    except _NONSENSE as error:
+        raise _nonsense(task_id, error) from error
 
 
 def read_result(task_id: str, result: bytes) -> TaskInfo:
     """A successful task from write_result(). Raises UnknownFormat if a newer release wrote it, or ValueError."""
     head, rest = _split(task_id, result)
-    with _nonsense_is_a_value_error(task_id):
-        try:
-            body, run, finished_us, errors, value = rest.split(b"\n")
-        except ValueError:
-            raise ValueError(f"The result of task {task_id} cannot be read: it has not six lines.") from None
+    try:
+        body, run, finished_us, errors, value = rest.split(b"\n")
+    except ValueError:
+        raise ValueError(f"The result of task {task_id} cannot be read: it has not six lines.") from None
+    try:
         known = _read_run(run) | {"finished_at": from_us(finished_us), "is_cancelled": False}
         return TaskInfo(
             **_read_record(task_id, head, body),
@@ -84,6 +86,8 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
             errors=_read_errors(run, errors),
             return_value=json.loads(value),
         )
+    except _NONSENSE as error:
+        raise _nonsense(task_id, error) from error
 
 
 def write_result(record: bytes, run: bytes, errors: bytes, finished_at: datetime, value: str) -> bytes:
@@ -109,7 +113,7 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
     """What can be shown of an entry that read_task() refused."""
     failures: tuple[TaskFailure, ...] = ()
     if errors:
-        with suppress(UnknownFormat, ValueError), _nonsense_is_a_value_error(task_id):
+        with suppress(UnknownFormat, ValueError, *_NONSENSE):
             failures = _read_errors(None, errors)
     return TaskInfo(
         id=task_id,
@@ -155,7 +159,7 @@ def _split(task_id: str, record: bytes) -> tuple[list[str], bytes]:
 
 def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
     _format, enqueued, due, priority, _due_first, _lease, _unique, queue = head
-    payload = json.loads(body)
+    payload = json.loads(body.decode())  # of bytes, json would first guess the encoding
     return {
         "id": task_id,
         "name": payload["task"],
@@ -206,9 +210,5 @@ def _read_progress(progress: bytes | None) -> Progress | None:
     return Progress(document["done"], document["total"], document["note"], at)
 
 
-@contextmanager
-def _nonsense_is_a_value_error(task_id: str) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, OverflowError, IndexError) as error:
-        raise ValueError(f"What is stored of task {task_id} cannot be read: {error!r}.") from error
+def _nonsense(task_id: str, error: Exception) -> ValueError:
+    return ValueError(f"What is stored of task {task_id} cannot be read: {error!r}.")

