@@ -2,7 +2,8 @@
 Outage: the time in which Redis does not answer a worker.
 
 It is said once when it begins and once when it ends. Tries come at first soon, then every second or
-two, at random instants, so that the workers of a large site do not all knock at the same time.
+two, at random instants, so that the workers of a large site do not all knock at the same time. Leases that ran out
+meanwhile say nothing of their holders; for a moment afterwards nobody takes over.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from components.exceptions import RedisUnavailable
 logger = logging.getLogger(__name__)
 
 _SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries
+_GRACE = _LONGEST_RETRY + 0.5  # seconds in which every worker that lives has renewed its leases
 
 
 class Outage:
@@ -23,7 +25,18 @@ class Outage:
 
     def __init__(self) -> None:
         self._since: float | None = None
+        self._over_at: float | None = None
         self._retries = 0
+
+    @property
+    def grace(self) -> float:
+        """Seconds that others still have to renew their leases; 0 when there was no outage lately."""
+        return max(0.0, self._over_at + _GRACE - time.monotonic()) if self._over_at is not None else 0.0
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether leases may have run out because of it."""
+        return bool(self or self.grace)
 
     def __bool__(self) -> bool:
         """Whether Redis did not answer the last time."""
@@ -42,7 +55,7 @@ class Outage:
         """Redis has answered."""
         if self._since is not None:
             logger.warning("Redis answers again after %.1f s.", time.monotonic() - self._since)
-            self._since, self._retries = None, 0
+            self._since, self._retries, self._over_at = None, 0, time.monotonic()
 
 
 def sentence(error: Exception) -> str:

@@ -32,11 +32,13 @@ class Poller(Worker):
 
     def _promote(self) -> float:
         queues = self._queue.names()
-        step = self.consumer.advance(self.consumer.request(dict.fromkeys(queues, 0), want=0))
+        shares, take_over = dict.fromkeys(queues, 0), not self.outage.is_recent
+        step = self.consumer.advance(self.consumer.request(shares, want=0, take_over=take_over))
         self._clock.set(step.now)
+        pause = self.outage.grace or self._beat_every
         if step.look_again_at is None:
-            return self._beat_every
-        return (step.look_again_at - step.now).total_seconds()
+            return pause
+        return min(pause, (step.look_again_at - step.now).total_seconds())
 
     def is_done(self) -> bool:
         return self.is_stopping

@@ -105,7 +105,9 @@ class TaskWorker(Worker):
             want = self._want()
             finished, self._finished = self._finished[:MOST], self._finished[MOST:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
-            self._unanswered = self.consumer.request(self.choice.shares(want), want, finished)
+            self._unanswered = self.consumer.request(
+                self.choice.shares(want), want, finished, take_over=not self.outage.is_recent
+            )
         request = self._unanswered
         step = self.consumer.advance(request)
         self._unanswered = None
@@ -204,7 +206,7 @@ class TaskWorker(Worker):
         self._look_at = 0.0
         if len(step.claimed) < want:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
-            self._look_at = time.monotonic() + min(soon, self._beat_every)
+            self._look_at = time.monotonic() + min(soon, self.outage.grace or soon, self._beat_every)
 
     def _run(self, run: Run) -> None:
         """In a thread of the pool."""

@@ -274,3 +274,15 @@ def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:
     assert info is not None
     assert info.lease_expires_at is not None
     assert timedelta(seconds=4.9) < info.lease_expires_at - now <= timedelta(seconds=5)
+
+
+def test_who_does_not_take_over_leaves_what_was_abandoned(queue: TaskQueue, redis: Redis) -> None:
+    consumer, other = Consumer(), Consumer()
+    [abandoned] = push_many(1)
+    claim_one(other)
+    end_lease(redis, abandoned)
+    step = consumer.advance(consumer.request({"default": 1}, 1, take_over=False))
+
+    assert (step.claimed, step.look_again_at) == ([], None)
+    assert other.renew(["default"], ()).lost == []
+    assert ids(claim(consumer)) == [abandoned]

@@ -17,8 +17,9 @@
 -- ARGV[4] lease, milliseconds, of tasks that have none of their own
 -- ARGV[5] under how many dead workers a task dies itself
 -- ARGV[6] how many successful tasks of a queue are listed
--- ARGV[7] number of queues
--- ARGV[8..] per queue: name, share of what is wanted (0: none, the queue has acks only);
+-- ARGV[7] how many abandoned tasks of each queue may be taken over
+-- ARGV[8] number of queues
+-- ARGV[9..] per queue: name, share of what is wanted (0: none, the queue has acks only);
 --           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
 --           unique key or "-"; and a document. The outcomes: "s" successful, number: milliseconds to keep the
 --           result; "d" dead, number: when it ended, microseconds; "r" to be retried, number: microseconds until then
@@ -27,11 +28,11 @@
 local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local listed_limit, queues = tonumber(ARGV[6]), tonumber(ARGV[7])
+local listed_limit, abandoned, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 -- SPAN: as in push.lua. BATCH: how much of one chore is done in one call. FINISHED: where the finished tasks begin.
 -- SOON: microseconds, before which an idle worker looks by itself. TOLD: milliseconds that who waits for an end has
 -- to notice it.
-local SPAN, BATCH, FINISHED, SOON, TOLD = 2 ^ 43, 100, 8 + 2 * queues, 5000000, 60000
+local SPAN, BATCH, FINISHED, SOON, TOLD = 2 ^ 43, 100, 9 + 2 * queues, 5000000, 60000
 
 local time = redis.call("TIME")
 local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
@@ -41,7 +42,7 @@ local queue = {}
 for number = 1, queues do
   local base = 11 + 6 * (number - 1)
   queue[number] = {
-    number = number, name = ARGV[6 + 2 * number], share = tonumber(ARGV[7 + 2 * number]),
+    number = number, name = ARGV[7 + 2 * number], share = tonumber(ARGV[8 + 2 * number]),
     ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
     dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5], done = {},
   }
@@ -135,7 +136,7 @@ local function promote(q)
 end
 
 local function take_over(q)
-  for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, BATCH)) do
+  for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, abandoned)) do
     local run = read_run(redis.call("HGET", runs, id))
     -- Without a place it is no record of ours; without a token it was given back to be cancelled, and nobody died.
     local place, crashes = tonumber(run[8]), (tonumber(run[4]) or 0) + (run[2] == "-" and 0 or 1)
@@ -194,7 +195,7 @@ end
 
 local again, full = math.huge, #claimed >= want
 for _, q in ipairs(queue) do
-  local next_look = math.min(first(q.delayed), first(q.running) * 1000)
+  local next_look = math.min(first(q.delayed), abandoned > 0 and first(q.running) * 1000 or math.huge)
   again = math.min(again, next_look)
   local left = q.open and redis.call("ZCARD", q.ready) > 0
   if full and (left or next_look < now + SOON) and redis.call("LLEN", q.wake) == 0 then

@@ -37,6 +37,7 @@ _renew = Script("queues/renew")
 _progress = Script("queues/progress")
 _trim = Script("queues/trim")
 
+_ABANDONED = 100  # tasks of each queue that one request takes over
 _LET_GO = 1_000  # dead tasks that go in one call
 
 
@@ -98,6 +99,8 @@ class Request:
     shares: Mapping[str, int]
     want: int
     finished: Sequence[Finished]
+    #: Whether to take over what others have abandoned.
+    take_over: bool = True
 
 
 @dataclass(frozen=True)
@@ -129,14 +132,21 @@ class Consumer:
     def _client(self) -> Redis:
         return get_client()
 
-    def request(self, shares: Mapping[str, int], want: int, finished: Sequence[Finished] = ()) -> Request:
+    def request(
+        self,
+        shares: Mapping[str, int],
+        want: int,
+        finished: Sequence[Finished] = (),
+        *,
+        take_over: bool = True,
+    ) -> Request:
         """
         The next request: *want* tasks from the queues of *shares*, and the acks of *finished*. Each at most
-        MOST; more is wanted and handed in by the next.
+        MOST; more is wanted and handed in by the next. Without *take_over*, what others have abandoned stays so.
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
-        return Request(self._requests, {**shares, **others}, min(want, MOST), finished)
+        return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over)
 
     def advance(self, request: Request) -> Step:
         """Ack, promote, take over and claim. Raises RedisUnavailable: send the same request again then."""
@@ -149,6 +159,7 @@ class Consumer:
             _ms(options.lease),
             options.max_crashes,
             options.successful_limit,
+            _ABANDONED if request.take_over else 0,
             len(queues),
         ]
         for queue, share in request.shares.items():

@@ -1,0 +1,66 @@
+"""An outage of Redis, as a worker sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from components.backends.tasks import RedisBackend
+from components.exceptions import RedisUnavailable
+from components.services.queues import Consumer, TaskQueue
+from components.workers import outage as module
+from components.workers.base import Worker
+from components.workers.outage import Outage
+from components.workers.poller import Poller
+from tests.support.queues import claim_one, end_lease
+from tests.workers.conftest import NOTE, MakeWorker, counts, push, reaches
+
+
+def test_an_outage_is_recent_until_all_others_have_renewed_their_leases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outage = Outage()
+    outage.is_over()
+
+    assert not outage.is_recent
+
+    outage.goes_on(RedisUnavailable("It is away."))
+
+    assert outage.is_recent
+
+    outage.is_over()
+
+    assert outage.is_recent
+    assert 2 < outage.grace <= 2.5
+
+    monkeypatch.setattr(module, "_GRACE", 0.0)
+
+    assert not outage.is_recent
+
+
+@pytest.mark.parametrize("kind", ["worker", "poller"])
+def test_after_an_outage_nobody_takes_over_at_once_and_everybody_in_the_end(
+    backend: RedisBackend,
+    redis: Redis,
+    make_worker: MakeWorker,
+    start: Callable[[Worker], Worker],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+) -> None:
+    monkeypatch.setattr(module, "_GRACE", 0.3)
+    [task_id] = push(NOTE)
+    claim_one(Consumer())
+    end_lease(redis, task_id)
+    worker = make_worker() if kind == "worker" else Poller()
+    worker.outage.goes_on(RedisUnavailable("It is away."))
+    worker.tick()
+
+    assert counts() == {"running": 1}
+
+    start(worker)
+    assert reaches(successful=1) if kind == "worker" else reaches(ready=1)
+    info = TaskQueue().get(task_id)
+    assert info is not None
+    assert info.crashes == 1 if kind == "poller" else info.worker_ids
