@@ -1,9 +1,10 @@
 """
 Suspects: tasks under which a worker has died, so that they or their neighbours killed it.
 
-Whoever claims them starts only a few, and gives the others back until these have ended, or run for a moment. Those
-that were there twice, or that the next crash would bury, are started one by one. So tasks that died together in
-one batch do not die together each time, and one that kills its workers takes no short one along into the dead set.
+Whoever claims them starts only a few, and gives the others back until these have ended, or run for a moment. The
+oftener they were there the fewer are started together; those that the next crash would bury, one by one. So tasks
+that died together in one batch do not die together each time, and one that kills its workers takes no short one
+along into the dead set.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from components.services.queues import Claimed
 from components.workers.runs import Run
 
 MOST = 20  # suspects that run together, if each has seen one crash only
+_DEARER = 5  # how much more room one takes with each crash
 WATCHED = 0.05  # seconds that they run before the next are started
 
 
@@ -42,13 +44,17 @@ class Suspects:
 
     def admit(self, claimed: Claimed) -> bool:
         """Whether it may be started; what is no suspect always may."""
-        crashes = claimed.crashes
-        needed = MOST if crashes and (crashes > 1 or crashes + 1 >= self._max_crashes) else crashes
+        needed = self._room_for(claimed.crashes)
         if needed > self._room:
             self._refused_at = time.monotonic()
             return False
         self._room -= needed
         return True
+
+    def _room_for(self, crashes: int) -> int:
+        if not crashes:
+            return 0
+        return MOST if crashes + 1 >= self._max_crashes else min(MOST, _DEARER ** (crashes - 1))
 
     def add(self, run: Run) -> None:
         """*run* was admitted and begins."""

@@ -150,7 +150,8 @@ class TaskWorker(Worker):
         """How many tasks could start soon."""
         if not self.may_claim or self._is_stuck:
             return 0
-        free = self.concurrency + self._prefetch.limit - len(self._pool.held)
+        ahead = 0 if self._suspects.are_waiting else self._prefetch.limit  # they are for others to take, too
+        free = self.concurrency + ahead - len(self._pool.held)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
         return max(0, free)

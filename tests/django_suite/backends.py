@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from asgiref.sync import sync_to_async
+
 from components.backends.tasks import RedisBackend
 from components.client import get_client
 from components.compat import Task, TaskResult, TaskResultStatus
@@ -68,3 +70,8 @@ class Immediate(RedisBackend):
         result = super().enqueue(task, args, kwargs)
         run_ready(self)
         return self.get_result(result.id)
+
+    async def aenqueue(  # type: ignore[override]
+        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[..., Any]:
+        return await sync_to_async(self.enqueue)(task, args, kwargs)

@@ -46,7 +46,7 @@ def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
         "SEND_Mail",
         "jürgen",
         "JÜRGEN",
-        "234",
+        "12345",
         "reply",
         "a@b",
         mail,
