@@ -56,7 +56,7 @@ class Worker(ABC):
         #: Its end is that of the process.
         self.ends_process = False
         #: True while Redis does not answer.
-        self.outage = Outage()
+        self.outage = Outage(harmless=lease / 3)
         self._beat_every = min(_LONGEST_BEAT, lease / 3)
         self._next_beat = 0.0
         self._inbox: SimpleQueue[Any] = SimpleQueue()

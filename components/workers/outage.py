@@ -3,7 +3,7 @@ Outage: the time in which Redis does not answer a worker.
 
 It is said once when it begins and once when it ends. Tries come at first soon, then every second or
 two, at random instants, so that the workers of a large site do not all knock at the same time. Leases that ran out
-meanwhile say nothing of their holders; for a moment afterwards nobody takes over.
+meanwhile say nothing of their holders; for a moment after an outage of that length nobody takes over.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ _GRACE = _LONGEST_RETRY + 0.5  # seconds in which every worker that lives has re
 
 
 class Outage:
-    """The present one, or none."""
+    """The present one, or none. After *harmless* seconds leases may run out for want of renewal."""
 
-    def __init__(self) -> None:
+    def __init__(self, harmless: float) -> None:
+        self._harmless = harmless
         self._since: float | None = None
         self._over_at: float | None = None
         self._retries = 0
 
     @property
     def grace(self) -> float:
-        """Seconds that others still have to renew their leases; 0 when there was no outage lately."""
+        """Seconds that others still have to renew their leases; 0 if none ran out in an outage lately."""
         return max(0.0, self._over_at + _GRACE - time.monotonic()) if self._over_at is not None else 0.0
 
     @property
     def is_recent(self) -> bool:
-        """Whether leases may have run out because of it."""
-        return bool(self or self.grace)
+        """Whether leases may have run out because of it, and were not renewed since."""
+        return self._has_cost_leases() or self.grace > 0
+
+    def _has_cost_leases(self) -> bool:
+        return self._since is not None and time.monotonic() - self._since > self._harmless
 
     def __bool__(self) -> bool:
         """Whether Redis did not answer the last time."""
@@ -55,7 +59,8 @@ class Outage:
         """Redis has answered."""
         if self._since is not None:
             logger.warning("Redis answers again after %.1f s.", time.monotonic() - self._since)
-            self._since, self._retries, self._over_at = None, 0, time.monotonic()
+            self._over_at = time.monotonic() if self._has_cost_leases() else self._over_at
+            self._since, self._retries = None, 0
 
 
 def sentence(error: Exception) -> str:

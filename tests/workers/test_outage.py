@@ -18,10 +18,21 @@ from tests.support.queues import claim_one, end_lease
 from tests.workers.conftest import NOTE, MakeWorker, counts, push, reaches
 
 
+def test_a_short_outage_costs_no_lease() -> None:
+    outage = Outage(harmless=60.0)
+    outage.goes_on(RedisUnavailable("It is away."))
+
+    assert not outage.is_recent
+
+    outage.is_over()
+
+    assert not outage.is_recent
+
+
 def test_an_outage_is_recent_until_all_others_have_renewed_their_leases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    outage = Outage()
+    outage = Outage(harmless=0.0)
     outage.is_over()
 
     assert not outage.is_recent
@@ -54,6 +65,7 @@ def test_after_an_outage_nobody_takes_over_at_once_and_everybody_in_the_end(
     claim_one(Consumer())
     end_lease(redis, task_id)
     worker = make_worker() if kind == "worker" else Poller()
+    worker.outage = Outage(harmless=0.0)
     worker.outage.goes_on(RedisUnavailable("It is away."))
     worker.tick()
 
