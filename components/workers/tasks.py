@@ -68,7 +68,6 @@ class TaskWorker(Worker):
         self._suspects = Suspects(backend.queue.options.max_crashes)
         self._durations: list[float] = []
         self._given_back: list[Claimed] = []
-        self._postponed: list[Claimed] = []
         self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
@@ -141,8 +140,6 @@ class TaskWorker(Worker):
     def _give_back(self) -> None:
         self._claimed -= self.consumer.release(self._given_back)
         self._given_back.clear()
-        self._claimed -= self.consumer.release(self._postponed, delay=WATCHED)
-        self._postponed.clear()
         self.consumer.release(self._too_new, delay=TOO_NEW_DELAY)
         self._too_new.clear()
 
@@ -199,13 +196,13 @@ class TaskWorker(Worker):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
             if not self._suspects.admit(claimed):
-                self._postponed.append(claimed)
+                self._given_back.append(claimed)
                 continue
             run = Run(claimed, self.consumer, self._clock)
             self._suspects.add(run)
             self._pool.add(run)
-        self._look_at = 0.0
-        if len(step.claimed) < want:
+        self._look_at = time.monotonic() + WATCHED if self._given_back else 0.0
+        if len(step.claimed) < want and not self._given_back:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
             self._look_at = time.monotonic() + min(soon, self.outage.grace or soon, self._beat_every)
 
@@ -251,10 +248,10 @@ class TaskWorker(Worker):
         self._finished.append(outcome)
 
     def wants_wake(self) -> bool:
-        return self._want() > 0
+        return self._want() > 0 and not self._suspects.are_waiting  # what it gave back is for others first
 
     def is_done(self) -> bool:
-        if self._finished or self._given_back or self._postponed or self._too_new or self._awaits_answer():
+        if self._finished or self._given_back or self._too_new or self._awaits_answer():
             return self._is_overdue()
         if self._is_stuck:
             return True
@@ -276,7 +273,7 @@ class TaskWorker(Worker):
     def close(self) -> int:
         self._given_back += self._pool.take_back()
         self._pool.end()
-        unfinished = [*self.running(), *self._given_back, *self._postponed]
+        unfinished = [*self.running(), *self._given_back]
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
         if not unfinished and not unsaid:
             super().close()
