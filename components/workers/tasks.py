@@ -68,6 +68,7 @@ class TaskWorker(Worker):
         self._suspects = Suspects(backend.queue.options.max_crashes)
         self._durations: list[float] = []
         self._given_back: list[Claimed] = []
+        self._admitted: list[Claimed] = []
         self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
@@ -75,7 +76,7 @@ class TaskWorker(Worker):
         self._is_empty = self._is_draining = self._is_stuck = False
 
     def running(self) -> Sequence[Claimed]:
-        return list(self._pool.held)
+        return [*self._pool.held, *self._admitted, *self._given_back]
 
     def cancel(self, task_ids: Sequence[str]) -> None:
         for claimed, run in self._pool.held.items():
@@ -98,6 +99,7 @@ class TaskWorker(Worker):
         self._durations.clear()
         self._look_over()
         self._give_back()
+        self._begin()
         if self._unanswered is None:
             if (pause := self._pause()) > 0:
                 return pause
@@ -113,6 +115,7 @@ class TaskWorker(Worker):
         self._clock.set(step.now)
         self._take(step, request.want)
         self._give_back()
+        self._begin()
         self._keep_house()
         return self._pause()
 
@@ -148,7 +151,7 @@ class TaskWorker(Worker):
         if not self.may_claim or self._is_stuck:
             return 0
         ahead = 0 if self._suspects.are_waiting else self._prefetch.limit  # they are for others to take, too
-        free = self.concurrency + ahead - len(self._pool.held)
+        free = self.concurrency + ahead - len(self._pool.held) - len(self._admitted)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
         return max(0, free)
@@ -195,16 +198,19 @@ class TaskWorker(Worker):
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
-            if not self._suspects.admit(claimed):
-                self._given_back.append(claimed)
-                continue
-            run = Run(claimed, self.consumer, self._clock)
-            self._suspects.add(run)
-            self._pool.add(run)
+            (self._admitted if self._suspects.admit(claimed) else self._given_back).append(claimed)
         self._look_at = time.monotonic() + WATCHED if self._given_back else 0.0
         if len(step.claimed) < want and not self._given_back:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
             self._look_at = time.monotonic() + min(soon, self.outage.grace or soon, self._beat_every)
+
+    def _begin(self) -> None:
+        """Let threads have what was admitted; what was not is given back by now, and cannot die with it."""
+        for claimed in self._admitted:
+            run = Run(claimed, self.consumer, self._clock)
+            self._suspects.add(run)
+            self._pool.add(run)
+        self._admitted.clear()
 
     def _run(self, run: Run) -> None:
         """In a thread of the pool."""
@@ -251,7 +257,7 @@ class TaskWorker(Worker):
         return self._want() > 0 and not self._suspects.are_waiting  # what it gave back is for others first
 
     def is_done(self) -> bool:
-        if self._finished or self._given_back or self._too_new or self._awaits_answer():
+        if self._finished or self._given_back or self._admitted or self._too_new or self._awaits_answer():
             return self._is_overdue()
         if self._is_stuck:
             return True
@@ -273,7 +279,7 @@ class TaskWorker(Worker):
     def close(self) -> int:
         self._given_back += self._pool.take_back()
         self._pool.end()
-        unfinished = [*self.running(), *self._given_back]
+        unfinished = self.running()
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
         if not unfinished and not unsaid:
             super().close()
