@@ -154,7 +154,8 @@ def stock(*args: Any) -> None:
     raise ValueError("no")
 
 
-stock = Task(func=stock)  # as it is where another backend, without a class of its own, has declared it
+# As it is where another backend, without a class of its own, has declared it; Django 6.0 wants every field.
+stock = Task(func=stock, priority=0, backend="default", queue_name="default", run_after=None)
 
 
 pytestmark = pytest.mark.usefixtures("redis")
