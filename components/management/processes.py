@@ -26,9 +26,7 @@ from components.workers.signals import QUIETING, STOPPING, TELLING
 logger = logging.getLogger(__name__)
 
 MARGIN = 10.0  # seconds beyond the shutdown timeout: a child may wait that long for Redis when it ends
-_LONGEST_PAUSE = (
-    30.0  # seconds before a child that keeps failing is started again; one that lived longer is new
-)
+_LONGEST_PAUSE = 30.0  # seconds before a child that keeps failing is started again; who lived longer is new
 _APART = 0.25  # seconds between the stacks of two children, lest they be written into each other
 _HEEDED = (*STOPPING, QUIETING, TELLING, signal.SIGCHLD)
 _AT_ONCE = (signal.SIGTERM, signal.SIGINT)  # two signals, which the kernel does not merge into one
