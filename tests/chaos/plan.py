@@ -54,6 +54,9 @@ SHARES = {
 _KINDS = [kind for kind, share in SHARES.items() for _ in range(share)]
 _KINDS += ["quick"] * (1_000 - len(_KINDS))
 _ENDERS = ("killer", "stuck")  # of each producer, spread over its first half
+#: Kinds that run for longer than suspects are watched: with a killer beside them they may die as often as it does,
+#: and are dead by WorkerDied then. docs/queues.md says so.
+LONG = ("patient", "stuck")
 _KEYS = 12  # unique keys
 _JOB = {"delayed": "quick", "urgent": "quick", "doomed": "quick", "leased": "nap"}
 

@@ -94,6 +94,8 @@ class Verdict:
         error = info.errors[-1].exception_class_path if info.errors else None
         end = None if info.state == "successful" else error or "no reason"
         allowed = {plan.ENDS.get(pushed.kind)}
+        if pushed.kind in plan.LONG:
+            allowed |= {_DIED}
         asked = self._monkey.cancelled.get(info.id)
         if asked in ("at once", "asked"):
             allowed = {_CANCELLED} if asked == "at once" else allowed | {_CANCELLED}
