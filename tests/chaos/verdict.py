@@ -186,7 +186,10 @@ class Verdict:
         self._worst = max(waits, default=(0.0, "none", ""))
         self._counted = [round(each.between(0.0, time.monotonic()), 1) for each in countable.values()]
         for over, waited, task_id in waits:
-            if over > _GRACE:
+            info = self._ended(task_id)
+            if (
+                over > _GRACE and info and info.crashes <= 1
+            ):  # later crashes make it a suspect that others go before
                 self.complaints.append(
                     f"Task {task_id} waited {waited}, with a worker idle: {self._ended(task_id)}; "
                     f"its runs: {self._ledger.runs[task_id]}"
