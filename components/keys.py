@@ -155,12 +155,12 @@ def lock_state(tag: str, name: str) -> str:
 
 
 def lock_queue(tag: str, name: str) -> str:
-    """ZSET waiter by the microsecond of its arrival. Goes when it holds or leaves. Expires a minute after the last."""
+    """ZSET waiter by the microsecond of its arrival. Goes when it holds or leaves. Expires a minute later."""
     return _key("locks", tag, f"queue:{name}")
 
 
 def lock_beats(tag: str, name: str) -> str:
-    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place in the queue. Expires as that does."""
+    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires as that."""
     return _key("locks", tag, f"beats:{name}")
 
 
