@@ -1,0 +1,11 @@
+"""
+Distributed locks (chapter 6.2 of the book): one holder at a time, for a time.
+
+lock() and alock() are what a project uses; Lock and AsyncLock stand in for redis-py's classes. docs/locks.md.
+"""
+
+from components.services.locks.asynchronous import AsyncLock
+from components.services.locks.named import LockOptions, alock, lock
+from components.services.locks.threaded import Lock
+
+__all__ = ["AsyncLock", "Lock", "LockOptions", "alock", "lock"]
