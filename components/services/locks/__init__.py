@@ -5,7 +5,22 @@ lock() and alock() are what a project uses; Lock and AsyncLock stand in for redi
 """
 
 from components.services.locks.asynchronous import AsyncLock
+from components.services.locks.multiple import AsyncLocks, Locks, alocks, locks
 from components.services.locks.named import LockOptions, alock, lock
+from components.services.locks.readers import LockInfo, LockReader, WaiterInfo
 from components.services.locks.threaded import Lock
 
-__all__ = ["AsyncLock", "Lock", "LockOptions", "alock", "lock"]
+__all__ = [
+    "AsyncLock",
+    "AsyncLocks",
+    "Lock",
+    "LockInfo",
+    "LockOptions",
+    "LockReader",
+    "Locks",
+    "WaiterInfo",
+    "alock",
+    "alocks",
+    "lock",
+    "locks",
+]
