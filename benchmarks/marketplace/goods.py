@@ -8,6 +8,7 @@ place, and all money must still be there.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -21,8 +22,9 @@ from benchmarks.bench import PATIENCE, Bench
 from benchmarks.crew import Crew, Task, client
 from benchmarks.marketplace.strategies import MARKET, STRATEGIES, Strategy, TooLate, inventory, user
 
-_ON_SALE = 20_000  # items in the market at the beginning: more than any strategy sells in a turn
-_IN_STOCK = 10_000  # items of each seller that are not yet listed: more than one lists in a turn
+# For each second of a turn, more than any strategy gets done on any machine that we have seen:
+_ON_SALE = 10_000  # items in the market at the beginning
+_IN_STOCK = 5_000  # items of each seller that are not yet listed
 _FUNDS = 10**9  # of each buyer: nobody runs out
 _PRICE = 97  # of every item
 
@@ -52,7 +54,7 @@ class _Done:
 def open_market(bench: Bench, crew: Crew, strategy: str, sellers: int, buyers: int, seconds: float) -> Day:
     """One turn. Raises Stuck, and Inconsistent."""
     bench.redis.flushall()
-    _fill(bench.redis, sellers, buyers)
+    _fill(bench.redis, sellers, buyers, seconds)
     before = _all_there_is(bench.redis)
     done = crew.do(
         [
@@ -71,15 +73,16 @@ def open_market(bench: Bench, crew: Crew, strategy: str, sellers: int, buyers: i
     )
 
 
-def _fill(redis: Redis, sellers: int, buyers: int) -> None:
+def _fill(redis: Redis, sellers: int, buyers: int, seconds: float) -> None:
+    in_stock, on_sale = math.ceil(_IN_STOCK * seconds), math.ceil(_ON_SALE * seconds)
     for number in range(sellers):
         seller = f"seller{number}"
         redis.hset(user(seller), mapping={"name": seller, "funds": 0})
-        redis.sadd(inventory(seller), *(f"new{number}-{item}" for item in range(_IN_STOCK)))
+        redis.sadd(inventory(seller), *(f"new{number}-{item}" for item in range(in_stock)))
     for number in range(buyers):
         buyer = f"buyer{number}"
         redis.hset(user(buyer), mapping={"name": buyer, "funds": _FUNDS})
-    redis.zadd(MARKET, {f"old{item}.seller{item % sellers}": _PRICE for item in range(_ON_SALE)})
+    redis.zadd(MARKET, {f"old{item}.seller{item % sellers}": _PRICE for item in range(on_sale)})
 
 
 def _all_there_is(redis: Redis) -> tuple[int, int]:
@@ -125,4 +128,4 @@ def _trade(way: Strategy, seconds: float, trades: Iterator[Callable[[float], boo
         with suppress(TooLate):
             count += trade(deadline)
         spent += time.monotonic() - began
-    raise IndexError("a seller had not enough in stock for this machine")
+    raise IndexError("A seller's stock has run out: this machine is faster than _IN_STOCK allows for.")
