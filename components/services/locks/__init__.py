@@ -7,5 +7,6 @@ lock() and alock() are what a project uses; Lock and AsyncLock stand in for redi
 from components.services.locks.asynchronous import AsyncLock
 from components.services.locks.named import LockOptions, alock, lock
 from components.services.locks.threaded import Lock
+from components.services.locks.tokens import Holder, new_token
 
-__all__ = ["AsyncLock", "Lock", "LockOptions", "alock", "lock"]
+__all__ = ["AsyncLock", "Holder", "Lock", "LockOptions", "alock", "lock", "new_token"]
