@@ -115,7 +115,7 @@ def hand_over(redis: Redis, key: str) -> tuple[str, str]:
 
 
 def share(name: str) -> tuple[str, str]:
-    """A semaphore of which a heavy permit is held and one was released, and one waits; that permit, and the waiter."""
+    """One permit is released, a heavy one held, one waited for; the ids of the first and of who waits."""
     semaphore = Semaphore(name, limit=3)
     released, _held = take(semaphore)[0], take(semaphore, weight=2)
     waiter = Waiter(semaphore, weight=3)

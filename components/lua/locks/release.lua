@@ -4,11 +4,11 @@
 -- KEYS[3] queue     ZSET waiter by arrival
 -- KEYS[4] beats     ZSET waiter by the microsecond until which it counts as alive
 -- KEYS[5] held      ZSET lock by the millisecond its time ends
--- KEYS[6] released  STRING, prefix to the token: it was released
+-- KEYS[6] released  STRING, prefix to the token: why it was released
 -- KEYS[7] wake      LIST, prefix to the token of a waiter
 -- ARGV[1] token
 -- ARGV[2] "released"; "forced" if another than the holder does it; "left" if a waiter gives up
--- Returns 1 if it was held by this token, or this token was released before
+-- Returns 1 if it was held by this token, or this token was released before for the same reason
 local lock, state, queue, beats, held = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local released, wake = KEYS[6], KEYS[7]
 local token, reason = ARGV[1], ARGV[2]
@@ -18,11 +18,8 @@ local is_mine = redis.call("GET", lock) == token
 if is_mine then
   redis.call("DEL", lock)
   redis.call("ZREM", held, lock)
-  if reason == "forced" then
-    redis.call("HINCRBY", state, "forced", 1)
-  else
-    redis.call("SET", released .. token, "1", "PX", REPEATED)
-  end
+  redis.call("SET", released .. token, reason, "PX", REPEATED)
+  if reason == "forced" then redis.call("HINCRBY", state, "forced", 1) end
 end
 if reason == "left" then
   redis.call("ZREM", queue, token)
@@ -41,4 +38,4 @@ if redis.call("EXISTS", queue) == 1 and redis.call("EXISTS", lock) == 0 then
     redis.call("PEXPIRE", wake .. head, WOKEN)
   end
 end
-return is_mine and 1 or redis.call("EXISTS", released .. token)
+return (is_mine or redis.call("GET", released .. token) == reason) and 1 or 0

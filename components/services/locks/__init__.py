@@ -5,8 +5,25 @@ lock() and alock() are what a project uses; Lock and AsyncLock stand in for redi
 """
 
 from components.services.locks.asynchronous import AsyncLock
+from components.services.locks.multiple import AsyncLocks, Locks, alocks, locks
 from components.services.locks.named import LockOptions, alock, lock
+from components.services.locks.readers import LockInfo, LockReader, WaiterInfo
 from components.services.locks.threaded import Lock
 from components.services.locks.tokens import Holder, new_token
 
-__all__ = ["AsyncLock", "Holder", "Lock", "LockOptions", "alock", "lock", "new_token"]
+__all__ = [
+    "AsyncLock",
+    "AsyncLocks",
+    "Holder",
+    "Lock",
+    "LockInfo",
+    "LockOptions",
+    "LockReader",
+    "Locks",
+    "WaiterInfo",
+    "alock",
+    "alocks",
+    "lock",
+    "locks",
+    "new_token",
+]

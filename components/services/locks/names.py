@@ -30,6 +30,7 @@ class LockKeys:
     extend: list[str]
     state: str
     queue: str
+    beats: str
     #: The prefix of the lists that wake one waiter each.
     wake: str
 
@@ -55,7 +56,7 @@ def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
         )
     shared = [key, state, queue, beats, held]
     return LockKeys(
-        shared, [*shared, keys.lock_released(tag, ""), wake], [key, state, held], state, queue, wake
+        shared, [*shared, keys.lock_released(tag, ""), wake], [key, state, held], state, queue, beats, wake
     )
 
 
