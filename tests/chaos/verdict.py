@@ -205,9 +205,6 @@ class Verdict:
             deaf = [(at, at + plan.SOCKET_TIMEOUT) for at in self._crew.unanswered[pid]]
             yield from without(spans, deaf)
 
-    def _troubles(self, pid: int) -> list[float]:
-        return self._crew.troubles[pid] + self._crew.unanswered[pid]
-
     def _without_backlog(self, queue: str) -> list[tuple[float, float]]:
         """
         When a worker had a thread to spare for *queue*: tasks of the lowest priority began as soon as they could, and
@@ -227,7 +224,8 @@ class Verdict:
     def _waits(self, pushed: Pushed, info: TaskInfo) -> Iterator[tuple[float, float, float]]:
         """From when it could be started, to when it was, with its lease."""
         lease = plan.OWN_LEASE if pushed.kind == "leased" else plan.LEASE
-        troubles = [at for pid in _pids(info) for at in self._troubles(pid)]
+        crew = self._crew
+        troubles = [at for pid in _pids(info) for at in crew.troubles[pid] + crew.unanswered[pid]]
         runnable = self._runnable_at(info)
         before: Run | None = None
         for run in self._ledger.runs[info.id]:
