@@ -32,7 +32,9 @@ QUEUES = ("a", "b")
 SOCKET_TIMEOUT = 2.0  # seconds: how long a reply that was lost silently is waited for
 OPTIONS = {
     "lease": LEASE,
-    "max_crashes": 8,  # so many that only those die of it that kill each worker
+    # So many that only those die of it that kill each worker: under one that runs for a second, the monkey kills or
+    # stops every third worker.
+    "max_crashes": 12,
     "backoff": 0.2,
     "max_backoff": LATEST_RETRY,
     "successful_limit": 10_000_000,
