@@ -13,7 +13,7 @@ from components.workers.base import Worker
 from components.workers.runs import Run, ServerClock
 from components.workers.suspects import MOST, PUT_OFF, Suspects
 from tests import tasks
-from tests.support.queues import claim, end_lease, ids
+from tests.support.queues import claim, end_lease, found, ids
 from tests.support.waiting import eventually
 from tests.workers.conftest import NOTE, WAIT, MakeWorker, counts, push, reaches
 
@@ -141,8 +141,10 @@ def test_a_worker_that_runs_one_alone_leaves_other_suspects_to_other_workers(
     for _worker in range(2):
         start(make_worker(concurrency=2))
 
-    assert reaches(running=2)
-    assert len({info.worker_ids[-1] for id in pushed if (info := TaskQueue().get(id))}) == 2
+    def holders() -> set[str]:
+        return {info.worker_ids[-1] for id in pushed if (info := found(id)).state == "running"}
+
+    assert eventually(lambda: len(holders()) == 2)
 
 
 def test_suspects_that_are_put_off_do_not_stand_in_the_way_of_other_tasks(
