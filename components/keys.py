@@ -150,7 +150,7 @@ def lock(tag: str, name: str) -> str:
 
 
 def lock_state(tag: str, name: str) -> str:
-    """HASH fence and figures of contention. Expires a day after the end of the last holder's time."""
+    """HASH fences and figures of contention. Expires a day after the end of the last holder's time."""
     return _key("locks", tag, f"state:{name}")
 
 
@@ -167,11 +167,6 @@ def lock_beats(tag: str, name: str) -> str:
 def lock_wake(tag: str, token: str) -> str:
     """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
     return _key("locks", tag, f"wake:{token}")
-
-
-def lock_released(tag: str, token: str) -> str:
-    """STRING, if this token was released, should its release be sent again. Expires after half a minute."""
-    return _key("locks", tag, f"released:{token}")
 
 
 def lock_held(tag: str) -> str:

@@ -148,7 +148,7 @@ class AsyncLock(LockCore, RedisLock):
         holding = self._holding
         if not self.auto_renewal:
             renewals.awatch(holding)
-        lost: asyncio.Event = holding.lost
+        lost: asyncio.Event = holding.event(asyncio.Event)
         return lost
 
     def _encoded(self, token: str | bytes) -> bytes:
@@ -162,6 +162,5 @@ class AsyncLock(LockCore, RedisLock):
     async def _arenew(self, holding: Holding) -> bool:
         return await self._prolong(holding)
 
-    _new_event = staticmethod(asyncio.Event)
     _keep = staticmethod(renewals.akeep)
     _drop = staticmethod(renewals.adrop)

@@ -124,15 +124,15 @@ class LockReader:
             if token in alive
         ]
 
-    def force_release(self, key: str, token: str) -> bool:
+    def force_release(self, key: str, token: str, fence: int) -> bool:
         """
-        Take the lock at *key* from the holder with that *token*; False if that one does not hold it now.
+        Take the lock at *key* from the holder with that *token* and *fence*; False if it does not hold it now.
 
         The holder is not stopped: it learns of it at its next renewal, or when it asks. Its fence is what keeps it
         from writing.
         """
         of_lock = LockKeys.of(key, self._client)
-        return bool(_release(self._client, keys=of_lock.release, args=[token, "forced"]))
+        return bool(_release(self._client, keys=of_lock.release, args=[token, fence, "evicted"]))
 
     def _now(self) -> int:
         """Microseconds, by the server."""
