@@ -1,6 +1,6 @@
 -- Release a lock that the caller holds, and wake who waits first. Repeated, it says so again.
 -- KEYS[1] lock   STRING token of the holder
--- KEYS[2] state  HASH of fences: fence (the latest), released, evicted, lost (the latest), born; figures
+-- KEYS[2] state  HASH of fences: fence (the latest), released, evicted, lost (the latest), born; and figures
 -- KEYS[3] queue  ZSET waiter by arrival
 -- KEYS[4] beats  ZSET waiter by the microsecond until which it counts as alive
 -- KEYS[5] held   ZSET lock by the millisecond its time ends
@@ -14,14 +14,15 @@ local token, fence, reason = ARGV[1], ARGV[2], ARGV[3]
 local DAY, WOKEN = 86400000, 2000 -- milliseconds
 
 local is_mine = redis.call("GET", lock) == token
-local last, ended, lost, born =
-  unpack(redis.call("HMGET", state, "fence", reason == "evicted" and reason or "released", "lost", "born"))
+local noted = reason == "evicted" and reason or "released"
 if is_mine then
+  local forgotten_in = redis.call("PTTL", state)
+  if fence == "0" then fence = redis.call("HGET", state, "fence") or "0" end
+  if forgotten_in ~= -2 then redis.call("HSET", state, noted, fence) end
+  if forgotten_in == -1 then redis.call("PEXPIRE", state, DAY) end
+  if reason == "evicted" then redis.call("HINCRBY", state, "forced", 1) end
   redis.call("DEL", lock)
   redis.call("ZREM", held, lock)
-  if last then redis.call("HSET", state, reason == "evicted" and reason or "released", last) end
-  if reason == "evicted" then redis.call("HINCRBY", state, "forced", 1) end
-  if redis.call("PTTL", state) == -1 then redis.call("PEXPIRE", state, DAY) end
 end
 if reason == "left" then
   for _, key in ipairs({ queue, beats }) do redis.call("ZREM", key, token) end
@@ -38,7 +39,10 @@ if head and redis.call("LLEN", wake .. head) == 0 then
   redis.call("RPUSH", wake .. head, "1")
   redis.call("PEXPIRE", wake .. head, WOKEN)
 end
-if is_mine or fence == last and ended == last then return 1 end
--- Others have held it since. All who held it have released it, but for those that are noted.
+if is_mine then return 1 end
+
+-- Others may have held it since. All who held it have released it, but for those that are noted.
+local last, ended, lost, born = unpack(redis.call("HMGET", state, "fence", noted, "lost", "born"))
+if fence == last then return ended == fence and 1 or 0 end
 local is_known = reason == "released" and last and fence < last and fence >= (born or last)
 return is_known and not string.find(lost or "", fence, 1, true) and 1 or 0

@@ -24,7 +24,7 @@ from components.services.locks.tokens import Holder
 
 _release = Script("locks/release")
 
-_FIGURES = ("fence", "since", "acquired", "waits", "waited", "longest", "expired", "forced")
+_FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -174,7 +174,7 @@ def _info(key: str, token: bytes | None, left: int, figures: list[bytes | None],
         name=name_of(key) or key,
         token=(token or b"").decode(errors="backslashreplace"),
         fence=of["fence"],
-        since=_EPOCH + timedelta(microseconds=of["since"]) if of["since"] else None,
+        since=_EPOCH + timedelta(microseconds=of["fence"]) if of["fence"] else None,
         remaining=left / 1000 if left >= 0 else None,
         waiting=waiting,
         acquired=of["acquired"],
