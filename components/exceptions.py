@@ -1,7 +1,10 @@
 """
 What can go wrong, named for what happened. Every error of this app derives from ComponentsError;
-those that stand for a wrong argument are also a TypeError or ValueError.
+those that stand for a wrong argument are also a TypeError or ValueError, and those of a lock also what redis-py
+raises there.
 """
+
+from redis.exceptions import LockError, LockNotOwnedError
 
 
 class ComponentsError(Exception):
@@ -66,3 +69,51 @@ class TaskTimedOut(ComponentsError):
 
 class MailNotSent(ComponentsError):
     """The backend that sends a queued mail raised no error, and said that it sent nothing."""
+
+
+class InvalidName(ComponentsError, ValueError):
+    """A name of a lock or a semaphore is empty, too long or no text."""
+
+
+class InvalidDuration(ComponentsError, ValueError):
+    """A number of seconds is negative, zero where it may not be, infinite or no number."""
+
+
+class InvalidLimit(ComponentsError, ValueError):
+    """A limit or a weight is no whole number from 1 on, or a permit's weight exceeds the limit."""
+
+
+class LockNotAcquired(ComponentsError, LockError):
+    """The lock was not free in time."""
+
+
+class LockLost(ComponentsError, LockNotOwnedError):
+    """The lock is no longer ours: its time ran out, or it was released by force."""
+
+
+class NotReplicated(ComponentsError):
+    """Fewer replicas than asked have the lock, so it was given back."""
+
+
+class StaleFence(ComponentsError):
+    """A write carried an older fencing token than one before it, and was refused."""
+
+
+class InvalidFence(ComponentsError, ValueError):
+    """A fencing token is no whole number from 1 to 2^63 - 1."""
+
+
+class SemaphoreFull(ComponentsError):
+    """No permit was free in time."""
+
+
+class PermitLost(ComponentsError):
+    """The permit is no longer valid: its lease ran out, or it was evicted."""
+
+
+class PermitReleased(ComponentsError):
+    """The permit was released before."""
+
+
+class ForeignPermit(ComponentsError, ValueError):
+    """The permit is of another semaphore."""

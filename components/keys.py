@@ -139,3 +139,16 @@ def queue_worker(alias: str, worker_id: str) -> str:
 def queue_order(alias: str, worker_id: str) -> str:
     """STRING, what a worker was asked to do: quiet or stop. Expires after a day."""
     return _key("queues", alias, f"order:{worker_id}")
+
+
+# Fenced values. The entity is the value. (services/fences)
+
+
+def fenced_value(name: str) -> str:
+    """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
+    return _key("fences", name, "value")
+
+
+def fenced_value_fence(name: str) -> str:
+    """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
+    return _key("fences", name, "fence")

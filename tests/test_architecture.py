@@ -24,6 +24,7 @@ LAYERS: dict[str, set[str]] = {
     "exceptions": set(),
     "conf": {"exceptions"},
     "compat": {"exceptions"},
+    "validation": {"exceptions"},
     "watcher": set(),
     "embedded": {"exceptions", "watcher"},
     "aclient": {"exceptions"},
@@ -31,7 +32,8 @@ LAYERS: dict[str, set[str]] = {
     "keys": {"conf", "exceptions"},
     "scripts": {"client", "exceptions", "twins"},
     "twins": set(),
-    "services": {"client", "conf", "exceptions", "keys", "scripts", "twins"},
+    "services": {"client", "conf", "exceptions", "keys", "scripts", "twins", "validation"},
+    "db": {"exceptions", "services", "validation"},
     "schedules": {"exceptions"},
     "periodic": {"compat", "schedules", "services"},
     "tasks": {"compat"},
@@ -60,7 +62,7 @@ LAYERS: dict[str, set[str]] = {
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"client"},
-    "redis": {"aclient", "client", "embedded", "scripts", "services", "testing"},
+    "redis": {"aclient", "client", "embedded", "exceptions", "scripts", "services", "testing"},
     "pytest": {"testing"},
     "argparse": {"management"},
     "signal": {"workers", "management"},

@@ -15,6 +15,7 @@ from redis import Redis
 from redis.crc import key_slot
 
 from components import keys
+from components.services.fences import FencedValue
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 
@@ -110,6 +111,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer.renew(["default"], [running])
     queue.tell(consumer.id, "quiet")
     queue.pause("default")
+    FencedValue("default").set("a", fence=1, ttl=60)
     parts = {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
     schema = {

@@ -1,0 +1,50 @@
+"""
+Arguments that several services take, checked alike: names, numbers of seconds, fencing tokens.
+
+What is wrong is said before anything is sent, so the state of Redis is as it was.
+"""
+
+from __future__ import annotations
+
+from components.exceptions import InvalidDuration, InvalidFence, InvalidName
+
+MAX_NAME = 500  # characters
+#: Seconds: far above what anybody waits, far below what Redis and floats can count.
+LONGEST = 100 * 366 * 86_400
+_SHORTEST = 0.001  # seconds: Redis counts milliseconds
+#: The largest number of a column of 64 bits; the fences of our locks are microseconds, and reach 2^53 in 2255.
+MAX_FENCE = 2**63 - 1
+
+
+def check_name(kind: str, name: object) -> str:
+    """*name*, if a *kind* can be called so. Raises InvalidName."""
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
+        raise InvalidName(
+            f"A {kind} cannot be called {_shown(name)}: a name is text of 1 to {MAX_NAME} characters."
+        )
+    return name
+
+
+def check_seconds(what: str, value: object, *, may_be_zero: bool = False) -> float:
+    """*value*, if it is a number of seconds. Raises InvalidDuration."""
+    least = 0.0 if may_be_zero else _SHORTEST
+    # A NaN is not in any range.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= LONGEST:
+        raise InvalidDuration(
+            f"The {what} is {value!r}; it must be a number of seconds, {least:g} to {LONGEST:,}."
+        )
+    return value
+
+
+def check_fence(fence: object) -> int:
+    """*fence*, if it can be a fencing token. Raises InvalidFence."""
+    if isinstance(fence, bool) or not isinstance(fence, int) or not 1 <= fence <= MAX_FENCE:
+        raise InvalidFence(
+            f"The fence is {_shown(fence)}; it must be what a lock gave: a whole number from 1 to 2^63 - 1."
+        )
+    return fence
+
+
+def _shown(name: object) -> str:
+    shown = repr(name)
+    return shown if len(shown) <= 60 else f"{shown[:60]}… ({len(shown):,} characters)"
