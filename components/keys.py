@@ -141,6 +141,44 @@ def queue_order(alias: str, worker_id: str) -> str:
     return _key("queues", alias, f"order:{worker_id}")
 
 
+# Locks. The entity is a bucket of names; for a key of the caller's own it is that key's slot. (services/locks)
+
+
+def lock(tag: str, name: str) -> str:
+    """STRING, the token of the holder. Goes on release. Expires at the end of its time."""
+    return _key("locks", tag, f"lock:{name}")
+
+
+def lock_state(tag: str, name: str) -> str:
+    """HASH fence and figures of contention. Expires a day after the end of the last holder's time."""
+    return _key("locks", tag, f"state:{name}")
+
+
+def lock_queue(tag: str, name: str) -> str:
+    """ZSET waiter by the microsecond of its arrival. Goes when it holds or leaves. Expires a minute later."""
+    return _key("locks", tag, f"queue:{name}")
+
+
+def lock_beats(tag: str, name: str) -> str:
+    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires as that."""
+    return _key("locks", tag, f"beats:{name}")
+
+
+def lock_wake(tag: str, token: str) -> str:
+    """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
+    return _key("locks", tag, f"wake:{token}")
+
+
+def lock_released(tag: str, token: str) -> str:
+    """STRING, if this token was released, should its release be sent again. Expires after half a minute."""
+    return _key("locks", tag, f"released:{token}")
+
+
+def lock_held(tag: str) -> str:
+    """ZSET key of a lock by the millisecond its time ends. Goes on release, or a day after that end."""
+    return _key("locks", tag, "held")
+
+
 # Fenced values. The entity is the value. (services/fences)
 
 

@@ -50,10 +50,14 @@ class Script:
     ) -> Any:
         """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
         with redis_errors():
-            try:
-                return await self._send(client, keys, args)
-            except REPLY_LOST:
-                return await self._send(client, keys, args)
+            return await self.send(client, keys=keys, args=args)
+
+    async def send(self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+        """acall() that leaves redis-py's own errors as they are, for what stands in for a part of redis-py."""
+        try:
+            return await self._send(client, keys, args)
+        except REPLY_LOST:
+            return await self._send(client, keys, args)
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:

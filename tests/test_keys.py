@@ -16,7 +16,9 @@ from redis.crc import key_slot
 
 from components import keys
 from components.services.fences import FencedValue
+from components.services.locks import Lock
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
+from components.twins import at_once
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 
 Key = Callable[..., str]
@@ -99,6 +101,22 @@ def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str
     assert len(set(made)) == len(made) - repeated
 
 
+def hand_over(redis: Redis, key: str) -> tuple[str, str]:
+    """One releases the lock at *key*, another waits and is woken, a third takes it; the tokens of the first two."""
+    first, second, third = (Lock(redis, key, timeout=9) for _ in range(3))
+    assert first.acquire()
+    token = first.local.token
+    at_once(second._try(b"second", waits=True))
+    first.release()
+    assert third.acquire()
+    return token.decode(), "second"
+
+
+def entity(key: str) -> str:
+    """What a key of that name in the schema is made for here: locks lie in buckets."""
+    return "00" if key.startswith("lock") else "default"
+
+
 def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer, queue = Consumer(), TaskQueue()
     *_ready, delayed = push_many(5), queue.push(ECHO, delay=60)
@@ -113,9 +131,12 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     queue.pause("default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts = {"queue_result": good.id, "queue_ended": good.id}
+    released, woken = hand_over(redis, keys.lock("00", "default"))
+    parts = {"lock_released": released, "lock_wake": woken}
+    parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
     schema = {
-        make(function, "default", parts.get(name, "default")).encode(): inspect.getdoc(function) or ""
+        make(function, entity(name), parts.get(name, "default")).encode(): inspect.getdoc(function) or ""
         for name, function in SCHEMA.items()
     }
 

@@ -1,0 +1,260 @@
+"""
+Renewals: what is held under a lease is renewed at a third of it, and whoever holds it learns when it is lost.
+
+One thread of the process keeps the time for all leases, another talks to Redis, so that a server that does not
+answer cannot delay the news of a loss. On an event loop its own timers do both. Leases are known weakly: what the
+program has forgotten is not renewed. A forked child renews nothing of its parent's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import os
+import threading
+import time
+from itertools import count
+from queue import SimpleQueue
+from typing import Protocol
+from weakref import WeakKeyDictionary, ref
+
+from redis.exceptions import RedisError
+
+from components.exceptions import ComponentsError
+
+logger = logging.getLogger(__name__)
+
+_PART = 3  # a lease is renewed when a third of it has passed
+_LONGEST_RETRY = 1.0  # seconds, after a renewal that was not answered; less for short leases
+
+
+def clock() -> float:
+    """Seconds that also pass while the machine sleeps, as they do for the server."""
+    return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
+
+
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+class Lease(Protocol):
+    """Something held for a time."""
+
+    #: Seconds.
+    lease: float
+    #: Until then, by clock(), it is surely held: counted from before the last request that prolonged it.
+    valid_until: float
+
+    def renew(self) -> bool:
+        """Prolong it; False if it is lost. What it raises because of Redis is tried again, until valid_until."""
+
+    def lose(self) -> None:
+        """It is lost. Called once, from a thread of this module's."""
+
+
+class AsyncLease(Protocol):
+    """The same for the running event loop; lose() is called on it."""
+
+    lease: float
+    valid_until: float
+
+    async def arenew(self) -> bool: ...
+
+    def lose(self) -> None: ...
+
+
+class _Scheduler:
+    """The threads of a process: one keeps the time, one asks Redis."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._plan: list[
+            tuple[float, int, ref[Lease], bool]
+        ] = []  # due, number, lease, whether to renew it then
+        self._kept: WeakKeyDictionary[Lease, bool] = WeakKeyDictionary()  # whether it is renewed
+        self._numbers = count()
+        self._asked: SimpleQueue[ref[Lease]] = SimpleQueue()
+        for target in (self._keep_time, self._renew_all):
+            threading.Thread(target=target, name="renewals", daemon=True).start()
+
+    def keep(self, lease: Lease, *, renews: bool) -> None:
+        with self._changed:
+            self._kept[lease] = renews
+            self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
+
+    def drop(self, lease: Lease) -> bool:
+        """Whether it was kept until now."""
+        with self._changed:
+            return self._kept.pop(lease, None) is not None
+
+    def _add(self, lease: Lease, due: float, renews: bool) -> None:
+        heapq.heappush(self._plan, (due, next(self._numbers), ref(lease), renews))
+        self._changed.notify()
+
+    def _keep_time(self) -> None:
+        while True:
+            with self._changed:
+                while not self._plan or self._plan[0][0] > clock():
+                    self._changed.wait(self._plan[0][0] - clock() if self._plan else None)
+                _due, _number, held, renews = heapq.heappop(self._plan)
+                lost = self._look(held, renews)
+            if lost is not None:
+                self._lose(lost)
+            del lost
+
+    def _look(self, held: ref[Lease], renews: bool) -> Lease | None:
+        """A lease whose time has come, if it is lost by now."""
+        lease = held()
+        if lease is None or lease not in self._kept:
+            return None
+        if clock() >= lease.valid_until:
+            return lease
+        if renews:
+            self._asked.put(held)
+        if renews or not self._kept[lease]:
+            self._add(lease, lease.valid_until, False)
+        return None
+
+    def _renew_all(self) -> None:
+        while True:
+            lease = self._asked.get()()
+            if lease is not None and lease in self._kept:
+                self._renew(lease)
+            del lease
+
+    def _renew(self, lease: Lease) -> None:
+        try:
+            is_held = lease.renew()
+        except (ComponentsError, RedisError) as error:
+            logger.warning("A lease was not renewed, and is tried again: %s", error)
+            due = clock() + min(_LONGEST_RETRY, lease.lease / 10)
+        else:
+            if not is_held:
+                self._lose(lease)
+                return
+            due = clock() + lease.lease / _PART
+        with self._changed:
+            if lease in self._kept:
+                self._add(lease, due, True)
+
+    def _lose(self, lease: Lease) -> None:
+        if self.drop(lease):
+            lease.lose()
+
+
+class _Starter:
+    """Starts the threads when they are first needed, anew in each process."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._guard = threading.Lock()
+        self._scheduler: _Scheduler | None = None
+
+    def get(self) -> _Scheduler:
+        with self._guard:
+            if self._scheduler is None:
+                self._scheduler = _Scheduler()
+            return self._scheduler
+
+    @property
+    def present(self) -> _Scheduler | None:
+        return self._scheduler
+
+
+_starter = _Starter()
+os.register_at_fork(after_in_child=_starter.reset)
+
+
+def keep(lease: Lease) -> None:
+    """Renew *lease* until drop(), until it is lost, or until nobody else refers to it."""
+    _starter.get().keep(lease, renews=True)
+
+
+def watch(lease: Lease) -> None:
+    """Tell *lease* when its time is over, and renew nothing."""
+    _starter.get().keep(lease, renews=False)
+
+
+def drop(lease: Lease) -> None:
+    """Neither renew nor watch *lease* any more, if that was done. A renewal under way tells it nothing."""
+    if scheduler := _starter.present:
+        scheduler.drop(lease)
+
+
+class _Timer:
+    """What an event loop does for one lease."""
+
+    def __init__(self, lease: AsyncLease) -> None:
+        self._lease = ref(lease)
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.call_at(self._at(lease.valid_until), self._look)
+        self._next: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def _at(self, instant: float) -> float:
+        """An instant of clock() by the clock of the loop."""
+        return self._loop.time() + instant - clock()
+
+    def renew_in(self, seconds: float) -> None:
+        self._next = self._loop.call_later(seconds, self._begin)
+
+    def cancel(self) -> None:
+        for planned in (self._end, self._next, self._task):
+            if planned is not None:
+                planned.cancel()
+
+    def _look(self) -> None:
+        lease = self._lease()
+        if lease is None:
+            self.cancel()
+        elif clock() >= lease.valid_until:
+            self._lose(lease)
+        else:
+            self._end = self._loop.call_at(self._at(lease.valid_until), self._look)
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._renew())
+
+    async def _renew(self) -> None:
+        lease = self._lease()
+        if lease is None:
+            return
+        try:
+            is_held = await lease.arenew()
+        except (ComponentsError, RedisError) as error:
+            logger.warning("A lease was not renewed, and is tried again: %s", error)
+            self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
+            return
+        if is_held:
+            self.renew_in(lease.lease / _PART)
+        else:
+            self._task = None  # so that it is not cancelled by itself
+            self._lose(lease)
+
+    def _lose(self, lease: AsyncLease) -> None:
+        if _timers.pop(lease, None) is not None:
+            self.cancel()
+            lease.lose()
+
+
+_timers: WeakKeyDictionary[AsyncLease, _Timer] = WeakKeyDictionary()
+
+
+def akeep(lease: AsyncLease) -> None:
+    """keep() on the running loop."""
+    timer = _timers[lease] = _Timer(lease)
+    timer.renew_in(lease.lease / _PART)
+
+
+def awatch(lease: AsyncLease) -> None:
+    """watch() on the running loop."""
+    if lease not in _timers:
+        _timers[lease] = _Timer(lease)
+
+
+def adrop(lease: AsyncLease) -> None:
+    """drop() on the running loop."""
+    if (timer := _timers.pop(lease, None)) is not None:
+        timer.cancel()

@@ -1,0 +1,167 @@
+"""
+AsyncLock: the drop-in for redis.asyncio.lock.Lock, from which it derives. core.py says how it works.
+
+One object may be shared by many coroutines: each has its own token (holdings.py), where redis-py's class lets one
+release what another holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from redis.asyncio import RedisCluster
+from redis.asyncio.lock import Lock as RedisLock
+from redis.exceptions import LockError, LockNotOwnedError
+
+from components import renewals
+from components.exceptions import LockNotAcquired
+from components.services.locks.core import DEFAULT_SLEEP, LockCore
+from components.services.locks.holdings import Holding, Shared, TaskLocal
+from components.validation import check_seconds
+
+logger = logging.getLogger(__name__)
+
+
+class AsyncLock(LockCore, RedisLock):
+    """
+    Lock for coroutines: redis.asyncio.lock.Lock with more to it. The arguments are those of Lock.
+
+    *min_replicas* needs a client of one server or of Sentinel, not of a cluster.
+    """
+
+    def __init__(
+        self,
+        redis: Any,
+        name: str | bytes | memoryview,
+        timeout: float | None = None,
+        sleep: float = DEFAULT_SLEEP,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+        *,
+        fair: bool = False,
+        auto_renewal: bool = False,
+        owner: str | None = None,
+        min_replicas: int = 0,
+    ) -> None:
+        super().__init__(
+            redis, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error
+        )
+        self.local: Any = TaskLocal() if thread_local else Shared()
+        self._configure(fair=fair, auto_renewal=auto_renewal, owner=owner, min_replicas=min_replicas)
+        if min_replicas and isinstance(redis, RedisCluster):
+            raise ValueError("min_replicas is for Lock, or for the client of one server: not for this one.")
+
+    def register_scripts(self) -> None:
+        """Nothing: the scripts are this app's."""
+
+    async def __aenter__(self) -> Self:
+        if await self.acquire():
+            return self
+        raise LockNotAcquired(f"The lock {self.name!r} was not free in time.", self.name)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release()
+        except LockError as lost:
+            if self.raise_on_release_error and error is None:
+                raise
+            logger.warning("A lock was not held any more at the end of its block: %s", lost)
+
+    async def acquire(
+        self,
+        blocking: bool | None = None,
+        blocking_timeout: float | None = None,
+        token: str | bytes | None = None,
+    ) -> bool:
+        """Lock.acquire(), awaited."""
+        blocking, patience = self._patience(blocking, blocking_timeout)
+        own = self._token(is_coroutine=True) if token is None else self._encoded(token)
+        if not self._polls(None):
+            return await self._take(own, blocking=blocking, patience=patience)
+        return bool(await super().acquire(blocking, patience, own))
+
+    async def do_acquire(self, token: Any) -> bool:
+        """One try, for redis-py's loop."""
+        return not await self._try(token)
+
+    async def locked(self) -> bool:
+        """Whether anybody holds it."""
+        with self._errors():
+            return await super().locked()
+
+    async def owned(self) -> bool:
+        """Whether this coroutine holds it."""
+        with self._errors():
+            return await super().owned()
+
+    async def release(self) -> None:
+        """Lock.release(), awaited; if it is cancelled, it may be tried again."""
+        token = self._token_to_release()
+        try:
+            await self.do_release(token)
+        except LockNotOwnedError:
+            self._forget(token)
+            raise
+        self._forget(token)
+
+    async def do_release(self, expected_token: Any) -> None:
+        await self._give_back(expected_token)
+
+    def extend(self, additional_time: float, replace_ttl: bool = False) -> Awaitable[Literal[True]]:
+        """Lock.extend(), to be awaited; what is wrong with the call itself is raised at once."""
+        self._token_to_extend("extend")
+        return self.do_extend(check_seconds("additional_time", additional_time), replace_ttl)
+
+    async def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
+        if not await self._extend(self.local.token, round(additional_time * 1000), adds=not replace_ttl):
+            raise self._loss("Cannot extend a lock that's no longer owned")
+        return True
+
+    def reacquire(self) -> Awaitable[Literal[True]]:
+        """Lock.reacquire(), to be awaited."""
+        self._token_to_extend("reacquire")
+        return self.do_reacquire()
+
+    async def do_reacquire(self) -> Literal[True]:
+        if not await self._extend(self.local.token, self._ms):
+            raise self._loss("Cannot reacquire a lock that's no longer owned")
+        return True
+
+    async def ensure_held(self) -> None:
+        """Lock.ensure_held(), awaited."""
+        await self._ensure_held()
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set when it is lost: when a renewal finds that, or its time is over. Raises LockError if it is not held."""
+        holding = self._holding
+        if not self.auto_renewal:
+            renewals.awatch(holding)
+        lost: asyncio.Event = holding.lost
+        return lost
+
+    def _encoded(self, token: str | bytes) -> bytes:
+        try:
+            encoder = self.redis.connection_pool.get_encoder()
+        except AttributeError:  # of a cluster
+            encoder = self.redis.get_encoder()
+        encoded: bytes = encoder.encode(token)
+        return encoded
+
+    async def _arenew(self, holding: Holding) -> bool:
+        return await self._prolong(holding)
+
+    _new_event = staticmethod(asyncio.Event)
+    _keep = staticmethod(renewals.akeep)
+    _drop = staticmethod(renewals.adrop)

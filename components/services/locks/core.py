@@ -1,0 +1,242 @@
+"""
+What Lock and AsyncLock have in common: keys, scripts, waiting. Each method that asks Redis is a coroutine (twins.py).
+
+A lock is a string with the holder's token, which expires (chapter 6.2 of the book), and beside it: a hash with the
+fence, a queue of waiters with their heartbeats, and the bucket's index of what is held. Waiting is blocking on a list
+of the waiter's own; a wake-up carries no data, the waiter tries again. It also looks at each heartbeat and when the
+holder's time ends, so a lost wake-up, or a waiter or holder that was killed, costs a moment and nothing else. The
+first in the queue is woken; of a fair lock it is the next, of another whoever comes first.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
+
+from redis.exceptions import LockError, RedisError
+
+from components.client import longest_block, redis_errors
+from components.exceptions import ComponentsError, LockLost, NotReplicated
+from components.renewals import clock
+from components.scripts import Script
+from components.services.locks.holdings import Holding
+from components.services.locks.names import LockKeys
+from components.services.locks.replicas import send_and_wait
+from components.services.locks.tokens import new_token
+from components.twins import answer
+from components.validation import check_seconds
+
+#: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
+DEFAULT_SLEEP = 0.1
+BEAT = 0.4  # seconds between two heartbeats of a waiter
+_ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its place: two beats
+
+_acquire = Script("locks/acquire")
+_extend = Script("locks/extend")
+_release = Script("locks/release")
+
+
+class LockCore:
+    """The part that is the same; a mixin for the classes that derive from redis-py's."""
+
+    redis: Any
+    name: Any
+    timeout: float | None
+    sleep: float
+    blocking: bool
+    blocking_timeout: float | None
+    local: Any
+    #: Whether it raises this app's errors where Redis does not answer, not redis-py's.
+    translates = False
+    _keep: Callable[[Holding], None]
+    _drop: Callable[[Holding], None]
+
+    def _configure(self, *, fair: bool, auto_renewal: bool, owner: str | None, min_replicas: int) -> None:
+        """Check what was given. Raises InvalidName, InvalidDuration or ValueError."""
+        if self.timeout is not None:
+            check_seconds("timeout", self.timeout)
+        elif auto_renewal:
+            raise ValueError("A lock with auto_renewal needs a timeout: it is what is renewed.")
+        check_seconds("sleep", self.sleep, may_be_zero=True)
+        self._patience(None, None)
+        if fair and self._polls(None):
+            raise ValueError("A fair lock waits in its queue: give no sleep.")
+        self.keys = LockKeys.of(self.name, self.redis)
+        self.fair, self.auto_renewal, self.owner, self.min_replicas = fair, auto_renewal, owner, min_replicas
+        self._ms = round(self.timeout * 1000) if self.timeout is not None else 0
+        self._longest_block = 0.0
+
+    def _polls(self, sleep: float | None) -> bool:
+        """Whether the caller has asked to look again and again."""
+        return sleep is not None or self.sleep != DEFAULT_SLEEP
+
+    @property
+    def fence(self) -> int:
+        """The fencing token: greater than of all who held the lock before. Raises LockError if it is not held."""
+        return self._holding.fence
+
+    @property
+    def remaining(self) -> float:
+        """Seconds for which it is surely held yet, told without asking Redis. Raises LockError if it is not held."""
+        return self._holding.remaining
+
+    @property
+    def _holding(self) -> Holding:
+        holding: Holding | None = self.local.holding
+        if holding is None or self.local.token is None:
+            raise LockError("The lock is not held here: it was not acquired, or is released.", self.name)
+        return holding
+
+    def _patience(self, blocking: bool | None, blocking_timeout: float | None) -> tuple[bool, float | None]:
+        """Whether to wait, and how long, from what acquire() was given and what the lock was made with."""
+        blocking = self.blocking if blocking is None else blocking
+        patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
+        if patience is not None:
+            check_seconds("blocking_timeout", patience, may_be_zero=True)
+        return blocking, patience
+
+    def _token_to_release(self) -> bytes:
+        token: bytes | None = self.local.token
+        if token is None:
+            raise LockError("Cannot release a lock that's not owned or is already unlocked.", self.name)
+        if holding := self.local.holding:
+            self._drop(holding)
+        return token
+
+    def _token_to_extend(self, verb: str) -> bytes:
+        token: bytes | None = self.local.token
+        if token is None:
+            raise LockError(f"Cannot {verb} an unlocked lock", self.name)
+        if self.timeout is None:
+            raise LockError(f"Cannot {verb} a lock with no timeout", self.name)
+        return token
+
+    def _token(self, *, is_coroutine: bool) -> bytes:
+        """A new one, unless it is unknown what became of the last: then that one, since it may hold the lock."""
+        token: bytes | None = self.local.doubtful
+        self.local.doubtful = None
+        return token or new_token(self.owner, is_coroutine=is_coroutine)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        """What turns redis-py's errors into this app's, if the lock is one of this app's."""
+        return redis_errors() if self.translates else nullcontext()
+
+    async def _send(self, script: Script, keys: list[str], args: tuple[Any, ...]) -> Any:
+        with self._errors():
+            return await script.send(self.redis, keys=keys, args=args)
+
+    async def _take(self, token: bytes, *, blocking: bool, patience: float | None) -> bool:
+        """Acquire, waiting for *patience* seconds."""
+        blocking = blocking and patience != 0
+        until = math.inf if patience is None else clock() + patience
+        try:
+            while wait := await self._try(token, waits=blocking):
+                if not blocking:
+                    return False
+                if (left := until - clock()) <= 0:
+                    await self._leave(token)
+                    return False
+                await self._wait(token, min(wait, left))
+        except BaseException:
+            self.local.doubtful = token
+            with suppress(ComponentsError, RedisError):
+                await self._leave(token)
+                self.local.doubtful = None
+            raise
+        return True
+
+    async def _try(self, token: bytes, *, waits: bool = False) -> float:
+        """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""
+        asked_at = clock()
+        args = (token, self._ms, _ALIVE if waits else 0, int(self.fair))
+        if self.min_replicas:
+            fence, left = await self._try_replicated(token, args)
+        else:
+            fence, left = await self._send(_acquire, self.keys.acquire, args)
+        if fence:
+            self._begin(token, fence, asked_at + left / 1000 if left >= 0 else math.inf)
+            return 0.0
+        return max(left, 1) / 1000 if left >= 0 else math.inf
+
+    async def _try_replicated(self, token: bytes, args: tuple[Any, ...]) -> tuple[int, int]:
+        with self._errors():
+            said, copies = await send_and_wait(
+                self.redis, _acquire, self.keys.acquire, args, replicas=self.min_replicas
+            )
+        fence, left = said
+        if fence and copies < self.min_replicas:
+            await self._send(_release, self.keys.release, (token, "released"))
+            raise NotReplicated(
+                f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
+                "Look whether the replicas are there and follow, or ask for fewer."
+            )
+        return fence, left
+
+    async def _wait(self, token: bytes, seconds: float) -> None:
+        """Until woken, or for *seconds*, or until the next heartbeat is due."""
+        self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
+        timeout = max(0.001, min(seconds, self._longest_block))
+        with self._errors():
+            await answer(self.redis.blpop([self.keys.wake + token.decode("latin-1")], timeout=timeout))
+
+    async def _leave(self, token: bytes) -> None:
+        """Wait no longer; what was acquired without learning of it is given back."""
+        await self._send(_release, self.keys.release, (token, "left"))
+
+    def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
+        """It is held."""
+        if former := self.local.holding:
+            self._drop(former)
+        self.local.token = token
+        self.local.holding = holding = Holding(self, token, fence, valid_until)
+        if self.auto_renewal:
+            self._keep(holding)
+
+    async def _give_back(self, token: bytes) -> None:
+        if not await self._send(_release, self.keys.release, (token, "released")):
+            raise self._loss("Cannot release a lock that's no longer owned")
+
+    async def _extend(self, token: bytes, milliseconds: int, *, adds: bool = False) -> bool:
+        """Give it *milliseconds* to live from now, or more than it has; False if it is lost."""
+        asked_at = clock()
+        args = (token, milliseconds, os.urandom(8).hex() if adds else "")
+        left = await self._send(_extend, self.keys.extend, args)
+        holding: Holding | None = self.local.holding
+        if left and holding and holding.token == token:
+            holding.valid_until = asked_at + left / 1000
+        return bool(left)
+
+    async def _prolong(self, holding: Holding) -> bool:
+        """Renew it, for whoever holds it."""
+        asked_at = clock()
+        left = await self._send(_extend, self.keys.extend, (holding.token, self._ms, ""))
+        if left:
+            holding.valid_until = asked_at + left / 1000
+        return bool(left)
+
+    async def _ensure_held(self) -> None:
+        holding = self._holding
+        if holding.remaining:
+            with self._errors():
+                stored = await answer(self.redis.get(self.name))
+            if stored in (holding.token, holding.token.decode("latin-1")):
+                return
+        self._drop(holding)
+        holding.lose()
+        raise self._loss("The lock is no longer owned")
+
+    def _forget(self, token: bytes) -> None:
+        """It is held no longer, unless the same thread has acquired it anew meanwhile."""
+        if self.local.token == token:
+            self.local.token = None
+            self.local.holding = None
+
+    def _loss(self, what: str) -> LockLost:
+        return LockLost(
+            f"{what}: the time of {self.name!r} ran out, or it was released by force. "
+            "Another may hold it now; what was written under it needs its fence.",
+            self.name,
+        )

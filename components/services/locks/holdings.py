@@ -1,0 +1,127 @@
+"""
+Holdings: one acquisition of a lock each. It knows its token and fence, until when it is surely held, and its loss.
+
+A lock object can be used by many threads or coroutines, one after the other; each has its own holding, and sees no
+other's. Threads have theirs in thread-local storage. A coroutine shares its own with the tasks that it starts, as
+context variables do; and what a task acquired that has ended belongs to whoever asks, for before Python 3.12
+asyncio.wait_for() runs what it is given in a task of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+from weakref import ref
+
+from components import renewals
+
+
+class Holding:
+    """What has been acquired."""
+
+    def __init__(self, lock: Any, token: bytes, fence: int, valid_until: float) -> None:
+        self._lock = ref(lock)
+        self.token = token
+        self.fence = fence
+        self.valid_until = valid_until
+        self.lease: float = lock.timeout or math.inf
+        self.lost: Any = lock._new_event()
+
+    def renew(self) -> bool:
+        """Prolong it by its whole time; see renewals.Lease."""
+        lock = self._lock()
+        return lock is not None and lock._renew(self)
+
+    async def arenew(self) -> bool:
+        lock = self._lock()
+        return lock is not None and await lock._arenew(self)
+
+    def lose(self) -> None:
+        self.valid_until = -math.inf
+        self.lost.set()
+
+    @property
+    def remaining(self) -> float:
+        """Seconds for which it is surely held yet; infinite without a timeout."""
+        return max(0.0, self.valid_until - renewals.clock())
+
+
+class ThreadLocal(threading.local):
+    """A thread's own. Threads that have acquired nothing have no token."""
+
+    token: bytes | None = None
+    holding: Holding | None = None
+    #: The token of an acquisition that was not answered.
+    doubtful: bytes | None = None
+
+
+class Shared:
+    """One for all threads and coroutines, as thread_local=False asks."""
+
+    token: bytes | None = None
+    holding: Holding | None = None
+    doubtful: bytes | None = None
+
+
+class TaskLocal:
+    """A coroutine's own, and its children's."""
+
+    def __init__(self) -> None:
+        self._all: list[_Own] = []
+        self.doubtful: bytes | None = None
+
+    @property
+    def token(self) -> bytes | None:
+        return own.token if (own := self._own()) else None
+
+    @token.setter
+    def token(self, token: bytes | None) -> None:
+        own = self._own()
+        if own is None:
+            if token is None:
+                return
+            own = _Own()
+            self._all.append(own)
+            others = {key: known for key, known in (_context.get() or {}).items() if known() is not None}
+            _context.set({**others, id(self): ref(own)})
+        own.token = token
+        if token is None:
+            self._all.remove(own)
+
+    @property
+    def holding(self) -> Holding | None:
+        return own.holding if (own := self._own()) else None
+
+    @holding.setter
+    def holding(self, holding: Holding | None) -> None:
+        if own := self._own():
+            own.holding = holding
+
+    def _own(self) -> _Own | None:
+        inherited = (_context.get() or {}).get(id(self))
+        mine = inherited() if inherited else None
+        if mine in self._all:
+            return mine
+        return next((own for own in reversed(self._all) if own.is_orphan), None)
+
+
+class _Own:
+    """One coroutine's token."""
+
+    token: bytes | None = None
+    holding: Holding | None = None
+
+    def __init__(self) -> None:
+        self._task = asyncio.current_task()
+
+    @property
+    def is_orphan(self) -> bool:
+        return self._task is None or self._task.done()
+
+
+#: What the running coroutine has acquired, by the id of the TaskLocal. Weakly, so that contexts keep nothing alive.
+_context: ContextVar[Mapping[int, ref[_Own]] | None] = ContextVar("components_locks", default=None)

@@ -1,0 +1,156 @@
+"""
+Several locks at once: all or none, taken in the order of their names, so that no two callers wait for each other.
+
+Each is a lock of its own, perhaps on another node of a cluster, so it takes a round trip for each. Those that were
+taken while the last were waited for are started anew at the end; had one been lost meanwhile, all begins again.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, Unpack
+
+from redis.exceptions import LockError
+
+from components.exceptions import InvalidName, LockNotAcquired
+from components.renewals import clock
+from components.services.locks.asynchronous import AsyncLock
+from components.services.locks.named import LockOptions, alock, lock
+from components.services.locks.threaded import Lock
+from components.twins import answer, at_once
+
+logger = logging.getLogger(__name__)
+
+_L = TypeVar("_L", Lock, AsyncLock)
+_FRESH = 2 / 3  # of its time that a lock must have left, or it is started anew
+
+
+class _Several(Generic[_L]):
+    """What both kinds have in common."""
+
+    def __init__(self, made: Mapping[str, _L]) -> None:
+        self._locks: Mapping[str, Any] = made
+
+    @property
+    def fences(self) -> dict[str, int]:
+        """The fencing tokens by name. Raises LockError if they are not held."""
+        return {name: each.fence for name, each in self._locks.items()}
+
+    async def _acquire(self, blocking: bool | None, blocking_timeout: float | None) -> bool:
+        first = next(iter(self._locks.values()))
+        waits, patience = first._patience(blocking, blocking_timeout)
+        until = math.inf if patience is None else clock() + patience
+        while True:
+            held: list[Any] = []
+            try:
+                for each in self._locks.values():
+                    left = None if until == math.inf else max(0.0, until - clock())
+                    if not await answer(each.acquire(blocking=waits, blocking_timeout=left)):
+                        await self._release(held)
+                        return False
+                    held.append(each)
+                if all([await self._is_fresh(each) for each in held[:-1]]):
+                    return True
+            except BaseException:
+                await self._release(held, says_so=False)
+                raise
+            await self._release(held, says_so=False)
+
+    async def _is_fresh(self, each: Any) -> bool:
+        """Whether it is held, with most of its time left."""
+        if each.timeout is None or each.remaining > each.timeout * _FRESH:
+            return True
+        try:
+            return bool(await answer(each.reacquire()))
+        except LockError:
+            return False
+
+    async def _release(self, held: Iterable[Any], *, says_so: bool = True) -> None:
+        """Release all, whatever becomes of one; the first that went wrong is raised at the end, or logged."""
+        wrong: Exception | None = None
+        for each in reversed(list(held)):
+            try:
+                await answer(each.release())
+            except Exception as error:  # noqa: BLE001  (raised below)
+                wrong = wrong or error
+        if wrong and says_so:
+            raise wrong
+        if wrong:
+            logger.warning("Of several locks one could not be released: %s", wrong)
+
+    def _refusal(self) -> LockNotAcquired:
+        return LockNotAcquired(f"Not all of the locks {', '.join(self._locks)} were free in time.")
+
+
+class Locks(_Several[Lock]):
+    """with locks(["item:1", "item:2"], timeout=10) as held: held.fences"""
+
+    def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
+        """Whether all are held now. Raises what Lock.acquire() raises, and then holds none."""
+        return at_once(self._acquire(blocking, blocking_timeout))
+
+    def release(self) -> None:
+        """Release all. Raises LockError or LockLost if one was not held any more."""
+        at_once(self._release(self._locks.values()))
+
+    def ensure_held(self) -> None:
+        """Raises LockLost if one is not held any more."""
+        for each in self._locks.values():
+            each.ensure_held()
+
+    def __enter__(self) -> Self:
+        if self.acquire():
+            return self
+        raise self._refusal()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        at_once(self._release(self._locks.values(), says_so=error is None))
+
+
+class AsyncLocks(_Several[AsyncLock]):
+    """async with alocks(["item:1", "item:2"], timeout=10) as held: held.fences"""
+
+    async def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
+        """Locks.acquire(), awaited."""
+        return await self._acquire(blocking, blocking_timeout)
+
+    async def release(self) -> None:
+        """Locks.release(), awaited."""
+        await self._release(self._locks.values())
+
+    async def ensure_held(self) -> None:
+        """Locks.ensure_held(), awaited."""
+        for each in self._locks.values():
+            await each.ensure_held()
+
+    async def __aenter__(self) -> Self:
+        if await self.acquire():
+            return self
+        raise self._refusal()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._release(self._locks.values(), says_so=error is None)
+
+
+def locks(names: Iterable[str], **options: Unpack[LockOptions]) -> Locks:
+    """All locks of these *names*, with the options of lock(); blocking_timeout is for all together."""
+    return Locks({name: lock(name, **options) for name in _in_order(names)})
+
+
+def alocks(names: Iterable[str], **options: Unpack[LockOptions]) -> AsyncLocks:
+    """locks() for coroutines."""
+    return AsyncLocks({name: alock(name, **options) for name in _in_order(names)})
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """The one order in which everybody takes them."""
+    if isinstance(names, str) or not (several := sorted(set(names))):
+        raise InvalidName(f"The names of several locks are {names!r}; give a list of at least one.")
+    return several

@@ -1,0 +1,89 @@
+"""
+From the key that holds a lock's token to all its keys, and between that key and the name that people use.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from redis import RedisCluster
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.crc import key_slot
+
+from components import keys
+from components.buckets import BUCKETS, bucket
+from components.exceptions import InvalidName
+from components.validation import check_name
+
+_TAG = re.compile(r"\{([^}]+)\}")
+
+
+@dataclass(frozen=True)
+class LockKeys:
+    """The keys that each script wants."""
+
+    acquire: list[str]
+    release: list[str]
+    extend: list[str]
+    state: str
+    queue: str
+    beats: str
+    #: The prefix of the lists that wake one waiter each.
+    wake: str
+
+    @classmethod
+    def of(cls, key: str | bytes | memoryview, client: Any) -> LockKeys:
+        """Of the lock at *key*, as *client* will see them. Raises InvalidName."""
+        return _keys(
+            _text(key), isinstance(client, RedisCluster | AsyncRedisCluster), keys.lock_held(BUCKETS[0])
+        )
+
+
+@lru_cache(maxsize=1_024)
+def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
+    """In another *keyspace* it has other keys."""
+    tag, name = _parts(check_name("lock", key))
+    state, queue, beats = (part(tag, name) for part in (keys.lock_state, keys.lock_queue, keys.lock_beats))
+    wake = keys.lock_wake(tag, "")
+    # All that can be listed lies in the buckets. On a cluster a key of the caller's own lies apart from them.
+    held = keys.lock_held(tag if on_cluster or tag in BUCKETS else bucket(key))
+    if on_cluster and key_slot(key.encode()) != key_slot(state.encode()):
+        raise InvalidName(
+            f"On a cluster a lock cannot have the key {key!r}: braces keep all other keys out of its slot."
+        )
+    shared = [key, state, queue, beats, held]
+    return LockKeys(
+        shared, [*shared, keys.lock_released(tag, ""), wake], [key, state, held], state, queue, beats, wake
+    )
+
+
+def key_of(name: str) -> str:
+    """The key of the lock *name*. Raises InvalidName."""
+    return keys.lock(bucket(check_name("lock", name)), name)
+
+
+def name_of(key: str) -> str | None:
+    """The name of the lock at *key*; None if that is a key of somebody's own."""
+    tag, name = _parts(key)
+    return name if tag in BUCKETS and key == keys.lock(tag, name) else None
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """The tag and the name that the other keys are made of."""
+    match = _TAG.search(key)
+    tag = match[1] if match and key.index("{") == match.start() else key
+    if tag in BUCKETS and key.startswith(stem := keys.lock(tag, "")):
+        return tag, key.removeprefix(stem)
+    return tag, key
+
+
+def _text(key: str | bytes | memoryview) -> str:
+    if isinstance(key, str):
+        return key
+    try:
+        return bytes(key).decode()
+    except (UnicodeDecodeError, TypeError):
+        raise InvalidName(f"A lock cannot have the key {key!r}: it must be text, or its UTF-8.") from None

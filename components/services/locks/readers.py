@@ -1,0 +1,186 @@
+"""
+LockReader: what is held, by whom, since when, who waits; and the one thing done to it from outside, a forced release.
+
+What is held is listed in an index for each bucket, by the end of its time. A page asks all buckets for their sizes,
+those that it shows for their locks, and these for themselves: four round trips, whatever the number of locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from redis import Redis
+
+from components import keys
+from components.buckets import BUCKETS
+from components.client import get_client, redis_errors
+from components.scripts import Script
+from components.services.locks.names import LockKeys, key_of, name_of
+from components.services.locks.tokens import Holder
+
+_release = Script("locks/release")
+
+_FIGURES = ("fence", "since", "acquired", "waits", "waited", "longest", "expired", "forced")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class LockInfo:
+    """A lock as it was a moment ago. Durations in seconds."""
+
+    key: str
+    #: What lock() was given; the key itself, if that is the caller's own.
+    name: str
+    #: Of who holds it; "" if nobody does.
+    token: str
+    fence: int
+    #: When it was acquired last.
+    since: datetime | None
+    #: Until its time ends; None for ever, or if nobody holds it.
+    remaining: float | None
+    waiting: int
+    #: How often it was acquired; so many had to wait, so long in all, and at most.
+    acquired: int
+    waits: int
+    waited: float
+    longest_wait: float
+    #: How often its time ended before the holder released it, as far as others found that.
+    expired: int
+    #: How often it was released by force.
+    forced: int
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self.token)
+
+    @property
+    def holder(self) -> Holder:
+        return Holder.of(self.token)
+
+
+@dataclass(frozen=True)
+class WaiterInfo:
+    """Somebody who waits for a lock."""
+
+    holder: Holder
+    #: Seconds so far.
+    waited: float
+
+
+class LockReader:
+    """The locks of this project's Redis. Every method raises RedisUnavailable."""
+
+    @cached_property
+    def _client(self) -> Redis:
+        return get_client()
+
+    def count(self) -> int:
+        """How many are held."""
+        return sum(self._sizes(self._now()))
+
+    def held(self, *, offset: int = 0, limit: int = 50) -> list[LockInfo]:
+        """Some of those that are held, from the *offset*-th on."""
+        now = self._now()
+        wanted = []
+        for tag, size in zip(BUCKETS, self._sizes(now), strict=True):
+            if offset < size and limit > 0:
+                wanted.append((tag, offset, min(limit, size - offset)))
+                limit -= min(limit, size - offset)
+            offset = max(0, offset - size)
+        listed = self._ask(
+            lambda pipe: [
+                pipe.zrangebyscore(keys.lock_held(tag), f"({now // 1000}", "+inf", start=start, num=number)
+                for tag, start, number in wanted
+            ]
+        )
+        found = self._look([key.decode() for page in listed for key in page], now)
+        return [info for info in found if info.is_held]
+
+    def find(self, name: str) -> LockInfo | None:
+        """The lock *name*, or the lock at that key; None if it was not used for a day."""
+        for key in (key_of(name), name):
+            [info] = self._look([key], self._now())
+            if info.is_held or info.acquired:
+                return info
+        return None
+
+    def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
+        """The first who wait for the lock at *key*."""
+        of_lock, now = LockKeys.of(key, self._client), self._now()
+
+        def add(pipe: Any) -> list[str]:
+            pipe.zrangebyscore(of_lock.beats, f"({now}", "+inf")
+            pipe.zrange(of_lock.queue, 0, limit - 1, withscores=True)
+            return [key]
+
+        alive, queue = self._ask(add)
+        return [
+            WaiterInfo(Holder.of(token.decode()), max(0.0, (now - arrived_at) / 1e6))
+            for token, arrived_at in queue
+            if token in alive
+        ]
+
+    def force_release(self, key: str, token: str) -> bool:
+        """
+        Take the lock at *key* from the holder with that *token*; False if that one does not hold it now.
+
+        The holder is not stopped: it learns of it at its next renewal, or when it asks. Its fence is what keeps it
+        from writing.
+        """
+        of_lock = LockKeys.of(key, self._client)
+        return bool(_release(self._client, keys=of_lock.release, args=[token, "forced"]))
+
+    def _now(self) -> int:
+        """Microseconds, by the server."""
+        with redis_errors():
+            seconds, microseconds = self._client.time()
+        return int(seconds) * 1_000_000 + int(microseconds)
+
+    def _sizes(self, now: int) -> list[int]:
+        """How many are held in each bucket."""
+        return self._ask(
+            lambda pipe: [pipe.zcount(keys.lock_held(tag), f"({now // 1000}", "+inf") for tag in BUCKETS]
+        )
+
+    def _ask(self, add: Callable[[Any], Sequence[Any]]) -> list[Any]:
+        """The answers to the commands that *add* puts into a pipeline."""
+        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
+            return list(pipe.execute()) if add(pipe) else []
+
+    def _look(self, lock_keys: Sequence[str], now: int) -> list[LockInfo]:
+        def add(pipe: Any) -> list[str]:
+            for key in lock_keys:
+                of_lock = LockKeys.of(key, self._client)
+                pipe.get(key)
+                pipe.pttl(key)
+                pipe.hmget(of_lock.state, _FIGURES)
+                pipe.zcount(of_lock.beats, f"({now}", "+inf")
+            return list(lock_keys)
+
+        answers = iter(self._ask(add))
+        return [
+            _info(key, *four) for key, four in zip(lock_keys, zip(*[answers] * 4, strict=True), strict=True)
+        ]
+
+
+def _info(key: str, token: bytes | None, left: int, figures: list[bytes | None], waiting: int) -> LockInfo:
+    of = {name: int(value or 0) for name, value in zip(_FIGURES, figures, strict=True)}
+    return LockInfo(
+        key=key,
+        name=name_of(key) or key,
+        token=(token or b"").decode(errors="backslashreplace"),
+        fence=of["fence"],
+        since=_EPOCH + timedelta(microseconds=of["since"]) if of["since"] else None,
+        remaining=left / 1000 if left >= 0 else None,
+        waiting=waiting,
+        acquired=of["acquired"],
+        waits=of["waits"],
+        waited=of["waited"] / 1e6,
+        longest_wait=of["longest"] / 1e6,
+        expired=of["expired"],
+        forced=of["forced"],
+    )

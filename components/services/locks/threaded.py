@@ -1,0 +1,181 @@
+"""
+Lock: the drop-in for redis.lock.Lock, from which it derives. core.py says how it works.
+
+What redis-py's class has, it has under the same names and with the same errors; where the caller gives a `sleep` of
+their own, redis-py's loop does the waiting. It takes the key as it is given; lock() makes one of the app's.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from redis.exceptions import LockError, LockNotOwnedError
+from redis.lock import Lock as RedisLock
+
+from components import renewals
+from components.exceptions import LockNotAcquired
+from components.services.locks.core import DEFAULT_SLEEP, LockCore
+from components.services.locks.holdings import Holding, Shared, ThreadLocal
+from components.twins import at_once
+from components.validation import check_seconds
+
+logger = logging.getLogger(__name__)
+
+
+class Lock(LockCore, RedisLock):
+    """
+    A lock at the key *name* of the client *redis*, for threads and processes; redis.lock.Lock with more to it.
+
+    *timeout* (seconds; None: for ever) is how long it can be held, and *auto_renewal* starts it anew at each third,
+    until release(). acquire() waits for *blocking_timeout* seconds (None: for ever), woken by a release, or looking
+    every *sleep* seconds if that is given. With *fair*, who came first is first. *owner* is who it is for, as the
+    admin shows it. With *min_replicas*, it is only held if so many replicas have it (else NotReplicated).
+
+    As a context manager it gives itself, or raises LockNotAcquired. A lock that is not held any more raises LockLost,
+    which is a LockNotOwnedError of redis-py. Raises InvalidName, InvalidDuration or ValueError for what it cannot be.
+    """
+
+    def __init__(
+        self,
+        redis: Any,
+        name: str | bytes | memoryview,
+        timeout: float | None = None,
+        sleep: float = DEFAULT_SLEEP,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+        *,
+        fair: bool = False,
+        auto_renewal: bool = False,
+        owner: str | None = None,
+        min_replicas: int = 0,
+    ) -> None:
+        given: Any = name  # redis-py's type is narrower than what its clients take
+        super().__init__(
+            redis, given, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error
+        )
+        self.local = ThreadLocal() if thread_local else Shared()
+        self._configure(fair=fair, auto_renewal=auto_renewal, owner=owner, min_replicas=min_replicas)
+
+    def register_scripts(self) -> None:
+        """Nothing: the scripts are this app's."""
+
+    def __enter__(self) -> Self:
+        if self.acquire():
+            return self
+        raise LockNotAcquired(f"The lock {self.name!r} was not free in time.", self.name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.release()
+        except LockError as lost:
+            if self.raise_on_release_error and error is None:
+                raise
+            logger.warning("A lock was not held any more at the end of its block: %s", lost)
+
+    def acquire(
+        self,
+        sleep: float | None = None,
+        blocking: bool | None = None,
+        blocking_timeout: float | None = None,
+        token: str | bytes | None = None,
+    ) -> bool:
+        """
+        Whether it is held now. A *token* of the caller's own must differ from all others in use.
+
+        Raises redis-py's errors, or RedisUnavailable if it was made by lock(); then it is not held, or is given back
+        by the next call.
+        """
+        blocking, patience = self._patience(blocking, blocking_timeout)
+        own = self._next_token() if token is None else self.redis.get_encoder().encode(token)
+        if not self._polls(sleep):
+            return at_once(self._take(own, blocking=blocking, patience=patience))
+        if sleep is not None:
+            check_seconds("sleep", sleep, may_be_zero=True)
+        return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
+
+    def do_acquire(self, token: Any) -> bool:
+        """One try, for redis-py's loop."""
+        return not at_once(self._try(token))
+
+    def locked(self) -> bool:
+        """Whether anybody holds it."""
+        with self._errors():
+            return super().locked()
+
+    def owned(self) -> bool:
+        """Whether this thread holds it."""
+        with self._errors():
+            return super().owned()
+
+    def release(self) -> None:
+        """
+        Give it back. Raises LockError if it is not held here, LockLost if it is not any more; after redis-py's errors
+        (or RedisUnavailable) it may be tried again.
+        """
+        token = self._token_to_release()
+        try:
+            self.do_release(token)
+        except LockNotOwnedError:
+            self._forget(token)
+            raise
+        self._forget(token)
+
+    def do_release(self, expected_token: Any) -> None:
+        at_once(self._give_back(expected_token))
+
+    def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
+        """
+        Add *additional_time* seconds to its time, or, with *replace_ttl*, let it be that from now on.
+
+        Raises LockError if it is not held here or has no timeout, LockLost if it is held no more.
+        """
+        self._token_to_extend("extend")
+        return self.do_extend(check_seconds("additional_time", additional_time), replace_ttl)
+
+    def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
+        if not at_once(self._extend(self.local.token, round(additional_time * 1000), adds=not replace_ttl)):
+            raise self._loss("Cannot extend a lock that's no longer owned")
+        return True
+
+    def reacquire(self) -> Literal[True]:
+        """Start its time anew. Raises as extend() does."""
+        self._token_to_extend("reacquire")
+        return self.do_reacquire()
+
+    def do_reacquire(self) -> Literal[True]:
+        if not at_once(self._extend(self.local.token, self._ms)):
+            raise self._loss("Cannot reacquire a lock that's no longer owned")
+        return True
+
+    def ensure_held(self) -> None:
+        """Ask Redis. Raises LockError if it is not held here, LockLost if it is not any more."""
+        at_once(self._ensure_held())
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set when it is lost: when a renewal finds that, or its time is over. Raises LockError if it is not held."""
+        holding = self._holding
+        if not self.auto_renewal:
+            renewals.watch(holding)
+        lost: threading.Event = holding.lost
+        return lost
+
+    def _next_token(self) -> bytes:
+        return self._token(is_coroutine=False)
+
+    def _renew(self, holding: Holding) -> bool:
+        return at_once(self._prolong(holding))
+
+    _new_event = staticmethod(threading.Event)
+    _keep = staticmethod(renewals.keep)
+    _drop = staticmethod(renewals.drop)

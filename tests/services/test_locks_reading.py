@@ -1,0 +1,145 @@
+"""What the control room sees of locks, and the forced release."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import LockLost
+from components.services.locks import Lock, LockReader, lock
+from components.services.locks.names import key_of
+from components.twins import at_once
+
+reader = LockReader()
+
+
+@pytest.fixture(autouse=True)
+def fresh_reader() -> None:
+    global reader
+    reader = LockReader()
+
+
+def test_what_is_held_is_listed_with_who_holds_it(redis: Redis) -> None:
+    held = lock("a", timeout=20, owner="jill")
+    held.acquire()
+    lock("b", timeout=None).acquire()
+    with lock("c"):
+        pass
+
+    infos = {info.name: info for info in reader.held()}
+
+    assert infos.keys() == {"a", "b"}
+    assert reader.count() == 2
+    info = infos["a"]
+    assert (info.holder.owner, info.holder.process) == ("jill", os.getpid())
+    assert info.fence == held.fence
+    assert info.since
+    assert abs(datetime.now(UTC) - info.since) < timedelta(minutes=1)
+    assert info.remaining
+    assert 19 < info.remaining <= 20
+    assert info.is_held
+    assert infos["b"].remaining is None
+
+
+def test_a_lock_whose_time_is_over_is_not_listed(redis: Redis) -> None:
+    lock("a").acquire()
+    redis.delete(key_of("a"))
+    lock("b").acquire()
+    redis.zadd(keys.lock_held(bucket("b")), {key_of("b"): 1})
+
+    assert reader.held() == []
+
+
+def test_a_long_list_has_pages(redis: Redis) -> None:
+    names = {f"item:{number}" for number in range(120)}
+    for name in names:
+        lock(name).acquire()
+
+    pages = [reader.held(offset=offset, limit=50) for offset in (0, 50, 100, 150)]
+
+    assert [len(page) for page in pages] == [50, 50, 20, 0]
+    assert {info.name for page in pages for info in page} == names
+    assert reader.count() == 120
+
+
+def test_who_waits_is_shown_first_come_first(redis: Redis) -> None:
+    lock("a").acquire()
+    for token in (b"h/1/t/jack/x", b"h/1/t/jill/y", b"h/1/t/dead/z"):
+        assert at_once(lock("a")._try(token, waits=True))
+    redis.zadd(keys.lock_beats(bucket("a"), "a"), {"h/1/t/dead/z": 1})
+
+    info = reader.find("a")
+
+    assert info
+    assert info.waiting == 2
+    assert [waiter.holder.owner for waiter in reader.waiters(info.key)] == ["jack", "jill"]
+    assert all(waiter.waited >= 0 for waiter in reader.waiters(info.key))
+
+
+def test_contention_is_counted(redis: Redis) -> None:
+    holder, waiter = lock("a"), lock("a")
+    holder.acquire()
+    assert at_once(waiter._try(b"waiter", waits=True))
+    redis.zincrby(keys.lock_queue(bucket("a"), "a"), -2_000_000, "waiter")
+    holder.release()
+    assert not at_once(waiter._try(b"waiter", waits=True))
+    redis.delete(key_of("a"))
+    holder.acquire()
+
+    info = reader.find("a")
+
+    assert info
+    assert (info.acquired, info.waits, info.expired, info.forced) == (3, 1, 1, 0)
+    assert 2 <= info.longest_wait == info.waited < 60
+
+
+def test_one_that_was_not_used_is_not_found(redis: Redis) -> None:
+    assert reader.find("a") is None
+    with lock("a"):
+        pass
+    info = reader.find("a")
+    assert info
+    assert not info.is_held
+    assert reader.find(key_of("a")) == info
+
+
+def test_a_key_of_the_callers_own_is_found_by_it(redis: Redis, redis_mode: str) -> None:
+    Lock(redis, "{own}key", timeout=5).acquire()
+
+    info = reader.find("{own}key")
+
+    assert info
+    assert (info.name, info.is_held) == ("{own}key", True)
+    assert reader.count() == (1 if redis_mode == "plain" else 0)
+
+
+def test_a_forced_release_is_for_the_holder_that_was_seen(redis: Redis) -> None:
+    held = lock("a")
+    held.acquire()
+    [info] = reader.held()
+
+    assert not reader.force_release(info.key, "another")
+    assert held.owned()
+    assert reader.force_release(info.key, info.token)
+    assert not held.locked()
+    assert not reader.force_release(info.key, "another")
+    found = reader.find("a")
+    assert found
+    assert found.forced == 1
+    with pytest.raises(LockLost, match="by force"):
+        held.release()
+
+
+def test_a_forced_release_wakes_who_waits(redis: Redis) -> None:
+    lock("a").acquire()
+    assert at_once(lock("a")._try(b"waiter", waits=True))
+    [info] = reader.held()
+
+    reader.force_release(info.key, info.token)
+
+    assert redis.llen(keys.lock_wake(bucket("a"), "waiter")) == 1

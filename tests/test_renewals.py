@@ -1,0 +1,191 @@
+"""What is held under a lease is renewed, and its loss is told, by threads or by the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from components import renewals
+from components.exceptions import RedisUnavailable
+from tests.support.waiting import eventually
+
+
+class Lease:
+    """Something that is renewed as *answers* say; then it is lost."""
+
+    def __init__(self, *answers: bool | Exception, lease: float = 0.06) -> None:
+        self.lease = lease
+        self.valid_until = renewals.clock() + lease
+        self._answers = list(answers)
+        self.renewed = 0
+        self.losses: list[str] = []
+        self.lost = threading.Event()
+
+    def renew(self) -> bool:
+        self.renewed += 1
+        answer = self._answers.pop(0) if self._answers else False
+        if isinstance(answer, Exception):
+            raise answer
+        if answer:
+            self.valid_until = renewals.clock() + self.lease
+        return answer
+
+    async def arenew(self) -> bool:
+        return self.renew()
+
+    def lose(self) -> None:
+        self.losses.append(threading.current_thread().name)
+        self.lost.set()
+
+
+def test_a_lease_is_renewed_until_it_is_lost() -> None:
+    lease = Lease(True, True, True)
+
+    renewals.keep(lease)
+
+    assert lease.lost.wait(5)
+    assert lease.renewed == 4
+    assert lease.losses == ["renewals"]
+
+
+def test_a_renewal_that_was_not_answered_is_tried_again() -> None:
+    lease = Lease(True, RedisUnavailable("away"), True, lease=0.3)
+
+    renewals.keep(lease)
+
+    assert lease.lost.wait(5)
+    assert lease.renewed == 4
+
+
+def test_a_lease_that_is_never_answered_is_lost_when_its_time_is_over() -> None:
+    lease = Lease(*[RedisUnavailable("away")] * 1_000, lease=0.1)
+
+    renewals.keep(lease)
+
+    assert lease.lost.wait(5)
+    assert renewals.clock() >= lease.valid_until
+    assert lease.renewed
+
+
+def test_the_loss_is_told_in_time_though_a_renewal_hangs() -> None:
+    answered, first, second = threading.Event(), Lease(lease=0.06), Lease(lease=0.06)
+    first.renew = lambda: answered.wait(20)  # type: ignore[method-assign]
+    try:
+        renewals.keep(first)
+        renewals.keep(second)
+
+        assert first.lost.wait(5)
+        assert second.lost.wait(5)
+        assert not answered.is_set()
+    finally:
+        answered.set()
+
+
+def test_what_is_dropped_is_neither_renewed_nor_lost() -> None:
+    dropped, other = Lease(True, lease=0.09), Lease(lease=0.12)
+    renewals.keep(dropped)
+    renewals.drop(dropped)
+    renewals.keep(other)
+
+    assert other.lost.wait(5)
+    assert dropped.renewed == 0
+    assert not dropped.losses
+
+
+def test_what_the_program_has_forgotten_is_not_renewed() -> None:
+    renewals.keep(Lease(True, True, lease=0.06))
+    gc.collect()
+    other = Lease(lease=0.2)
+    renewals.keep(other)
+
+    assert other.lost.wait(5)
+    assert not any(isinstance(found, Lease) and found is not other for found in gc.get_objects())
+
+
+def test_what_is_watched_is_not_renewed_and_its_end_is_told() -> None:
+    lease = Lease(True, lease=0.05)
+
+    renewals.watch(lease)
+
+    assert lease.lost.wait(5)
+    assert lease.renewed == 0
+    assert renewals.clock() >= lease.valid_until
+
+
+def test_the_end_of_what_is_watched_may_move() -> None:
+    lease = Lease(lease=0.05)
+    renewals.watch(lease)
+    lease.valid_until += 0.1
+
+    assert lease.lost.wait(5)
+    assert renewals.clock() >= lease.valid_until
+
+
+def test_a_forked_child_renews_what_is_its_own() -> None:
+    parents = Lease(*[True] * 1_000, lease=0.06)
+    renewals.keep(parents)
+
+    def child() -> bool:
+        before = parents.renewed
+        own = Lease(True, lease=0.1)
+        renewals.keep(own)
+        return own.lost.wait(5) and own.renewed == 2 and parents.renewed == before
+
+    assert in_child(child)
+    renewals.drop(parents)
+
+
+def in_child(check: Callable[[], bool]) -> bool:
+    """Whether *check* holds in a forked child."""
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if check() else 1)
+    _pid, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def test_the_loop_renews_until_the_loss_and_tells_it_there() -> None:
+    async def main() -> None:
+        lease, dropped = Lease(True, RedisUnavailable("away"), True, lease=0.3), Lease(True, lease=0.06)
+        renewals.akeep(lease)
+        renewals.akeep(dropped)
+        renewals.adrop(dropped)
+
+        assert await asyncio.to_thread(lease.lost.wait, 5)
+        assert lease.renewed == 4
+        assert lease.losses == ["MainThread"]
+        assert dropped.renewed == 0
+        assert not dropped.losses
+
+    asyncio.run(main())
+
+
+def test_the_loop_tells_the_end_of_what_is_watched_and_of_what_is_never_answered() -> None:
+    async def main() -> None:
+        watched, unanswered = Lease(lease=0.05), Lease(*[RedisUnavailable("away")] * 1_000, lease=0.1)
+        renewals.awatch(watched)
+        renewals.akeep(unanswered)
+        watched.valid_until += 0.05
+
+        for lease in (watched, unanswered):
+            assert await asyncio.to_thread(lease.lost.wait, 5)
+            assert renewals.clock() >= lease.valid_until
+        assert watched.renewed == 0
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("keep", [renewals.akeep, renewals.awatch])
+def test_the_loop_forgets_what_the_program_has_forgotten(keep: Callable[[Lease], None]) -> None:
+    async def main() -> None:
+        keep(Lease(lease=0.05))
+        gc.collect()
+        assert not any(isinstance(found, Lease) for found in gc.get_objects())
+        assert await asyncio.to_thread(eventually, lambda: not renewals._timers, within=5)
+
+    asyncio.run(main())
