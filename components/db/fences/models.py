@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, ClassVar
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core import checks
@@ -22,7 +22,7 @@ class FencedModel(models.Model):
 
     fence = FenceField(default=0, editable=False)
 
-    objects: ClassVar[Any] = FencedQuerySet.as_manager()
+    objects = FencedQuerySet.as_manager()
 
     #: The fence of the save() that is under way.
     _saving: int | None = None
