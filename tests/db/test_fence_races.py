@@ -103,6 +103,15 @@ def test_an_older_writer_that_waited_for_a_newer_one_is_refused(arena: str, how:
     assert facts(arena) == [("a", 2, 2), ("b", 0, 0)]
 
 
+def test_the_database_may_be_named_before_or_after_the_fence(arena: str) -> None:
+    put(arena, "a")
+
+    assert Box.objects.fenced(1).using(arena).filter(shelf__name="top").update(content=1) == 1
+    assert Box.objects.using(arena).fenced(2).update(content=2) == 1
+
+    assert facts(arena) == [("a", 2, 2)]
+
+
 def test_an_older_writer_that_waited_for_a_newer_one_that_gave_up_is_accepted(arena: str) -> None:
     put(arena, "a")
 

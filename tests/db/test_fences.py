@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.db import DatabaseError, NotSupportedError, models, transaction
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
 from django.db.models.signals import post_save
-from django.test.utils import CaptureQueriesContext, isolate_apps
+from django.test.utils import CaptureQueriesContext, isolate_apps, override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -252,6 +252,32 @@ def test_writes_without_a_fence_pass_and_leave_it(box: Box) -> None:
     Box.objects.update(content=2)
 
     assert facts() == [("box", 2, 5)]
+
+
+class ReadingElsewhere:
+    """A router with a replica, which nothing that decides on a write may ask."""
+
+    def db_for_read(self, model: type[models.Model], **hints: object) -> str:
+        return "a replica that lags behind"
+
+    def db_for_write(self, model: type[models.Model], **hints: object) -> str:
+        return "default"
+
+
+def test_a_replica_is_never_asked(box: Box) -> None:
+    with override_settings(DATABASE_ROUTERS=[ReadingElsewhere()]):
+        rows = Box.objects.fenced(4)
+        for write in (
+            lambda: rows.update(content=2),
+            lambda: rows.filter(shelf=None).delete(),
+            lambda: rows.bulk_update([box], ["content"]),
+            lambda: box.save(fence=4),
+        ):
+            with pytest.raises(StaleFence):
+                write()
+        assert Box.objects.fenced(6).exclude(shelf__name="top").update(content=2) == 1
+
+    assert facts() == [("box", 2, 6)]
 
 
 def test_asynchronous_twins_are_fenced(box: Box) -> None:
