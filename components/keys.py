@@ -225,3 +225,16 @@ def semaphore_limits(tag: str) -> str:
 def semaphore_names(tag: str) -> str:
     """ZSET name by the day of its last use. An entry goes a month after, unless its limit was set by hand."""
     return _key("semaphores", tag, "names")
+
+
+# Fenced values. The entity is the value. (services/fences)
+
+
+def fenced_value(name: str) -> str:
+    """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
+    return _key("fences", name, "value")
+
+
+def fenced_value_fence(name: str) -> str:
+    """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
+    return _key("fences", name, "fence")

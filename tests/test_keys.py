@@ -16,6 +16,7 @@ from redis.crc import key_slot
 
 from components import keys
 from components.buckets import bucket
+from components.services.fences import FencedValue
 from components.services.locks import Lock
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.semaphores import Semaphore
@@ -143,6 +144,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     queue.pause("default")
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
+    FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
     schema = {

@@ -12,11 +12,11 @@ import threading
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from redis.exceptions import LockError, LockNotOwnedError
+from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock as RedisLock
 
 from components import renewals
-from components.exceptions import LockNotAcquired
+from components.exceptions import ComponentsError, LockNotAcquired
 from components.renewals import clock
 from components.services.locks.core import ACQUIRE, DEFAULT_SLEEP, RELEASE, LockCore
 from components.services.locks.holdings import Holding, Shared, ThreadLocal
@@ -78,10 +78,10 @@ class Lock(LockCore, RedisLock):
     ) -> None:
         try:
             self.release()
-        except LockError as lost:
+        except (ComponentsError, RedisError) as problem:
             if self.raise_on_release_error and error is None:
                 raise
-            logger.warning("A lock was not held any more at the end of its block: %s", lost)
+            logger.warning("A lock could not be released at the end of its block: %s", problem)
 
     def acquire(
         self,
