@@ -96,6 +96,16 @@ def queue_delayed(alias: str, queue: str) -> str:
     return _key("queues", alias, f"delayed:{queue}")
 
 
+def queue_parked(alias: str, limit: str) -> str:
+    """ZSET "id queue" of tasks by place that wait for room under a limit. Goes when due. Expires after days."""
+    return _key("queues", alias, f"parked:{limit}")
+
+
+def queue_unparked(alias: str, call: str) -> str:
+    """STRING, what was answered to who let a parked task be due, if it asks again. Expires after a minute."""
+    return _key("queues", alias, f"unparked:{call}")
+
+
 def queue_running(alias: str, queue: str) -> str:
     """ZSET id by the millisecond its lease ends. Goes when acked, given back or taken over."""
     return _key("queues", alias, f"running:{queue}")
