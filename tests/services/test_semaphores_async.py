@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -156,6 +157,31 @@ def test_a_coroutine_that_is_cancelled_again_while_it_leaves_leaves(
     run(scene())
 
     assert semaphore.info().given_up == 1
+
+
+def test_a_cancellation_that_got_lost_on_the_way_counts(redis: Redis) -> None:
+    """As asyncio.wait_for() of Python 3.11 loses those that come when it is done."""
+
+    class Losing(Semaphore):
+        async def _ask(self, *args: Any) -> Any:
+            said = await super()._ask(*args)
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0)
+            return said
+
+    async def acquire() -> None:
+        await Losing("api", limit=1).aacquire()
+
+    async def scene() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(acquire())
+
+    run(scene())
+
+    assert Semaphore("api", limit=1).info().used == 0
 
 
 def test_a_lost_permit_is_said_at_the_end_of_its_block(semaphore: Semaphore, redis: Redis) -> None:

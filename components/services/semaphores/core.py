@@ -9,6 +9,7 @@ ends: so a wake-up that got lost, or a waiter that was killed, holds the others 
 
 from __future__ import annotations
 
+import asyncio
 import math
 import secrets
 from contextlib import suppress
@@ -92,9 +93,12 @@ class Core(SemaphoreControls):
     async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
         """Until when the permit is held, by clock(); None if none is free, and the wish is not to wait."""
         until = math.inf if wish.wait is None else clock() + wish.wait
+        cancelled = _cancellations()
         while True:
             asked_at = clock()
             said, number = await self._ask(client, wish)
+            if _cancellations() > cancelled:
+                raise asyncio.CancelledError
             left = until - clock()
             if said == b"granted":
                 return asked_at + int(number) / 1e6
@@ -184,6 +188,15 @@ def _ended(permit: str, name: str, ended_by: str) -> PermitLost | PermitReleased
     if ended_by.startswith("evict"):
         return PermitLost(f"{which} was evicted.")
     return PermitLost(f"{which} is not held any more: its lease ran out.")
+
+
+def _cancellations() -> int:
+    """How often the running task was cancelled. The wait_for() of Python 3.11, with which redis-py sends, hides some."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return 0
+    return task.cancelling() if task else 0
 
 
 def _microseconds(seconds: float) -> int:
