@@ -20,13 +20,23 @@ from redis.retry import Retry
 
 from components.embedded import EmbeddedServer
 from components.services.locks import AsyncLock, Lock
+from components.testing import empty
 from tests.support.proxy import LossyProxy
 
 SENT = 2  # times that a script is sent before its caller hears of it
 
 
 @pytest.fixture
+def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
+    """A plain server only: the proxy forwards to its socket."""
+    with empty(redis_server) as client:
+        yield client
+
+
+@pytest.fixture
 def proxy(redis_server: EmbeddedServer, redis: Redis) -> Iterator[LossyProxy]:
+    with Lock(redis, "other"):
+        pass  # now the server knows the scripts
     with LossyProxy(redis_server) as proxy:
         yield proxy
 
