@@ -15,10 +15,13 @@ from redis import Redis
 from redis.crc import key_slot
 
 from components import keys
+from components.buckets import bucket
 from components.services.locks import Lock
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
+from components.services.semaphores import Semaphore
 from components.twins import at_once
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
+from tests.support.semaphores import Waiter, take
 
 Key = Callable[..., str]
 SCHEMA: dict[str, Key] = {
@@ -111,9 +114,20 @@ def hand_over(redis: Redis, key: str) -> tuple[str, str]:
     return token.decode(), "second"
 
 
+def share(name: str) -> tuple[str, str]:
+    """One permit is released, a heavy one held, one waited for; the ids of the first and of who waits."""
+    semaphore = Semaphore(name, limit=3)
+    released, _held = take(semaphore)[0], take(semaphore, weight=2)
+    waiter = Waiter(semaphore, weight=3)
+    waiter.ask()
+    released.release()
+    semaphore.set_limit(4)
+    return released.id, waiter.id
+
+
 def entity(key: str) -> str:
-    """What a key of that name in the schema is made for here: locks lie in buckets."""
-    return "00" if key.startswith("lock") else "default"
+    """What a key of that name in the schema is made for here: locks and semaphores lie in buckets."""
+    return "00" if key.startswith("lock") else bucket("default") if key.startswith("sem") else "default"
 
 
 def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
@@ -130,6 +144,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     queue.pause("default")
     released, woken = hand_over(redis, keys.lock("00", "default"))
     parts = {"lock_released": released, "lock_wake": woken}
+    parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
     schema = {

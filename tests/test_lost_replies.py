@@ -17,6 +17,7 @@ from redis import Redis
 
 import components
 from components import keys
+from components.buckets import bucket
 from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
@@ -24,10 +25,12 @@ from components.scripts import Script
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues.consumers import Request
 from components.services.queues.records import EPOCH
+from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
+    LONG_AGO,
     age,
     claim,
     claim_one,
@@ -42,6 +45,7 @@ from tests.support.queues import (
     succeeded,
     to_retry,
 )
+from tests.support.semaphores import Waiter, let_pass, take
 from tests.support.snapshots import alike, snapshot
 from tests.support.waiting import eventually
 
@@ -210,6 +214,76 @@ def await_(redis: Redis) -> Callable[[], Any]:
     return lambda: TaskQueue().wait_for(task_id, wait=0)
 
 
+def acquire_permit(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=5)
+    take(semaphore, weight=2)
+    return lambda: [take(semaphore, weight=3)[0].id, semaphore.try_acquire()]
+
+
+def acquire_permit_after_all_others_died(redis: Redis) -> Callable[[], Any]:
+    """Holders, and the first of the queue; the next is woken."""
+    semaphore = Semaphore("api", limit=5, lease=10)
+    take(semaphore)
+    take(semaphore, weight=4)
+    dead, waiter, other = Waiter(semaphore), Waiter(semaphore, weight=3), Waiter(semaphore)
+    dead.ask()
+    let_pass(redis, "api", 10)
+    Semaphore("api", limit=5).acquire(weight=5)
+    for each in (waiter, other):
+        each.ask()
+    redis.zadd(keys.semaphore_queue(bucket("api"), "api"), {waiter.id: LONG_AGO})
+    let_pass(redis, "api", 30)
+    redis.zadd(keys.semaphore_beats(bucket("api"), "api"), {waiter.id: 2**53, other.id: 2**53})
+    return waiter.ask
+
+
+def wait_for_permit(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=1)
+    take(semaphore)
+    Waiter(semaphore).ask()
+    return Waiter(semaphore).ask
+
+
+def release_permit(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=3)
+    permit = semaphore.acquire(weight=2)
+    Waiter(semaphore, weight=3).ask()
+    return permit.release
+
+
+def evict_permit(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=3)
+    permit = semaphore.acquire(weight=2)
+    return lambda: semaphore.evict(permit.id)
+
+
+def leave_queue(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=1)
+    take(semaphore)
+    waiter = Waiter(semaphore)
+    waiter.ask()
+    Waiter(semaphore).ask()
+    return waiter.leave
+
+
+def refresh_permit(redis: Redis) -> Callable[[], Any]:
+    return Semaphore("api", limit=1).acquire().refresh
+
+
+def set_limit(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=1)
+    take(semaphore)
+    Waiter(semaphore).ask()
+    return lambda: semaphore.set_limit(2)
+
+
+def reset_limit(redis: Redis) -> Callable[[], Any]:
+    semaphore = Semaphore("api", limit=1)
+    take(semaphore)
+    semaphore.set_limit(2)
+    return semaphore.reset_limit
+
+
 CASES: dict[str, list[Case]] = {
     "queues/advance": [advance, advance_guarded],
     "queues/await": [await_],
@@ -222,6 +296,10 @@ CASES: dict[str, list[Case]] = {
     "queues/renew": [renew],
     "queues/resend": [resend],
     "queues/trim": [trim],
+    "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],
+    "semaphores/limit": [set_limit, reset_limit],
+    "semaphores/refresh": [refresh_permit],
+    "semaphores/release": [release_permit, evict_permit, leave_queue],
 }
 
 
@@ -406,3 +484,43 @@ def test_what_was_taken_over_since_is_not_claimed_twice(
 
     assert claimed == []
     assert places() == {"running": [task_id]}
+
+
+def test_a_permit_that_was_released_before_its_release_is_repeated_is_not_released_twice(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    semaphore = Semaphore("api", limit=1)
+    permit = semaphore.acquire()
+
+    _meanwhile(redis_server, proxy, permit.release, semaphore.acquire)
+
+    assert permit.is_released
+    assert semaphore.info().used == 1
+
+
+def test_a_permit_that_expired_before_its_request_is_repeated_is_granted_once(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    semaphore = Semaphore("api", limit=1, lease=10)
+
+    permit = _meanwhile(redis_server, proxy, semaphore.acquire, lambda: let_pass(redis, "api", 10))
+
+    permit.refresh()
+    info = semaphore.info()
+    assert (info.used, info.granted, info.expired) == (1, 2, 1)
+
+
+def test_who_waits_keeps_its_place_when_the_reply_to_its_waiting_is_lost(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    semaphore = Semaphore("api", limit=1)
+    permit = semaphore.acquire()
+    with ThreadPoolExecutor(1) as pool, redis_at(proxy.url):
+        proxy.lose_replies(to="BLPOP", times=2)
+        waiting = pool.submit(semaphore.acquire, wait=20)
+        assert eventually(lambda: proxy.lost == 2)
+        with redis_at(redis_server.url):
+            permit.release()
+
+            assert waiting.result(20).remaining > 0
+    assert semaphore.info().granted == 2

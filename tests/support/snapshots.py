@@ -16,6 +16,7 @@ _READ = {
 }
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
+_RANDOM = re.compile(r"(?<=[/ ])[0-9a-f]{16}\b")  # of permits, and of the calls that end them
 _INSTANT = re.compile(
     r"(?<![0-9a-f])\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
 )
@@ -32,7 +33,9 @@ def alike(found: Any) -> list[str]:
     ids = sorted({task_id for line in lines for task_id in _ID.findall(line)})
     numbers = {task_id: f"id{number}" for number, task_id in enumerate(ids)}
     named = (_ID.sub(lambda match: numbers[match[0]], line) for line in lines)
-    return sorted(_INSTANT.sub("instant", _WORKER.sub("worker", line)) for line in named)
+    return sorted(
+        _INSTANT.sub("instant", _RANDOM.sub("random", _WORKER.sub("worker", line))) for line in named
+    )
 
 
 def _sorted(found: Any) -> Any:

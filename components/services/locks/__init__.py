@@ -9,10 +9,12 @@ from components.services.locks.multiple import AsyncLocks, Locks, alocks, locks
 from components.services.locks.named import LockOptions, alock, lock
 from components.services.locks.readers import LockInfo, LockReader, WaiterInfo
 from components.services.locks.threaded import Lock
+from components.services.locks.tokens import Holder, new_token
 
 __all__ = [
     "AsyncLock",
     "AsyncLocks",
+    "Holder",
     "Lock",
     "LockInfo",
     "LockOptions",
@@ -23,4 +25,5 @@ __all__ = [
     "alocks",
     "lock",
     "locks",
+    "new_token",
 ]

@@ -1,0 +1,66 @@
+"""
+Short words for what tests of semaphores do again and again.
+
+Time passes by data: `let_pass` makes all instants of a semaphore earlier, and no test sleeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.client import get_client
+from components.services.semaphores import Permit, Semaphore
+from components.twins import at_once
+
+
+class Waiter:
+    """Asks for a permit as one who waits does, and only when the test says so."""
+
+    def __init__(self, semaphore: Semaphore, weight: int = 1) -> None:
+        self._semaphore = semaphore
+        self._wish = semaphore._wish(None, weight, None, False)
+
+    @property
+    def id(self) -> str:
+        return self._wish.id
+
+    def ask(self) -> str:
+        """One heartbeat: what it is told."""
+        return self.ask_all()[0]
+
+    def ask_all(self) -> tuple[str, Any]:
+        said, number = at_once(self._semaphore._ask(get_client(), self._wish))
+        return said.decode(), number
+
+    def leave(self) -> None:
+        at_once(self._semaphore._leave(get_client(), self._wish))
+
+    def is_woken(self, redis: Redis) -> bool:
+        """Whether somebody has told it to look; it has looked then."""
+        return redis.lpop(self._semaphore._keys.wake + self.id) is not None
+
+
+def let_pass(redis: Redis, name: str, seconds: float) -> None:
+    """All that is known of the semaphore is older by so much."""
+    tag = bucket(name)
+    for part in ("holders", "since", "queue", "beats"):
+        key = getattr(keys, f"semaphore_{part}")(tag, name)
+        for member, score in redis.zrange(key, 0, -1, withscores=True):
+            redis.zadd(key, {member: score - seconds * 1e6})
+    for key in redis.scan_iter(f"{keys.semaphore_ended(tag, '')}*"):
+        redis.pexpire(key, redis.pttl(key) - round(seconds * 1e3))
+
+
+def take(semaphore: Semaphore, count: int = 1, **options: Any) -> list[Permit]:
+    """So many permits, which are free."""
+    permits = [semaphore.try_acquire(**options) for _ in range(count)]
+    assert None not in permits
+    return permits
+
+
+def queued(redis: Redis, name: str) -> list[str]:
+    return [waiter.decode() for waiter in redis.zrange(keys.semaphore_queue(bucket(name), name), 0, -1)]
