@@ -24,7 +24,12 @@ PASSWORD = "of the test"
 def servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Redis, Redis]]:
     """A server and its replica."""
     program, port = request.config.getoption("--redis-server"), _free_port()
-    to_follow = {"port": str(port), "bind": "127.0.0.1", "requirepass": PASSWORD, "repl-diskless-sync-delay": "0"}
+    to_follow = {
+        "port": str(port),
+        "bind": "127.0.0.1",
+        "requirepass": PASSWORD,
+        "repl-diskless-sync-delay": "0",
+    }
     to_be_one = {"replicaof": f"127.0.0.1 {port}", "masterauth": PASSWORD}
     with (
         EmbeddedServer(tmp_path / "master", server=program, options=to_follow),
