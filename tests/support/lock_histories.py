@@ -116,7 +116,8 @@ class Recorder:
 class Client:
     """One that does this and that with some locks."""
 
-    def __init__(self, file: Path, seed: str) -> None:
+    def __init__(self, file: Path, seed: str, *, forces: bool) -> None:
+        self._forces = forces
         self._random = Random(seed)
         self._recorder = Recorder(file)
         self._held: dict[str, Lock] = {}
@@ -126,7 +127,7 @@ class Client:
         name = self._random.choice(NAMES)
         if self._random.random() < 0.1:
             return self._look(name)
-        if self._random.random() < 0.1:
+        if self._forces and self._random.random() < 0.1:
             return self._force(name)
         if name not in self._held:
             return self._acquire(name, self._random.choice([0, 0.01, 0.06]))
@@ -177,15 +178,15 @@ class Client:
                 said.append(LockReader().force_release(key_of(name), token.decode()))
 
 
-def main(url: str, client_class: str, file: Path, seed: str, calls: int) -> None:
+def main(url: str, client_class: str, file: Path, calls: int, *, forces: bool) -> None:
     # What is not answered is sent again: that nothing happens twice is the lock's affair.
     retries = {"retry": Retry(ConstantBackoff(0.001), 10)}
     with redis_at(url, CLIENT_CLASS=client_class, CONNECTION_POOL_KWARGS=retries):
-        client = Client(file, seed)
+        client = Client(file, seed=file.stem, forces=forces)
         for _ in range(calls):
             client.act()
 
 
 if __name__ == "__main__":
-    url, client_class, file, seed, calls = sys.argv[1:]
-    main(url, client_class, Path(file), seed, int(calls))
+    url, client_class, file, calls, *more = sys.argv[1:]
+    main(url, client_class, Path(file), int(calls), forces="forces" in more)
