@@ -28,6 +28,7 @@ from components.services.queues.consumers import Request
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
+from tests.support import lost_locks
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -330,6 +331,7 @@ CASES: dict[str, list[Case]] = {
     "queues/renew": [renew],
     "queues/resend": [resend],
     "queues/trim": [trim],
+    **lost_locks.CASES,
     "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],
     "semaphores/limit": [set_limit, reset_limit],
     "semaphores/refresh": [refresh_permit],
