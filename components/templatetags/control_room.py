@@ -1,5 +1,5 @@
 """
-How the control room writes numbers, instants, durations and JSON.
+How the control room writes numbers, instants, durations, names and JSON.
 
 Instants are shown in the current time zone, to the second, without the date if it is today, and with their
 distance from now beside them.
@@ -88,3 +88,9 @@ def pretty_json(value: Any) -> str:
 def compact_json(value: Any) -> str:
     """*value* as JSON in one line."""
     return json.dumps(value, ensure_ascii=False)
+
+
+@register.filter
+def legible(text: str) -> str:
+    """*text* with what cannot be seen, or turns the direction of the rest, written out: a line feed as \\n."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

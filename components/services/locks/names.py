@@ -31,6 +31,8 @@ class LockKeys:
     state: str
     queue: str
     beats: str
+    #: The index that lists it while it is held.
+    held: str
     #: The prefix of the lists that wake one waiter each.
     wake: str
 
@@ -56,7 +58,14 @@ def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
         )
     shared = [key, state, queue, beats, held]
     return LockKeys(
-        shared, [*shared, keys.lock_released(tag, ""), wake], [key, state, held], state, queue, beats, wake
+        shared,
+        [*shared, keys.lock_released(tag, ""), wake],
+        [key, state, held],
+        state,
+        queue,
+        beats,
+        held,
+        wake,
     )
 
 
