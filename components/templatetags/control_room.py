@@ -92,5 +92,16 @@ def compact_json(value: Any) -> str:
 
 @register.filter
 def legible(text: str) -> str:
-    """*text* with what cannot be seen, or turns the direction of the rest, written out: a line feed as \\n."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    """
+    *text* with what cannot be seen written out, a line feed as \\n: control characters, what turns the direction of
+    the rest, spaces at the ends.
+    """
+    start, end = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
+    return "".join(
+        char if char.isprintable() and start <= at < end else _written_out(char)
+        for at, char in enumerate(text)
+    )
+
+
+def _written_out(char: str) -> str:
+    return r"\x20" if char == " " else char.encode("unicode_escape").decode()
