@@ -16,7 +16,7 @@ from django.urls import URLPattern
 from django.utils import timezone
 
 from components.admin.base import Action, Done, Paging
-from components.admin.names import NamedPages, mean, searched, who
+from components.admin.names import NamedPages, mean, searched, shortened, who
 from components.exceptions import InvalidName
 from components.services.locks import LockInfo, LockReader
 from components.services.locks.names import name_of
@@ -34,6 +34,10 @@ class Row:
     @property
     def name(self) -> str:
         return legible(self.info.name)
+
+    @property
+    def short_name(self) -> str:
+        return shortened(self.name)
 
     @property
     def has_own_key(self) -> bool:
@@ -148,14 +152,16 @@ def _history(row: Row) -> str:
 
 def _effects(row: Row) -> list[str]:
     info = row.info
-    left = "It has no end" if info.remaining is None else f"Its time ends in {duration(info.remaining)}"
+    end = "."
+    if info.remaining is not None:
+        end = f"; its time ends in {duration(info.remaining)} if it is not renewed."
     waiting = (
         f"{grouped(info.waiting)} wait for it: one of them gets it at once."
         if info.waiting
         else "Nobody waits for it: it is free then."
     )
     return [
-        f"It is held by {_history(row)}. {left} if it is not renewed.",
+        f"It is held by {_history(row)}{end}",
         waiting,
         "Who holds it is not stopped. It learns that the lock is lost at its next renewal, or when it asks or "
         "releases it; until then two may be at work.",

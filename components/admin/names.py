@@ -58,5 +58,10 @@ def who(holder: Holder, unknown: str) -> str:
     return legible(f"{owner}{place}{')' if owner else ''}")
 
 
+def shortened(name: str) -> str:
+    """*name* for a list: of a very long one the start and the end."""
+    return name if len(name) <= 100 else f"{name[:60]}\N{HORIZONTAL ELLIPSIS}{name[-39:]}"
+
+
 def mean(total: float, count: int) -> float | None:
     return total / count if count else None

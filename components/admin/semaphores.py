@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.admin.base import Action, Done, Paging
-from components.admin.names import NamedPages, mean, searched, who
+from components.admin.names import NamedPages, mean, searched, shortened, who
 from components.exceptions import ForeignPermit, InvalidLimit
 from components.services.semaphores import HolderInfo, SemaphoreControls, SemaphoreInfo, SemaphoreReader
 from components.services.semaphores.controls import check_count
@@ -34,6 +34,10 @@ class Row:
     @property
     def name(self) -> str:
         return legible(self.info.name)
+
+    @property
+    def short_name(self) -> str:
+        return shortened(self.name)
 
     @property
     def mean_wait(self) -> float | None:

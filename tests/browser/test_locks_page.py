@@ -202,7 +202,8 @@ def test_a_small_screen_scrolls_tables_and_not_the_page(window, admin, pages):
     assert widths == dict.fromkeys(pages, 360)
     page = opened.open(pages["long name"])
     for click in ("link", "button"):
-        page.get_by_role(click, name="Release by force").click()
+        with page.expect_navigation():
+            page.get_by_role(click, name="Release by force").click()
         assert page.evaluate("document.documentElement.scrollWidth") == 360
     expect(said(page)).to_contain_text("Released the lock xxx")
 
