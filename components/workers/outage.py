@@ -2,8 +2,9 @@
 Outage: the time in which Redis does not answer a worker.
 
 It is said once when it begins and once when it ends. Tries come at first soon, then every second or
-two, at random instants, so that the workers of a large site do not all knock at the same time. Leases that ran out
-meanwhile say nothing of their holders; for a moment after an outage of that length nobody takes over.
+two, or every third of a short lease, at random instants, so that the workers of a large site do not all knock at the
+same time. Leases that ran out meanwhile say nothing of their holders; for a moment after an outage of that length
+nobody takes over.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from components.exceptions import RedisUnavailable
 logger = logging.getLogger(__name__)
 
 _SHORTEST_RETRY, _LONGEST_RETRY = 0.1, 2.0  # seconds between two tries
-_GRACE = _LONGEST_RETRY + 0.5  # seconds in which every worker that lives has renewed its leases
+_RENEWAL = 0.5  # seconds that a worker takes to renew its leases after the try that succeeds, at most
 
 
 class Outage:
@@ -25,6 +26,10 @@ class Outage:
 
     def __init__(self, harmless: float) -> None:
         self._harmless = harmless
+        self._longest_retry = max(_SHORTEST_RETRY, min(_LONGEST_RETRY, harmless))
+        self._grace = (
+            self._longest_retry + _RENEWAL
+        )  # in which every worker that lives has renewed its leases
         self._since: float | None = None
         self._over_at: float | None = None
         self._retries = 0
@@ -32,7 +37,7 @@ class Outage:
     @property
     def grace(self) -> float:
         """Seconds that others still have to renew their leases; 0 if none ran out in an outage lately."""
-        return max(0.0, self._over_at + _GRACE - time.monotonic()) if self._over_at is not None else 0.0
+        return max(0.0, self._over_at + self._grace - time.monotonic()) if self._over_at is not None else 0.0
 
     @property
     def is_recent(self) -> bool:
@@ -52,7 +57,7 @@ class Outage:
             self._since = time.monotonic()
             logger.warning("%s Waiting for it; nothing that was accepted is lost.", sentence(error))
         self._retries += 1
-        longest = min(_LONGEST_RETRY, _SHORTEST_RETRY * 2.0**self._retries)
+        longest = min(self._longest_retry, _SHORTEST_RETRY * 2.0**self._retries)
         return random.uniform(_SHORTEST_RETRY, longest)
 
     def is_over(self) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from components.backends.tasks import RedisBackend
 from components.exceptions import TaskTimedOut
@@ -24,7 +26,7 @@ from components.workers.periodic import Ticker
 from components.workers.pool import Pool
 from components.workers.prefetch import STALE, Prefetch
 from components.workers.runs import Run, ServerClock
-from components.workers.suspects import WATCHED, Suspects
+from components.workers.suspects import PUT_OFF, WATCHED, Suspects
 
 logger = logging.getLogger(__name__)
 
@@ -67,16 +69,15 @@ class TaskWorker(Worker):
         self._finished_at = 0.0  # when the first of them came
         self._suspects = Suspects(backend.queue.options.max_crashes)
         self._durations: list[float] = []
-        self._given_back: list[Claimed] = []
+        self._given_back: defaultdict[float, list[Claimed]] = defaultdict(list)  # by the seconds for which
         self._admitted: list[Claimed] = []
-        self._too_new: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
         self._look_at = self._learn_at = self._trim_at = 0.0  # when to claim, learn of queues, trim again
         self._is_empty = self._is_draining = self._is_stuck = False
 
     def running(self) -> Sequence[Claimed]:
-        return [*self._pool.held, *self._admitted, *self._given_back]
+        return [*self._pool.held, *self._admitted, *chain(*self._given_back.values())]
 
     def cancel(self, task_ids: Sequence[str]) -> None:
         for claimed, run in self._pool.held.items():
@@ -133,7 +134,7 @@ class TaskWorker(Worker):
         oldest = self._pool.oldest_waiting()
         if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
-            self._given_back += self._pool.take_back()
+            self._given_back[0.0] += self._pool.take_back()
         if self.is_stopping and self._pool.held and not self._is_draining:
             self._is_draining = True
             logger.info(
@@ -141,16 +142,15 @@ class TaskWorker(Worker):
             )
 
     def _give_back(self) -> None:
-        self._claimed -= self.consumer.release(self._given_back)
-        self._given_back.clear()
-        self.consumer.release(self._too_new, delay=TOO_NEW_DELAY)
-        self._too_new.clear()
+        for delay, claims in list(self._given_back.items()):
+            self._claimed -= self.consumer.release(claims, delay=delay)
+            del self._given_back[delay]
 
     def _want(self) -> int:
         """How many tasks could start soon."""
         if not self.may_claim or self._is_stuck:
             return 0
-        ahead = 0 if self._suspects.are_waiting else self._prefetch.limit  # they are for others to take, too
+        ahead = 0 if self._suspects.are_for_others else self._prefetch.limit
         free = self.concurrency + ahead - len(self._pool.held) - len(self._admitted)
         if self.max_tasks is not None:
             free = min(free, self.max_tasks - self._claimed)
@@ -191,17 +191,20 @@ class TaskWorker(Worker):
         self._claimed += len(step.claimed)
         self._is_empty = bool(want) and not (step.claimed or self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
-            self._given_back += step.claimed
+            self._given_back[0.0] += step.claimed
             return
         self._suspects.look(self._pool.held)
         for claimed in step.claimed:
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
-            (self._admitted if self._suspects.admit(claimed) else self._given_back).append(claimed)
-        self._look_at = time.monotonic() + WATCHED if self._given_back else 0.0
-        if len(step.claimed) < want and not self._given_back:
+            delay = self._suspects.refused_for(claimed)
+            (self._admitted if delay is None else self._given_back[delay]).append(claimed)
+        self._look_at = time.monotonic() + WATCHED if 0.0 in self._given_back else 0.0
+        if len(step.claimed) < want and not self._look_at:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
+            if self._suspects.are_waiting:
+                soon = min(soon, PUT_OFF) + WATCHED  # others may have it first
             self._look_at = time.monotonic() + min(soon, self.outage.grace or soon, self._beat_every)
 
     def _begin(self) -> None:
@@ -246,7 +249,7 @@ class TaskWorker(Worker):
             self._add(outcome)
         else:
             logger.info("Task %s was written by a newer release; giving it back.", run.claimed.id)
-            self._too_new.append(run.claimed)
+            self._given_back[TOO_NEW_DELAY].append(run.claimed)
 
     def _add(self, outcome: Finished) -> None:
         if not self._finished:
@@ -254,10 +257,10 @@ class TaskWorker(Worker):
         self._finished.append(outcome)
 
     def wants_wake(self) -> bool:
-        return self._want() > 0 and not self._suspects.are_waiting  # what it gave back is for others first
+        return self._want() > 0 and not self._suspects.are_for_others  # what it gave back is for others first
 
     def is_done(self) -> bool:
-        if self._finished or self._given_back or self._admitted or self._too_new or self._awaits_answer():
+        if self._finished or self._given_back or self._admitted or self._awaits_answer():
             return self._is_overdue()
         if self._is_stuck:
             return True
@@ -277,7 +280,7 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
-        self._given_back += self._pool.take_back()
+        self._given_back[0.0] += self._pool.take_back()
         self._pool.end()
         unfinished = self.running()
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)

@@ -59,10 +59,13 @@ class Crew:
         self._watcher = threading.Thread(target=self._watch, name="crew")
         #: Process id -> when something kept it from its tasks: it was stopped or killed, or has ended.
         self.troubles: defaultdict[int, list[float]] = defaultdict(list)
+        #: Process id -> when it did not get a reply, and waited for it.
+        self.unanswered: defaultdict[int, list[float]] = defaultdict(list)
         #: The place in the crew that each process had.
         self.places: dict[int, Member] = {}
         self.ends: Counter[str] = Counter()
         self.complaints: list[str] = []
+        self._killed: set[int] = set()
 
     def __enter__(self) -> Crew:
         for member in self.members:
@@ -78,6 +81,7 @@ class Crew:
 
     def kill(self, member: Member) -> None:
         with self._guard:
+            self._killed.add(member.command.pid)
             self.troubles[member.command.pid].append(time.monotonic())
             member.command.signal(signal.SIGKILL)
 
@@ -129,13 +133,13 @@ class Crew:
 
     def _note_end(self, member: Member) -> None:
         command = member.command
-        code, output, troubles = command.exit_code(), command.output, self.troubles[command.pid]
+        code, output = command.exit_code(), command.output
         # One that was killed says when; of the others it is known to within a POLL.
         reason = {_KILLED: "by a task", _STUCK: "stuck", _NO_REDIS: "without Redis"}.get(code, f"code {code}")
-        if code == _KILLED and troubles:
+        if code == _KILLED and command.pid in self._killed:
             reason = "by the monkey"
         else:
-            troubles.append(time.monotonic())
+            self.troubles[command.pid].append(time.monotonic())
         self.ends[reason] += 1
         if code not in (_KILLED, _STUCK, _NO_REDIS) or any(text in output for text in _NEVER_SAID):
             self.complaints.append(f"A worker ended with {code}:\n{output}")

@@ -44,8 +44,8 @@ class Ledger:
     strangers: set[str] = field(default_factory=set)
     #: The runs of each task, by their begin.
     runs: defaultdict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
-    #: When which worker had a thread to spare, and began nothing.
-    idle: list[tuple[float, float]] = field(default_factory=list)
+    #: When each process had a thread to spare, and began nothing.
+    idle: defaultdict[int, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def read(cls, folder: Path) -> Ledger:
@@ -78,7 +78,7 @@ class Ledger:
                     pulse = float(at), int(is_open), int(begun)
                     spare = max(before[1], pulse[1]) < plan.CONCURRENCY
                     if not (spare and before[2] == pulse[2] and pulse[0] - before[0] <= _STEADY):
-                        self._note_idle(since, before[0])
+                        self._note_idle(pid, since, before[0])
                         since = pulse[0]
                     before = pulse
                 case ["B", task_id, run, at]:
@@ -86,8 +86,8 @@ class Ledger:
                     self.runs[task_id].append(runs[run])
                 case [how, _task_id, run, at]:
                     runs[run].end, runs[run].how = float(at), how
-        self._note_idle(since, before[0])
+        self._note_idle(pid, since, before[0])
 
-    def _note_idle(self, begin: float, end: float) -> None:
+    def _note_idle(self, pid: int, begin: float, end: float) -> None:
         if end - begin >= _IDLE:
-            self.idle.append((begin, end))
+            self.idle[pid].append((begin, end))

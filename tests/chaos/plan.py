@@ -23,13 +23,18 @@ LEASE = 2.0  # seconds
 OWN_LEASE = 3.0  # seconds, of the tasks that have one of their own
 LATEST_RETRY = 0.5  # seconds after a failure
 MAX_ATTEMPTS = 3  # of the tasks that fail each time
-ASKS_AGAIN = 2.0  # seconds until a worker notices at the latest that Redis is back
+ASKS_AGAIN = LEASE / 3  # seconds until a worker notices at the latest that Redis is back
+# Seconds from then on in which it takes nothing over: to one that noticed so late each outage is longer than a third
+# of the lease.
+GRACE = ASKS_AGAIN + 0.5
 CONCURRENCY = 4
 QUEUES = ("a", "b")
 SOCKET_TIMEOUT = 2.0  # seconds: how long a reply that was lost silently is waited for
 OPTIONS = {
     "lease": LEASE,
-    "max_crashes": 8,  # so many that only those die of it that kill each worker
+    # So many that only those die of it that kill each worker: under one that runs for a second, the monkey kills or
+    # stops every third worker.
+    "max_crashes": 12,
     "backoff": 0.2,
     "max_backoff": LATEST_RETRY,
     "successful_limit": 10_000_000,
@@ -54,9 +59,6 @@ SHARES = {
 _KINDS = [kind for kind, share in SHARES.items() for _ in range(share)]
 _KINDS += ["quick"] * (1_000 - len(_KINDS))
 _ENDERS = ("killer", "stuck")  # of each producer, spread over its first half
-#: Kinds that run for longer than suspects are watched: with a killer beside them they may die as often as it does,
-#: and are dead by WorkerDied then. docs/queues.md says so.
-LONG = ("patient", "stuck")
 _KEYS = 12  # unique keys
 _JOB = {"delayed": "quick", "urgent": "quick", "doomed": "quick", "leased": "nap"}
 

@@ -91,7 +91,7 @@ def test_what_was_accepted_is_done_whatever_happens(
         crew.dismiss()
         for pid, place in crew.places.items():
             if place is deaf:
-                crew.troubles[pid] += to_worker.muted_at
+                crew.unanswered[pid] += to_worker.muted_at
 
         verdict = Verdict(Ledger.read(folder), crew, monkey, get_client())
         verdict.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.chaos.waiting import Countable
+from tests.chaos.waiting import Countable, without
 
 INFINITY = float("inf")
 
@@ -24,3 +24,19 @@ def test_waiting_counts_while_some_worker_is_idle_and_there_is_no_excuse(
 
 def test_an_excuse_without_an_end_excuses_for_ever() -> None:
     assert Countable([(0.0, 10.0)], [(4.0, INFINITY)]).between(0.0, 20.0) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("holes", "left"),
+    [
+        ([], [(1, 4), (6, 9)]),
+        ([(2, 3)], [(1, 2), (3, 4), (6, 9)]),
+        ([(7, 8), (0, 2), (3, 7)], [(2, 3), (8, 9)]),
+        ([(0, 5), (1, 2), (6, 9)], []),
+        ([(4, 6), (8, 12), (7, 20)], [(1, 4), (6, 7)]),
+    ],
+)
+def test_spans_without_holes_are_what_is_left_of_them(
+    holes: list[tuple[float, float]], left: list[tuple[float, float]]
+) -> None:
+    assert list(without([(1.0, 4.0), (6.0, 9.0)], holes)) == left

@@ -24,7 +24,7 @@ from tests.chaos import plan
 from tests.chaos.crew import Crew
 from tests.chaos.ledger import Ledger, Pushed, Run
 from tests.chaos.monkey import DISTURBANCES, Monkey
-from tests.chaos.waiting import Countable
+from tests.chaos.waiting import Countable, without
 
 _FRESH, _NEXT = 0.1, 0.5  # seconds until a task begins, and until the next such, where there is no backlog
 _GRACE = 1.0  # seconds above a lease that a task may wait
@@ -94,8 +94,6 @@ class Verdict:
         error = info.errors[-1].exception_class_path if info.errors else None
         end = None if info.state == "successful" else error or "no reason"
         allowed = {plan.ENDS.get(pushed.kind)}
-        if pushed.kind in plan.LONG:
-            allowed |= {_DIED}
         asked = self._monkey.cancelled.get(info.id)
         if asked in ("at once", "asked"):
             allowed = {_CANCELLED} if asked == "at once" else allowed | {_CANCELLED}
@@ -186,19 +184,26 @@ class Verdict:
         self._worst = max(waits, default=(0.0, "none", ""))
         self._counted = [round(each.between(0.0, time.monotonic()), 1) for each in countable.values()]
         for over, waited, task_id in waits:
-            info = self._ended(task_id)
-            if (
-                over > _GRACE and info and info.crashes <= 1
-            ):  # later crashes make it a suspect that others go before
+            if over > _GRACE:
                 self.complaints.append(
                     f"Task {task_id} waited {waited}, with a worker idle: {self._ended(task_id)}; "
                     f"its runs: {self._ledger.runs[task_id]}"
                 )
 
+    def _who(self, task_id: str) -> str:
+        info = self._ended(task_id)
+        return f"task {task_id} after {info.crashes} crashes" if info else "no task"
+
     def _countable(self, queue: str) -> Countable:
-        away = [(begin, end + plan.ASKS_AGAIN) for begin, end in self._monkey.away]
-        idle = [*self._ledger.idle, *self._without_backlog(queue)]
+        away = [(begin, end + plan.ASKS_AGAIN + plan.GRACE) for begin, end in self._monkey.away]
+        idle = [*self._idle(), *self._without_backlog(queue)]
         return Countable(idle, [*away, *self._monkey.paused[queue]])
+
+    def _idle(self) -> Iterator[tuple[float, float]]:
+        """When workers were idle; who waits for a reply is not."""
+        for pid, spans in self._ledger.idle.items():
+            deaf = [(at, at + plan.SOCKET_TIMEOUT) for at in self._crew.unanswered[pid]]
+            yield from without(spans, deaf)
 
     def _without_backlog(self, queue: str) -> list[tuple[float, float]]:
         """
@@ -219,7 +224,8 @@ class Verdict:
     def _waits(self, pushed: Pushed, info: TaskInfo) -> Iterator[tuple[float, float, float]]:
         """From when it could be started, to when it was, with its lease."""
         lease = plan.OWN_LEASE if pushed.kind == "leased" else plan.LEASE
-        troubles = [at for pid in _pids(info) for at in self._crew.troubles.get(pid, ())]
+        crew = self._crew
+        troubles = [at for pid in _pids(info) for at in crew.troubles[pid] + crew.unanswered[pid]]
         runnable = self._runnable_at(info)
         before: Run | None = None
         for run in self._ledger.runs[info.id]:
@@ -271,7 +277,10 @@ class Verdict:
             ("done to them", _listing(monkey.done)),
             ("Redis away", f"{sum(end - begin for begin, end in monkey.away):.1f} s"),
             ("seconds in which waiting counts, by queue", self._counted),
-            ("worst wait", f"{self._worst[1]} ({self._worst[0]:+.2f} s to its lease), task {self._worst[2]}"),
+            (
+                "worst wait",
+                f"{self._worst[1]} ({self._worst[0]:+.2f} s to its lease), {self._who(self._worst[2])}",
+            ),
         ]
 
 

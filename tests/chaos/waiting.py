@@ -5,10 +5,23 @@ How long tasks waited, counted only while Redis was up, their queue was not paus
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 _Spans = Iterable[tuple[float, float]]
+
+
+def without(spans: _Spans, holes: _Spans) -> Iterator[tuple[float, float]]:
+    """What of *spans* lies in none of *holes*."""
+    gaps = sorted(holes)
+    for begin, end in spans:
+        for gap_begin, gap_end in gaps:
+            if begin < gap_end and gap_begin < end:
+                if begin < gap_begin:
+                    yield begin, gap_begin
+                begin = gap_end
+        if begin < end:
+            yield begin, end
 
 
 class Countable:

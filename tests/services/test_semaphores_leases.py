@@ -145,6 +145,23 @@ def test_an_error_of_the_block_itself_is_not_covered_up(
     assert "its lease ran out" in record.getMessage()
 
 
+def test_leaving_a_block_says_that_somebody_else_has_given_the_permit_back(
+    semaphore: Semaphore, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(error: BaseException | None) -> None:
+        with semaphore.acquire() as permit:
+            semaphore.release(permit.id)
+            if error:
+                raise error
+
+    with pytest.raises(PermitReleased):
+        work(None)
+    with caplog.at_level(logging.WARNING), pytest.raises(KeyError):
+        work(KeyError())
+
+    assert "was released before" in caplog.text
+
+
 def test_leaving_a_block_says_that_redis_is_away(semaphore: Semaphore) -> None:
     nowhere = redis_at("unix:///nowhere/redis")
     with pytest.raises(RedisUnavailable), semaphore.acquire() as permit:

@@ -6,6 +6,7 @@ Time passes by data: `let_pass` makes all instants of a semaphore earlier, and n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from redis import Redis
@@ -39,9 +40,14 @@ class Waiter:
     def leave(self) -> None:
         at_once(self._semaphore._leave(get_client(), self._wish))
 
-    def is_woken(self, redis: Redis) -> bool:
-        """Whether somebody has told it to look; it has looked then."""
-        return redis.lpop(self._semaphore._keys.wake + self.id) is not None
+    def is_woken(self, redis: Redis, *, keep: bool = False) -> bool:
+        """Whether somebody has told it to look; it has looked then, unless it is to *keep* what it was told."""
+        wake = self._semaphore._keys.wake + self.id
+        return bool(redis.llen(wake)) if keep else redis.lpop(wake) is not None
+
+    def become(self, permit: str) -> None:
+        """Ask for this one from now on."""
+        self._wish = replace(self._wish, id=permit)
 
 
 def let_pass(redis: Redis, name: str, seconds: float) -> None:

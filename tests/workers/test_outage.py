@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from redis import Redis
@@ -29,6 +30,13 @@ def test_a_short_outage_costs_no_lease() -> None:
     assert not outage.is_recent
 
 
+def is_back(outage: Outage) -> Outage:
+    """Redis was away for long enough, and has answered."""
+    outage.goes_on(RedisUnavailable("It is away."))
+    outage.is_over()
+    return outage
+
+
 def test_an_outage_is_recent_until_all_others_have_renewed_their_leases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -44,11 +52,27 @@ def test_an_outage_is_recent_until_all_others_have_renewed_their_leases(
     outage.is_over()
 
     assert outage.is_recent
-    assert 2 < outage.grace <= 2.5
 
-    monkeypatch.setattr(module, "_GRACE", 0.0)
+    monkeypatch.setattr(module, "_RENEWAL", -60.0)
 
-    assert not outage.is_recent
+    assert not is_back(Outage(harmless=0.0)).is_recent
+
+
+@pytest.mark.parametrize(("harmless", "longest"), [(10.0, 2.0), (0.5, 0.5)])
+def test_others_may_be_as_late_as_a_third_of_the_lease_or_two_seconds(
+    harmless: float, longest: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outage = Outage(harmless)
+    away = RedisUnavailable("It is away.")
+    monkeypatch.setattr(module, "random", SimpleNamespace(uniform=lambda _least, most: most))
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 100.0))
+
+    assert max(outage.goes_on(away) for _try in range(10)) == longest
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 111.0))
+    outage.is_over()
+
+    assert outage.grace == longest + 0.5
 
 
 @pytest.mark.parametrize("kind", ["worker", "poller"])
@@ -57,10 +81,8 @@ def test_after_an_outage_nobody_takes_over_at_once_and_everybody_in_the_end(
     redis: Redis,
     make_worker: MakeWorker,
     start: Callable[[Worker], Worker],
-    monkeypatch: pytest.MonkeyPatch,
     kind: str,
 ) -> None:
-    monkeypatch.setattr(module, "_GRACE", 0.3)
     [task_id] = push(NOTE)
     claim_one(Consumer())
     end_lease(redis, task_id)

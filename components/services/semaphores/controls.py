@@ -47,7 +47,7 @@ class Keys:
         self.acquire = [*waiters, limits, names, ended, self.wake]
         self.release = [*waiters, ended, self.wake]
         self.refresh = [holders, ended]
-        self.limit = [limits, names, queue, self.wake]
+        self.limit = [limits, names, queue, beats, self.wake]
         self.holders = [holders, since]
 
 

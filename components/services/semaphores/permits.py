@@ -157,7 +157,7 @@ class Permit:
         try:
             if not self.is_released:
                 self.release()
-        except (PermitLost, RedisUnavailable) as reason:
+        except (PermitLost, PermitReleased, RedisUnavailable) as reason:
             self._exit(reason, error)
 
     async def __aenter__(self) -> Self:
@@ -167,7 +167,7 @@ class Permit:
         try:
             if not self.is_released:
                 await self.arelease()
-        except (PermitLost, RedisUnavailable) as reason:
+        except (PermitLost, PermitReleased, RedisUnavailable) as reason:
             self._exit(reason, error)
 
     def _exit(self, reason: Exception, error: BaseException | None) -> None:

@@ -1,0 +1,245 @@
+"""
+Many processes and one semaphore: whatever is killed, lost or restarted, and whatever their clocks show, no more hold
+a permit than may, and what the dead held comes back.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from components import keys
+from components.buckets import bucket
+from components.embedded import EmbeddedServer
+from components.renewals import clock
+from components.services.semaphores import Semaphore
+from components.testing import redis_at
+from tests.chaos.sharers import LEASE, LIMIT, NAME
+from tests.commands.processes import Command
+from tests.support.proxy import LossyProxy
+from tests.support.semaphores import queued
+from tests.support.waiting import eventually
+
+PROCESSES = 16
+SECONDS = 8.0  # of trouble
+RECOVERY = 1.0  # seconds after the end of its lease, in which a dead holder's permit is somebody else's
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a process wrote."""
+
+    kind: str
+    at: float
+    permit: str
+    valid_until: float
+
+    @classmethod
+    def read(cls, text: str) -> Line:
+        kind, at, rest = text.split(" ", 2)
+        permit, valid_until = rest.rsplit(" ", 1)
+        return cls(kind, float(at), permit, float(valid_until))
+
+
+class Crowd:
+    """The processes, and what they have written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.killed: dict[int, tuple[str, float]] = {}
+
+    def lines(self) -> dict[int, list[Line]]:
+        """By process."""
+        return {
+            int(path.stem): [
+                Line.read(line) for line in path.read_text().splitlines(keepends=True) if line[-1] == "\n"
+            ]
+            for path in self.folder.glob("*.log")
+        }
+
+    def those(self, *kinds: str) -> list[int]:
+        """The living whose last line is of one of these kinds."""
+        return [
+            pid
+            for pid, lines in self.lines().items()
+            if pid not in self.killed and lines and lines[-1].kind in kinds
+        ]
+
+    def kill(self, pid: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            [*_before, last] = self.lines()[pid]
+            self.killed[pid] = "holding" if last.kind in "+r" else "waiting", clock()
+
+    def holds(self) -> list[tuple[float, float]]:
+        """From when to when each permit was surely held: to its release, or as long as its holder may believe."""
+        spans: dict[str, tuple[float, float]] = {}
+        for lines in self.lines().values():
+            for line in lines:
+                if line.kind in "+r":
+                    spans[line.permit] = spans.get(line.permit, (line.at, 0.0))[0], line.valid_until
+                elif line.kind == "-":
+                    began, valid_until = spans[line.permit]
+                    spans[line.permit] = began, min(line.at, valid_until)
+        return list(spans.values())
+
+
+def most_at_once(spans: list[tuple[float, float]]) -> int:
+    now = most = 0
+    # What ends at an instant has ended before what begins at it.
+    for _at, change in sorted([(began, 1) for began, _ in spans] + [(ended, -1) for _, ended in spans]):
+        now += change
+        most = max(most, now)
+    return most
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Crowd:
+    folder = tmp_path / "crowd"
+    folder.mkdir()
+    return Crowd(folder)
+
+
+@pytest.fixture
+def proxy(server: EmbeddedServer) -> Iterator[LossyProxy]:
+    with LossyProxy(server) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def semaphore(server: EmbeddedServer) -> Iterator[Semaphore]:
+    with redis_at(server.url):
+        yield Semaphore(NAME, limit=LIMIT, lease=LEASE)
+
+
+def sharers(server: EmbeddedServer, crowd: Crowd, act: str, **environment: str) -> Command:
+    program = ("-m", "tests.chaos.sharers")
+    return Command(server.url, str(crowd.folder), act, str(PROCESSES), program=program, **environment)
+
+
+def make_trouble(server: EmbeddedServer, proxy: LossyProxy, crowd: Crowd) -> None:
+    """Kill holders, waiters and Redis, each at its own pace, and lose replies all the time."""
+    chance, began = random.Random(5), clock()
+
+    def restart() -> None:
+        server.kill()
+        time.sleep(chance.uniform(0, 0.2))
+        server.start()
+
+    def kill(kinds: str) -> None:
+        crowd.kill(chance.choice(crowd.those(*kinds)))
+
+    plan = {restart: 2.0, partial(kill, "+r"): 0.5, partial(kill, "w"): 1.0}  # each so many seconds
+    due = {act: began + pace / 2 for act, pace in plan.items()}
+    while clock() - began < SECONDS:
+        for act, pace in plan.items():
+            if clock() >= due[act]:
+                with suppress(IndexError):  # nobody is there to be killed: the next look finds somebody
+                    act()
+                    due[act] += pace
+        proxy.lose_replies(to=chance.choice(["EVALSHA", "BLPOP"]), silently=chance.random() < 0.05)
+        time.sleep(chance.uniform(0, 0.1))
+
+
+def test_no_more_hold_a_permit_than_may_whatever_happens(
+    server: EmbeddedServer,
+    proxy: LossyProxy,
+    semaphore: Semaphore,
+    crowd: Crowd,
+    record_property: Callable[[str, object], None],
+) -> None:
+    with sharers(server, crowd, "share", PROXY_URL=proxy.url) as command:
+        assert eventually(lambda: len(crowd.lines()) == PROCESSES), command.output
+        make_trouble(server, proxy, crowd)
+        (crowd.folder / "stop").touch()
+        assert command.exit_code() == 0, command.output
+
+    spans, kinds = crowd.holds(), Counter(line.kind for lines in crowd.lines().values() for line in lines)
+    killed = Counter(how for how, _at in crowd.killed.values())
+    record_property(
+        "figures",
+        [
+            ("permits", len(spans)),
+            ("most at once", most_at_once(spans)),
+            ("killed while holding, waiting", f"{killed['holding']}, {killed['waiting']}"),
+            ("replies lost", proxy.lost),
+            ("requests told that Redis is away", kinds["u"]),
+            ("permits lost", kinds["l"]),
+        ],
+    )
+    assert most_at_once(spans) == LIMIT
+    assert len(spans) > 100
+    assert killed >= Counter(holding=5, waiting=4)
+    assert proxy.lost > 10
+    assert kinds["u"] > 0
+    assert command.output == ""
+    assert eventually(lambda: semaphore.info().used == 0, within=LEASE + RECOVERY)
+    assert semaphore.info().waiting == 0
+
+
+def test_what_killed_holders_held_is_held_by_others_within_a_lease_and_a_second(
+    server: EmbeddedServer, semaphore: Semaphore, crowd: Crowd
+) -> None:
+    with redis_at(server.url) as redis:
+        mine = [semaphore.acquire() for _ in range(LIMIT)]
+        with sharers(server, crowd, "queue") as command:
+            assert eventually(lambda: command.children)
+            for number in range(PROCESSES):
+                (crowd.folder / f"go-{number}").touch()
+            assert eventually(lambda: len(queued(redis, NAME)) == PROCESSES), command.output
+            head, *others = queued(redis, NAME)
+            # As if who holds had been killed right after a refresh; and of those who wait, the first.
+            for permit in mine:
+                permit.refresh()
+            died_at = clock()
+            crowd.kill(int(head.split("/")[3]))
+
+            assert command.exit_code() == 0, command.output
+    granted = sorted(line.at for lines in crowd.lines().values() for line in lines if line.kind == "+")
+    assert len(granted) == len(others)
+    assert granted[0] >= mine[0].valid_until
+    assert granted[LIMIT - 1] - died_at <= LEASE + RECOVERY
+
+
+def test_waiters_are_served_in_order_and_the_dead_among_them_hold_nobody_up(
+    server: EmbeddedServer, semaphore: Semaphore, crowd: Crowd
+) -> None:
+    semaphore.set_limit(1)
+    with ExitStack() as stack, redis_at(server.url) as redis:
+        mine = stack.enter_context(semaphore.acquire(auto_renewal=True))
+        command = stack.enter_context(sharers(server, crowd, "queue"))
+        assert eventually(lambda: command.children)
+        order = []
+        for number in range(PROCESSES):
+            (crowd.folder / f"go-{number}").touch()
+            assert eventually(lambda expected=number + 1: len(queued(redis, NAME)) == expected)
+            order.append(queued(redis, NAME)[-1])
+        assert queued(redis, NAME) == order
+        pids = [int(waiter.split("/")[3]) for waiter in order]
+        for pid in pids[::3]:
+            crowd.kill(pid)
+        mine.release()
+
+        assert command.exit_code() == 0, command.output
+    lines = crowd.lines()
+    served = {line.at: pid for pid in pids for line in lines[pid] if line.kind == "+"}
+    assert [served[at] for at in sorted(served)] == [pid for pid in pids if pid not in crowd.killed]
+    assert redis_is_clean(server)
+
+
+def redis_is_clean(server: EmbeddedServer) -> bool:
+    tag = bucket(NAME)
+    with redis_at(server.url) as redis:
+        parts = (keys.semaphore_holders, keys.semaphore_heavy, keys.semaphore_since)
+        parts += (keys.semaphore_queue, keys.semaphore_beats)
+        return not any(redis.exists(part(tag, NAME)) for part in parts)
