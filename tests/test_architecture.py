@@ -45,6 +45,7 @@ LAYERS: dict[str, set[str]] = {
         "twins",
         "validation",
     },
+    "db": {"exceptions", "services", "validation"},
     "schedules": {"exceptions"},
     "periodic": {"compat", "schedules", "services"},
     "tasks": {"compat"},

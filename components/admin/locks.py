@@ -103,7 +103,7 @@ class LockAdmin(NamedPages):
         page = self.url("lock", key=info.key)
 
         def run() -> Done:
-            if is_idle or not LockReader().force_release(info.key, info.token):
+            if is_idle or not LockReader().force_release(info.key, info.token, info.fence):
                 return Done()
             return Done(f"Released the lock {row.name} by force. It was held by {_history(row)}.")
 

@@ -24,7 +24,7 @@ from components.services.locks.tokens import Holder
 
 _release = Script("locks/release")
 
-_FIGURES = ("fence", "since", "acquired", "waits", "waited", "longest", "expired", "forced")
+_FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -137,15 +137,15 @@ class LockReader:
             if token in alive
         ]
 
-    def force_release(self, key: str, token: str) -> bool:
+    def force_release(self, key: str, token: str, fence: int) -> bool:
         """
-        Take the lock at *key* from the holder with that *token*; False if that one does not hold it now.
+        Take the lock at *key* from the holder with that *token* and *fence*; False if it does not hold it now.
 
         The holder is not stopped: it learns of it at its next renewal, or when it asks. Its fence is what keeps it
         from writing.
         """
         of_lock = LockKeys.of(key, self._client)
-        args = [token.encode(errors="surrogateescape"), "forced"]
+        args = [token.encode(errors="surrogateescape"), fence, "evicted"]
         return bool(_release(self._client, keys=of_lock.release, args=args))
 
     def _now(self) -> int:
@@ -188,7 +188,7 @@ def _info(key: str, token: bytes | None, left: int, figures: list[bytes | None],
         name=name_of(key) or key,
         token=(token or b"").decode(errors="surrogateescape"),
         fence=of["fence"],
-        since=_EPOCH + timedelta(microseconds=of["since"]) if of["since"] else None,
+        since=_EPOCH + timedelta(microseconds=of["fence"]) if of["fence"] else None,
         remaining=left / 1000 if left >= 0 else None,
         waiting=waiting,
         acquired=of["acquired"],
