@@ -143,3 +143,41 @@ def test_a_forced_release_wakes_who_waits(redis: Redis) -> None:
     reader.force_release(info.key, info.token, info.fence)
 
     assert redis.llen(keys.lock_wake(bucket("a"), "waiter")) == 1
+
+
+def test_a_lock_can_be_read_by_its_key_alone(redis: Redis) -> None:
+    lock("a", owner="of the name").acquire()
+    Lock(redis, "a", timeout=10).acquire(token="t")
+
+    by_name, by_key = reader.at(key_of("a")), reader.at("a")
+
+    assert by_name
+    assert by_key
+    assert (by_name.holder.owner, by_key.token) == ("of the name", "t")
+
+
+def test_a_lock_without_end_is_found_after_its_figures_are_forgotten(redis: Redis) -> None:
+    lock("a", timeout=None).acquire()
+    redis.delete(keys.lock_state(bucket("a"), "a"))
+
+    info = reader.find("a")
+
+    assert info
+    assert info.is_held
+
+
+def test_what_is_no_lock_is_not_read(redis: Redis) -> None:
+    redis.set("session:1", "secret")
+    redis.hset("profile:1", "name", "secret")
+
+    assert reader.find("session:1") is reader.find("profile:1") is None
+
+
+def test_a_token_that_is_no_text_can_be_released_by_force(redis: Redis) -> None:
+    Lock(redis, "a", timeout=10).acquire(token=b"\xff")
+
+    info = reader.find("a")
+
+    assert info
+    assert reader.force_release(info.key, info.token, info.fence)
+    assert not redis.exists("a")

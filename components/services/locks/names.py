@@ -32,6 +32,8 @@ class LockKeys:
     state: str
     queue: str
     beats: str
+    #: The index that lists it while it is held.
+    held: str
     #: The prefix of the lists that wake one waiter each.
     wake: str
 
@@ -56,7 +58,7 @@ def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
             f"On a cluster a lock cannot have the key {key!r}: braces keep all other keys out of its slot."
         )
     shared = [key, state, queue, beats, held]
-    return LockKeys(shared, [*shared, wake], [key, state, held], state, queue, beats, wake)
+    return LockKeys(shared, [*shared, wake], [key, state, held], state, queue, beats, held, wake)
 
 
 @lru_cache(maxsize=64)
