@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from redis import Redis
@@ -38,3 +40,16 @@ def one_of_each(redis: Redis) -> dict[State, str]:
     hand_in(consumer, succeeded(done), failed(bad))
     delayed = push_new(delay=60, unique="later")
     return {"ready": ready, "delayed": delayed, "running": running, "dead": dead, "successful": successful}
+
+
+@pytest.fixture
+def alarm() -> Iterator[Any]:
+    """alarm(seconds): then KeyboardInterrupt is raised in the main thread, wherever it is."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)

@@ -10,6 +10,7 @@ first in the queue is woken; of a fair lock it is the next, of another whoever c
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from components.services.locks.holdings import Holding
 from components.services.locks.names import LockKeys
 from components.services.locks.replicas import send_and_wait
 from components.services.locks.tokens import new_token
-from components.twins import answer
+from components.twins import answer, cancellations
 from components.validation import check_seconds
 
 #: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
@@ -133,9 +134,10 @@ class LockCore:
         """Acquire, waiting for *patience* seconds; *wait* is the answer to a first try."""
         began_at = clock()
         until = math.inf if patience is None else began_at + patience
+        cancelled = cancellations()
         try:
             wait = await self._try(token, waits=blocking) if wait is None else wait
-            while wait:
+            while wait and cancellations() == cancelled:
                 if not blocking:
                     return False
                 if (left := until - clock()) <= 0:
@@ -143,13 +145,24 @@ class LockCore:
                     return False
                 await self._wait(token, min(wait, left))
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
+            if cancellations() > cancelled:
+                raise asyncio.CancelledError
         except BaseException:
-            self.local.doubtful = token
-            with suppress(ComponentsError, RedisError):
-                await self._leave(token)
-                self.local.doubtful = None
+            await self._give_up(token)
             raise
         return True
+
+    async def _give_up(self, token: bytes) -> None:
+        """Leave, and remember the token if that was not answered."""
+        self._forget(token)
+        is_known = False
+        try:
+            with suppress(ComponentsError, RedisError):
+                await self._leave(token)
+                is_known = True
+        finally:
+            if not is_known:  # only now: before, another coroutine could acquire with it what is left here
+                self.local.doubtful = token
 
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""
@@ -245,6 +258,8 @@ class LockCore:
     def _forget(self, token: bytes) -> None:
         """It is held no longer, unless the same thread has acquired it anew meanwhile."""
         if self.local.token == token:
+            if holding := self.local.holding:
+                self._drop(holding)
             self.local.token = None
             self.local.holding = None
 
