@@ -115,6 +115,43 @@ def test_who_waits_is_granted_it_once(redis: Redis, client: Redis, proxy: LossyP
     waiter.release()
 
 
+def test_an_interrupt_before_the_first_answer_leaves_nothing_held(
+    redis: Redis, client: Redis, proxy: LossyProxy, alarm: Callable[[float], object]
+) -> None:
+    asked = Lock(client, "a")
+    client.ping()
+    proxy.lose_replies(to="EVALSHA", silently=True)
+    alarm(0.1)
+
+    with pytest.raises(KeyboardInterrupt):
+        asked.acquire()
+
+    assert proxy.lost == 1
+    assert figures(redis)[b"acquired"] == b"1"
+    assert not redis.exists("a")
+    assert asked.local.token is None
+    assert asked.acquire(blocking=False)
+
+
+def test_a_cancellation_before_the_first_answer_leaves_nothing_held(redis: Redis, proxy: LossyProxy) -> None:
+    async def main() -> None:
+        async with AsyncRedis.from_url(proxy.url) as client:
+            asked = AsyncLock(client, "a")
+            await client.ping()
+            proxy.lose_replies(to="EVALSHA", silently=True)
+            acquiring = asyncio.create_task(asked.acquire())
+            while not proxy.lost:
+                await asyncio.sleep(0.005)
+            acquiring.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await acquiring
+            assert asked.local.token is None
+
+    asyncio.run(main())
+    assert figures(redis)[b"acquired"] == b"1"
+    assert not redis.exists("a")
+
+
 def meanwhile(
     redis: Redis, proxy: LossyProxy, act: Callable[[Redis], Any], happens: Callable[[], object]
 ) -> Any:

@@ -383,6 +383,6 @@ class LockMachine(RuleBasedStateMachine):
 
 def test_locks_behave_as_their_model(redis: Redis) -> None:
     bounded = settings(
-        max_examples=60, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=35, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(lambda: LockMachine(redis), settings=bounded)

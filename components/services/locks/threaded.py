@@ -99,7 +99,11 @@ class Lock(LockCore, RedisLock):
         blocking, patience = self._patience(blocking, blocking_timeout)
         own = self._next_token() if token is None else self.redis.get_encoder().encode(token)
         if not self._polls(sleep):
-            wait = self._try_fast(own, blocking)
+            try:
+                wait = self._try_fast(own, blocking)
+            except BaseException:  # interrupted
+                at_once(self._give_up(own))
+                raise
             return wait == 0 or at_once(self._take(own, blocking=blocking, patience=patience, wait=wait))
         if sleep is not None:
             check_seconds("sleep", sleep, may_be_zero=True)
