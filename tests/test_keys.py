@@ -19,6 +19,7 @@ from components.buckets import bucket
 from components.services.fences import FencedValue
 from components.services.locks import Lock
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
+from components.services.queues.parking import Parking
 from components.services.semaphores import Semaphore
 from components.twins import at_once
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
@@ -143,6 +144,10 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     queue.tell(consumer.id, "quiet")
     queue.pause("default")
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
+    parking = Parking(consumer)
+    push_many(3)
+    parking.park("default", claim(consumer, 2))
+    parking.unpark("default", by="default")
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}

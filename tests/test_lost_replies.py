@@ -25,6 +25,7 @@ from components.scripts import Script
 from components.services.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues.consumers import Request
+from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
@@ -209,6 +210,16 @@ def renew(redis: Redis) -> Callable[[], Any]:
     TaskQueue().cancel("default", [claimed[1].id])
     TaskQueue().tell(consumer.id, "quiet")
     return lambda: consumer.renew(["default"], claimed)
+
+
+def unpark(redis: Redis) -> Callable[[], Any]:
+    push_many(3)
+    consumer = Consumer()
+    parking = Parking(consumer)
+    gone, *_others = tasks = claim(consumer, 3)
+    parking.park("limit", tasks)
+    TaskQueue().cancel("default", [gone.id])
+    return lambda: parking.unpark("limit", by="caller")
 
 
 def await_(redis: Redis) -> Callable[[], Any]:
