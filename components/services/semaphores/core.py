@@ -191,7 +191,7 @@ def _ended(permit: str, name: str, ended_by: str) -> PermitLost | PermitReleased
 
 
 def _cancellations() -> int:
-    """How often the running task was cancelled. The wait_for() of Python 3.11, with which redis-py sends, hides some."""
+    """How often the running task was cancelled; wait_for() of Python 3.11, by which redis-py sends, hides some."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
