@@ -10,9 +10,10 @@ Scripts are sent once more (scripts.py), being idempotent.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from threading import Lock
-from typing import Any, TypeAlias, cast
+from threading import Lock as ThreadLock
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from django.conf import settings
 from django.core.cache import caches
@@ -38,6 +39,9 @@ from redis.retry import Retry
 from components import aclient
 from components.conf import conf
 from components.exceptions import RedisUnavailable
+
+if TYPE_CHECKING:
+    from components.services.locks import Lock
 
 #: The command may or may not have been carried out: its reply did not arrive.
 REPLY_LOST = (ConnectionError, TimeoutError)
@@ -152,16 +156,59 @@ def _is_outage(error: RedisClusterException) -> bool:
     return isinstance(reason, REPLY_LOST) or _is_not_now(reason)
 
 
-class ClusterClient(DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
+class LockMixin:
+    """
+    cache.lock() makes this app's Lock: for a client class of your own, class OurClient(LockMixin, SentinelClient).
+    """
+
+    get_client: Callable[..., Redis]
+    make_key: Callable[..., str]
+
+    def lock(
+        self,
+        key: str,
+        version: int | None = None,
+        timeout: float | None = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        client: Redis | None = None,
+        thread_local: bool = True,
+        **more: Any,
+    ) -> Lock:
+        """A Lock at the cache's *key*: by django-redis' arguments, and all *more* that Lock takes."""
+        from components.services.locks import Lock  # it is built upon this module
+
+        return Lock(
+            client or self.get_client(write=True),
+            self.make_key(key, version=version),
+            timeout=timeout,
+            sleep=sleep,
+            blocking=blocking,
+            blocking_timeout=blocking_timeout,
+            thread_local=thread_local,
+            **more,
+        )
+
+
+class Client(LockMixin, DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
+    """
+    django-redis' client for a server or a Sentinel service, whose cache.lock() makes this app's Lock: OPTIONS
+    {"CLIENT_CLASS": "components.client.Client"}.
+    """
+
+
+class ClusterClient(LockMixin, DefaultClient):  # type: ignore[misc]
     """
     django-redis' client for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.client.ClusterClient"}.
+    Its cache.lock() makes this app's Lock.
 
     LOCATION is the URL of one node, or of several with commas between: the first that answers tells of
     all others. The connections belong to the process, as those of django-redis' own pools do.
     """
 
     _clusters: dict[tuple[str, ...], RedisCluster] = {}
-    _guard = Lock()
+    _guard = ThreadLock()
 
     @property
     def urls(self) -> tuple[str, ...]:

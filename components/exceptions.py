@@ -99,6 +99,10 @@ class StaleFence(ComponentsError):
     """A write carried an older fencing token than one before it, and was refused."""
 
 
+class InvalidFence(ComponentsError, ValueError):
+    """A fencing token is no whole number from 1 to 2^63 - 1."""
+
+
 class SemaphoreFull(ComponentsError):
     """No permit was free in time."""
 

@@ -96,6 +96,16 @@ def queue_delayed(alias: str, queue: str) -> str:
     return _key("queues", alias, f"delayed:{queue}")
 
 
+def queue_parked(alias: str, limit: str) -> str:
+    """ZSET "id queue" of tasks by place that wait for room under a limit. Goes when due. Expires after days."""
+    return _key("queues", alias, f"parked:{limit}")
+
+
+def queue_unparked(alias: str, call: str) -> str:
+    """STRING, what was answered to who let a parked task be due, if it asks again. Expires after a minute."""
+    return _key("queues", alias, f"unparked:{call}")
+
+
 def queue_running(alias: str, queue: str) -> str:
     """ZSET id by the millisecond its lease ends. Goes when acked, given back or taken over."""
     return _key("queues", alias, f"running:{queue}")
@@ -150,7 +160,7 @@ def lock(tag: str, name: str) -> str:
 
 
 def lock_state(tag: str, name: str) -> str:
-    """HASH fence and figures of contention. Expires a day after the end of the last holder's time."""
+    """HASH fences and figures of contention. Expires a day after the end of the last holder's time."""
     return _key("locks", tag, f"state:{name}")
 
 
@@ -167,11 +177,6 @@ def lock_beats(tag: str, name: str) -> str:
 def lock_wake(tag: str, token: str) -> str:
     """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
     return _key("locks", tag, f"wake:{token}")
-
-
-def lock_released(tag: str, token: str) -> str:
-    """STRING, if this token was released, should its release be sent again. Expires after half a minute."""
-    return _key("locks", tag, f"released:{token}")
 
 
 def lock_held(tag: str) -> str:
@@ -230,3 +235,16 @@ def semaphore_limits(tag: str) -> str:
 def semaphore_names(tag: str) -> str:
     """ZSET name by the day of its last use. An entry goes a month after, unless its limit was set by hand."""
     return _key("semaphores", tag, "names")
+
+
+# Fenced values. The entity is the value. (services/fences)
+
+
+def fenced_value(name: str) -> str:
+    """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
+    return _key("fences", name, "value")
+
+
+def fenced_value_fence(name: str) -> str:
+    """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
+    return _key("fences", name, "fence")

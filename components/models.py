@@ -28,6 +28,9 @@ class Anchor(models.Model):
 
     name = models.CharField(max_length=255, primary_key=True)
 
+    #: What people call it, if that is not its name.
+    label = ""
+
     objects = NoRows()
 
     class Meta:
@@ -37,7 +40,15 @@ class Anchor(models.Model):
         base_manager_name = "objects"
 
     def __str__(self) -> str:
-        return self.name
+        return self.label or self.name
+
+
+class Lock(Anchor):
+    """Of a lock, not the lock: that is components.services.locks.Lock. Who may change it may release it by force."""
+
+    class Meta(Anchor.Meta):
+        verbose_name = "lock"
+        verbose_name_plural = "locks"
 
 
 class Queue(Anchor):
@@ -47,3 +58,11 @@ class Queue(Anchor):
         default_permissions = ("view", "change", "delete")
         verbose_name = "queue"
         verbose_name_plural = "queues"
+
+
+class Semaphore(Anchor):
+    """Of a semaphore, not the semaphore itself. Who may change it may set its limit, and evict who holds a permit."""
+
+    class Meta(Anchor.Meta):
+        verbose_name = "semaphore"
+        verbose_name_plural = "semaphores"

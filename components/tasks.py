@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from asyncio import to_thread
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,10 +22,26 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from components.compat import InvalidTask, Task, TaskResult
 
-__all__ = ["PolicyTask", "aprogress", "exponential", "is_cancelled", "progress", "task"]
+__all__ = ["Concurrency", "PolicyTask", "aprogress", "exponential", "is_cancelled", "progress", "task"]
 
 #: What says how long to wait before the next attempt, in seconds; None: the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """No more than *limit* runs at a time, in all workers together, of all tasks that share its name."""
+
+    limit: int
+    #: Of the semaphore: a name, which other tasks and a Semaphore may share; a function of the arguments, which says
+    #: what counts together among the calls of this task, as text; or None for all of them.
+    name: str | Callable[..., str] | None = None
+
+    def name_for(self, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """The name of the semaphore for a call of the task *path*."""
+        if isinstance(self.name, str):
+            return self.name
+        return f"task:{path}:{self.name(*args, **kwargs)}" if self.name else f"task:{path}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +63,8 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
     unique: bool | Callable[..., str] = False
     #: Whether it is stored when the transaction that enqueues it has been committed; or which database's.
     on_commit: bool | str = False
+    #: How many runs there may be at a time, in all workers together.
+    concurrency: int | Concurrency | None = None
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -87,6 +105,11 @@ def _problems(task: Any) -> list[str]:
         )
     if not (isinstance(task.unique, bool) or callable(task.unique)):
         found.append(f"unique is {task.unique!r}; it must be True, or a function of the arguments.")
+    limit = task.concurrency.limit if isinstance(task.concurrency, Concurrency) else task.concurrency
+    if limit is not None and not (isinstance(limit, int) and _is_number(limit, 1, 1e9)):
+        found.append(
+            f"concurrency is {task.concurrency!r}; it must be a whole number from 1 on, or Concurrency."
+        )
     if not isinstance(task.on_commit, bool | str):
         found.append(f"on_commit is {task.on_commit!r}; it must be True, or the alias of a database.")
     return found
@@ -112,6 +135,7 @@ def task(
     result_ttl: float | None = ...,
     unique: bool | Callable[..., str] = ...,
     on_commit: bool | str = ...,
+    concurrency: int | Concurrency | None = ...,
 ) -> Callable[[Callable[..., Any]], PolicyTask]: ...
 def task(
     function: Callable[..., Any] | None = None,

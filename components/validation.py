@@ -1,17 +1,19 @@
 """
-Arguments that several services take, checked alike: names and numbers of seconds.
+Arguments that several services take, checked alike: names, numbers of seconds, fencing tokens.
 
 What is wrong is said before anything is sent, so the state of Redis is as it was.
 """
 
 from __future__ import annotations
 
-from components.exceptions import InvalidDuration, InvalidName
+from components.exceptions import InvalidDuration, InvalidFence, InvalidName
 
 MAX_NAME = 500  # characters
 #: Seconds: far above what anybody waits, far below what Redis and floats can count.
 LONGEST = 100 * 366 * 86_400
 _SHORTEST = 0.001  # seconds: Redis counts milliseconds
+#: The largest number of a column of 64 bits; the fences of our locks are microseconds, and reach 2^53 in 2255.
+MAX_FENCE = 2**63 - 1
 
 
 def check_name(kind: str, name: object) -> str:
@@ -32,6 +34,15 @@ def check_seconds(what: str, value: object, *, may_be_zero: bool = False) -> flo
             f"The {what} is {value!r}; it must be a number of seconds, {least:g} to {LONGEST:,}."
         )
     return value
+
+
+def check_fence(fence: object) -> int:
+    """*fence*, if it can be a fencing token. Raises InvalidFence."""
+    if isinstance(fence, bool) or not isinstance(fence, int) or not 1 <= fence <= MAX_FENCE:
+        raise InvalidFence(
+            f"The fence is {_shown(fence)}; it must be what a lock gave: a whole number from 1 to 2^63 - 1."
+        )
+    return fence
 
 
 def _shown(name: object) -> str:

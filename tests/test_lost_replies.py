@@ -20,13 +20,15 @@ from components import keys
 from components.buckets import bucket
 from components.client import get_client
 from components.embedded import EmbeddedServer
-from components.exceptions import RedisUnavailable
+from components.exceptions import RedisUnavailable, StaleFence
 from components.scripts import Script
+from components.services.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues.consumers import Request
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
+from tests.support import lost_locks
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -284,7 +286,40 @@ def reset_limit(redis: Redis) -> Callable[[], Any]:
     return semaphore.reset_limit
 
 
+def refusal(act: Callable[[], None]) -> str:
+    with pytest.raises(StaleFence) as refused:
+        act()
+    return str(refused.value)
+
+
+def fenced_set(redis: Redis) -> Callable[[], Any]:
+    FencedValue("a").set("old", fence=1)
+    return lambda: FencedValue("a").set("new", fence=2, ttl=60)
+
+
+def fenced_set_for_good(redis: Redis) -> Callable[[], Any]:
+    FencedValue("a").set("old", fence=2, ttl=60)
+    return lambda: FencedValue("a").set("new", fence=2)
+
+
+def fenced_set_refused(redis: Redis) -> Callable[[], Any]:
+    FencedValue("a").set("new", fence=2)
+    return lambda: refusal(lambda: FencedValue("a").set("old", fence=1))
+
+
+def fenced_delete(redis: Redis) -> Callable[[], Any]:
+    FencedValue("a").set("old", fence=1)
+    return lambda: FencedValue("a").delete(fence=2)
+
+
+def fenced_delete_refused(redis: Redis) -> Callable[[], Any]:
+    FencedValue("a").set("new", fence=2)
+    return lambda: refusal(lambda: FencedValue("a").delete(fence=1))
+
+
 CASES: dict[str, list[Case]] = {
+    "fences/delete": [fenced_delete, fenced_delete_refused],
+    "fences/set": [fenced_set, fenced_set_for_good, fenced_set_refused],
     "queues/advance": [advance, advance_guarded],
     "queues/await": [await_],
     "queues/cancel": [cancel],
@@ -296,6 +331,7 @@ CASES: dict[str, list[Case]] = {
     "queues/renew": [renew],
     "queues/resend": [resend],
     "queues/trim": [trim],
+    **lost_locks.CASES,
     "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],
     "semaphores/limit": [set_limit, reset_limit],
     "semaphores/refresh": [refresh_permit],

@@ -17,9 +17,9 @@ import components
 LUA = Path(components.__file__).parent / "lua"
 SCRIPTS = sorted(LUA.rglob("*.lua"))
 LONGEST = 40  # lines of code
-#: A whole step of a worker in one round trip is the point of the one; of the other, that nothing comes between the
-#: end of a lease and who is next.
-LONGER = {"queues/advance": 150, "semaphores/acquire": 65}
+#: A whole step of a worker in one round trip is the point of the first; of the others, that nothing comes between the
+#: end of one holder's time and who is next.
+LONGER = {"queues/advance": 150, "locks/acquire": 50, "semaphores/acquire": 65}
 WIDEST = 118  # characters
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}

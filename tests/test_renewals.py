@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 class Lease:
     """Something that is renewed as *answers* say; then it is lost."""
 
-    def __init__(self, *answers: bool | Exception, lease: float = 0.06) -> None:
+    def __init__(self, *answers: bool | Exception, lease: float = 0.6) -> None:
         self.lease = lease
         self.valid_until = renewals.clock() + lease
         self._answers = list(answers)
@@ -54,7 +54,7 @@ def test_a_lease_is_renewed_until_it_is_lost() -> None:
 
 
 def test_a_renewal_that_was_not_answered_is_tried_again() -> None:
-    lease = Lease(True, RedisUnavailable("away"), True, lease=0.3)
+    lease = Lease(True, RedisUnavailable("away"), True)
 
     renewals.keep(lease)
 
@@ -127,12 +127,12 @@ def test_the_end_of_what_is_watched_may_move() -> None:
 
 
 def test_a_forked_child_renews_what_is_its_own() -> None:
-    parents = Lease(*[True] * 1_000, lease=0.06)
+    parents = Lease(*[True] * 1_000)
     renewals.keep(parents)
 
     def child() -> bool:
         before = parents.renewed
-        own = Lease(True, lease=0.1)
+        own = Lease(True)
         renewals.keep(own)
         return own.lost.wait(5) and own.renewed == 2 and parents.renewed == before
 
@@ -151,7 +151,7 @@ def in_child(check: Callable[[], bool]) -> bool:
 
 def test_the_loop_renews_until_the_loss_and_tells_it_there() -> None:
     async def main() -> None:
-        lease, dropped = Lease(True, RedisUnavailable("away"), True, lease=0.3), Lease(True, lease=0.06)
+        lease, dropped = Lease(True, RedisUnavailable("away"), True), Lease(True, lease=0.06)
         renewals.akeep(lease)
         renewals.akeep(dropped)
         renewals.adrop(dropped)

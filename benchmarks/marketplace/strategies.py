@@ -109,9 +109,8 @@ class MarketLock(Strategy):
             return True
 
     def _lock(self, seller: str, item: str, deadline: float) -> AbstractContextManager[Any]:
-        from components.services.locks import lock
-
         from components.exceptions import LockNotAcquired
+        from components.services.locks import lock
 
         patience = max(0.0, deadline - time.monotonic())
         return _or_too_late(

@@ -7,9 +7,13 @@ with site.register(Queue, QueueAdmin).
 
 from django.contrib import admin
 
+from components import models
+from components.admin.locks import LockAdmin
 from components.admin.queues import QueueAdmin
-from components.models import Queue
+from components.admin.semaphores import SemaphoreAdmin
 
-__all__ = ["QueueAdmin"]
+__all__ = ["LockAdmin", "QueueAdmin", "SemaphoreAdmin"]
 
-admin.site.register(Queue, QueueAdmin)
+admin.site.register(models.Lock, LockAdmin)
+admin.site.register(models.Queue, QueueAdmin)
+admin.site.register(models.Semaphore, SemaphoreAdmin)

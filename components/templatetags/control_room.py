@@ -1,5 +1,5 @@
 """
-How the control room writes numbers, instants, durations and JSON.
+How the control room writes numbers, instants, durations, names and JSON.
 
 Instants are shown in the current time zone, to the second, without the date if it is today, and with their
 distance from now beside them.
@@ -88,3 +88,20 @@ def pretty_json(value: Any) -> str:
 def compact_json(value: Any) -> str:
     """*value* as JSON in one line."""
     return json.dumps(value, ensure_ascii=False)
+
+
+@register.filter
+def legible(text: str) -> str:
+    """
+    *text* with what cannot be seen written out, a line feed as \\n: control characters, what turns the direction of
+    the rest, spaces at the ends.
+    """
+    start, end = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
+    return "".join(
+        char if char.isprintable() and start <= at < end else _written_out(char)
+        for at, char in enumerate(text)
+    )
+
+
+def _written_out(char: str) -> str:
+    return r"\x20" if char == " " else char.encode("unicode_escape").decode()

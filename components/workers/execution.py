@@ -35,7 +35,9 @@ from components.compat import (
 from components.exceptions import NotSerializable, TaskCancelled, UnknownFormat
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
 from components.services.queues.formats import write_errors, write_result
+from components.services.queues.parking import Parking
 from components.tasks import current_run
+from components.workers.concurrency import Limit
 from components.workers.coroutines import UNWILLING, Submitted
 from components.workers.retries import retry_after
 from components.workers.runs import Run, ServerClock
@@ -48,13 +50,14 @@ done = logging.getLogger("components.done")
 class Execution:
     """Runs claimed tasks of one backend, in the threads that call run()."""
 
-    def __init__(self, backend: RedisBackend, clock: ServerClock) -> None:
+    def __init__(self, backend: RedisBackend, clock: ServerClock, parking: Parking) -> None:
         self.backend = backend
         self.clock = clock
         self._options = backend.queue.options
+        self._parking = parking
 
-    def run(self, run: Run) -> Finished | None:
-        """Run the task; what to hand in. None: this release cannot read it, give it back."""
+    def run(self, run: Run) -> Finished | Limit | None:
+        """Run the task; what to hand in. A limit: it is reached, park it. None: this release cannot read it."""
         claimed = run.claimed
         try:
             info = claimed.read()
@@ -68,7 +71,16 @@ class Execution:
         except Exception as error:
             logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
             return self._failed(run, info, None, error)
-        return self._call(run, info, result)
+        limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
+        return self._call(run, info, result) if limit is None else self._call_within(limit, run, info, result)
+
+    def _call_within(
+        self, limit: Limit, run: Run, info: TaskInfo, result: TaskResult[..., Any]
+    ) -> Finished | Limit | None:
+        claimed = run.claimed
+        by = f"{claimed.token}:{claimed.id}"
+        with limit.permit(self._parking, owner=f"{info.name} {info.id}", by=by) as has_room:
+            return self._call(run, info, result) if has_room else limit
 
     def failed(self, run: Run, error: BaseException) -> Finished:
         """What to hand in when the task did not come to its end, because of *error*."""

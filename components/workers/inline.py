@@ -13,7 +13,8 @@ from typing import Any
 
 from components.backends.tasks import RedisBackend
 from components.compat import Task
-from components.services.queues import Claimed, Consumer, TaskInfo
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo
+from components.services.queues.parking import Parking
 from components.workers.execution import Execution
 from components.workers.runs import Run, ServerClock
 from components.workers.tasks import TOO_NEW_DELAY
@@ -39,7 +40,7 @@ class InlineExecution(Execution):
 def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
     """Run one task each time that the next id is asked for. Queues come in the order of their names."""
     clock = ServerClock()
-    execution = InlineExecution(backend, clock)
+    execution = InlineExecution(backend, clock, Parking(consumer))
     while True:
         step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
         clock.set(step.now)
@@ -56,7 +57,7 @@ def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:
     except BaseException:
         consumer.release([claimed])
         raise
-    if finished is None:
+    if not isinstance(finished, Finished):
         consumer.release([claimed], delay=TOO_NEW_DELAY)
         return False
     consumer.advance(consumer.request({}, 0, [finished]))

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from components.backends.tasks import RedisBackend
 from components.exceptions import TaskTimedOut
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.consumers import MOST, Request
 from components.services.queues.formats import own_lease
+from components.services.queues.parking import Parking
 from components.workers.base import DRAINED, STUCK, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
+from components.workers.concurrency import Limit
 from components.workers.execution import Execution
 from components.workers.periodic import Ticker
 from components.workers.pool import Pool
 from components.workers.prefetch import STALE, Prefetch
+from components.workers.returns import Returns
 from components.workers.runs import Run, ServerClock
 from components.workers.suspects import PUT_OFF, WATCHED, Suspects
 
@@ -62,14 +63,14 @@ class TaskWorker(Worker):
         self.queues = choice.queues
         self._clock = ServerClock()
         self._ticker = Ticker(backend, self._clock)
-        self._execution = Execution(backend, self._clock)
+        self._execution = Execution(backend, self._clock, Parking(consumer))
         self._prefetch = Prefetch(concurrency)
         self._pool = Pool(concurrency, self._run)
         self._finished: list[Finished] = []
         self._finished_at = 0.0  # when the first of them came
         self._suspects = Suspects(backend.queue.options.max_crashes)
         self._durations: list[float] = []
-        self._given_back: defaultdict[float, list[Claimed]] = defaultdict(list)  # by the seconds for which
+        self._returns = Returns(consumer)
         self._admitted: list[Claimed] = []
         self._unanswered: Request | None = None
         self._claimed = 0
@@ -77,7 +78,7 @@ class TaskWorker(Worker):
         self._is_empty = self._is_draining = self._is_stuck = False
 
     def running(self) -> Sequence[Claimed]:
-        return [*self._pool.held, *self._admitted, *chain(*self._given_back.values())]
+        return [*self._pool.held, *self._admitted, *self._returns.all()]
 
     def cancel(self, task_ids: Sequence[str]) -> None:
         for claimed, run in self._pool.held.items():
@@ -99,7 +100,7 @@ class TaskWorker(Worker):
         self._prefetch.learn(self._durations)
         self._durations.clear()
         self._look_over()
-        self._give_back()
+        self._claimed -= self._returns.send()
         self._begin()
         if self._unanswered is None:
             if (pause := self._pause()) > 0:
@@ -115,7 +116,7 @@ class TaskWorker(Worker):
         self._unanswered = None
         self._clock.set(step.now)
         self._take(step, request.want)
-        self._give_back()
+        self._claimed -= self._returns.send()
         self._begin()
         self._keep_house()
         return self._pause()
@@ -134,17 +135,12 @@ class TaskWorker(Worker):
         oldest = self._pool.oldest_waiting()
         if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
-            self._given_back[0.0] += self._pool.take_back()
+            self._returns.add(self._pool.take_back())
         if self.is_stopping and self._pool.held and not self._is_draining:
             self._is_draining = True
             logger.info(
                 "Stopping: %d running tasks have %g s to end.", len(self._pool.held), self.shutdown_timeout
             )
-
-    def _give_back(self) -> None:
-        for delay, claims in list(self._given_back.items()):
-            self._claimed -= self.consumer.release(claims, delay=delay)
-            del self._given_back[delay]
 
     def _want(self) -> int:
         """How many tasks could start soon."""
@@ -191,7 +187,7 @@ class TaskWorker(Worker):
         self._claimed += len(step.claimed)
         self._is_empty = bool(want) and not (step.claimed or self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
-            self._given_back[0.0] += step.claimed
+            self._returns.add(step.claimed)
             return
         self._suspects.look(self._pool.held)
         for claimed in step.claimed:
@@ -199,8 +195,11 @@ class TaskWorker(Worker):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
             delay = self._suspects.refused_for(claimed)
-            (self._admitted if delay is None else self._given_back[delay]).append(claimed)
-        self._look_at = time.monotonic() + WATCHED if 0.0 in self._given_back else 0.0
+            if delay is None:
+                self._admitted.append(claimed)
+            else:
+                self._returns.add([claimed], delay=delay)
+        self._look_at = time.monotonic() + WATCHED if self._returns.at_once else 0.0
         if len(step.claimed) < want and not self._look_at:
             soon = (step.look_again_at - step.now).total_seconds() if step.look_again_at else self._beat_every
             if self._suspects.are_waiting:
@@ -240,16 +239,18 @@ class TaskWorker(Worker):
             self.queues = self.choice.queues = names
             self._look_at, self._is_empty = 0.0, False
 
-    def receive(self, item: tuple[Run, Finished | None, float]) -> None:
+    def receive(self, item: tuple[Run, Finished | Limit | None, float]) -> None:
         run, outcome, seconds = item
         if not self._pool.let_go(run.claimed):
             return  # it was given up
         self._durations.append(seconds)
-        if outcome is not None:
+        if isinstance(outcome, Finished):
             self._add(outcome)
+        elif outcome:
+            self._returns.park(run.claimed, outcome)
         else:
             logger.info("Task %s was written by a newer release; giving it back.", run.claimed.id)
-            self._given_back[TOO_NEW_DELAY].append(run.claimed)
+            self._returns.add([run.claimed], delay=TOO_NEW_DELAY)
 
     def _add(self, outcome: Finished) -> None:
         if not self._finished:
@@ -260,7 +261,7 @@ class TaskWorker(Worker):
         return self._want() > 0 and not self._suspects.are_for_others  # what it gave back is for others first
 
     def is_done(self) -> bool:
-        if self._finished or self._given_back or self._admitted or self._awaits_answer():
+        if self._finished or self._returns or self._admitted or self._awaits_answer():
             return self._is_overdue()
         if self._is_stuck:
             return True
@@ -280,7 +281,7 @@ class TaskWorker(Worker):
         return self.is_stopping and self._patience() <= 0
 
     def close(self) -> int:
-        self._given_back[0.0] += self._pool.take_back()
+        self._returns.add(self._pool.take_back())
         self._pool.end()
         unfinished = self.running()
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)

@@ -19,6 +19,7 @@ class PlayerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 @admin.register(Item)
 class ItemAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["name", "kind", "owner"]
+    readonly_fields = ["fence"]
     list_filter = ["kind"]
     list_select_related = ["owner__user"]
     search_fields = ["name", "owner__user__username"]

@@ -6,6 +6,10 @@ the item, then players by ascending key. (SQLite has one writer at a time: BEGIN
 read after the lock, so nobody buys what ended while they waited. Changes that a single condition decides
 (a listing opens, a listing ends) are one conditional UPDATE and may be repeated without harm.
 
+What trades an item is given the fence of the item's lock, and leaves it in the item's row. So a process that was
+stopped with the lock, and goes on when others have long had it, is refused (StaleFence) and has changed nothing.
+The lock keeps others from working in vain; that no item is sold twice does not hang on it.
+
 Nothing here knows of tasks: trading.py says what follows from a transaction.
 """
 
@@ -48,13 +52,27 @@ class AlreadyListed(Refusal):
     """The item is on offer already."""
 
 
+class Busy(Refusal):
+    """Somebody else trades the item at this moment."""
+
+
+class Overtaken(Refusal):
+    """Somebody else has traded the item since this trade began."""
+
+
 @transaction.atomic(durable=True)
 def offer(
-    seller_id: int, item_id: int, price: int, opens_at: datetime | None, ends_at: datetime | None
+    seller_id: int,
+    item_id: int,
+    price: int,
+    opens_at: datetime | None,
+    ends_at: datetime | None,
+    *,
+    fence: int,
 ) -> Listing:
-    """Put an item on offer. Raises NotYours, AlreadyListed."""
+    """Put an item on offer. Raises NotYours, AlreadyListed, StaleFence."""
     earlier = list(Listing.objects.live().filter(item_id=item_id).select_for_update().order_by("pk"))
-    item = Item.objects.select_for_update().get(pk=item_id)
+    item = _marked(item_id, fence)
     now = timezone.now()
     if item.owner_id != seller_id:
         raise NotYours(f"{item.name} does not belong to you.")
@@ -69,9 +87,10 @@ def offer(
 
 
 @transaction.atomic(durable=True)
-def take_back(seller_id: int, listing_id: int) -> Listing:
-    """Withdraw a listing. Raises NotYours, ListingClosed."""
+def take_back(seller_id: int, listing_id: int, *, fence: int) -> Listing:
+    """Withdraw a listing. Raises NotYours, ListingClosed, StaleFence."""
     listing = _locked(listing_id)
+    _marked(listing.item_id, fence)
     if listing.seller_id != seller_id:
         raise NotYours("This listing belongs to somebody else.")
     if listing.status not in Listing.LIVE or listing.has_ended_at(timezone.now()):
@@ -82,10 +101,10 @@ def take_back(seller_id: int, listing_id: int) -> Listing:
 
 
 @transaction.atomic(durable=True)
-def sell(listing_id: int, buyer_id: int, price: int) -> Sale:
-    """Gold, item and listing change hands together. Raises the Refusal that fits."""
+def sell(listing_id: int, buyer_id: int, price: int, *, fence: int) -> Sale:
+    """Gold, item and listing change hands together. Raises the Refusal that fits, or StaleFence."""
     listing = _locked(listing_id)
-    item = Item.objects.select_for_update().get(pk=listing.item_id)
+    item = _marked(listing.item_id, fence)
     parties = Player.objects.select_for_update().order_by("pk").in_bulk([buyer_id, listing.seller_id])
     buyer, seller = parties[buyer_id], parties[listing.seller_id]
     _refuse(listing, buyer, price)
@@ -93,7 +112,7 @@ def sell(listing_id: int, buyer_id: int, price: int) -> Sale:
     Player.objects.filter(pk=buyer.pk).update(funds=F("funds") - price)
     Player.objects.filter(pk=seller.pk).update(funds=F("funds") + price)
     item.owner = buyer
-    item.save(update_fields=["owner"])
+    item.save(update_fields=["owner"], fence=fence)
     listing.status = Listing.Status.SOLD
     listing.save(update_fields=["status"])
     return Sale.objects.create(listing=listing, buyer=buyer, seller=seller, price=price)
@@ -116,6 +135,12 @@ def _locked(listing_id: int) -> Listing:
     if listing is None:
         raise ListingClosed("This listing does not exist any more.")
     return listing
+
+
+def _marked(item_id: int, fence: int) -> Item:
+    """The item, its row locked by writing the fence into it. Raises StaleFence."""
+    Item.objects.fenced(fence).filter(pk=item_id).update()
+    return Item.objects.get(pk=item_id)
 
 
 def _refuse(listing: Listing, buyer: Player, price: int) -> None:

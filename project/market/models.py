@@ -21,6 +21,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from components.db.fences import FencedModel
+
 #: Keeps any sum of prices far from the end of a 64-bit integer.
 MAX_PRICE = 1_000_000_000
 
@@ -44,8 +46,8 @@ class Player(models.Model):
         return self.user.get_username()
 
 
-class Item(models.Model):
-    """A thing that belongs to one player."""
+class Item(FencedModel):
+    """A thing that belongs to one player. Its fence is that of whoever traded it last (trading.py)."""
 
     class Kind(models.TextChoices):
         WEAPON = "weapon"

@@ -1,18 +1,32 @@
 """
-What the pages call: a ledger transaction, between the guard before it and the tasks after it.
+What the pages call: a ledger transaction under the item's lock, between the guard before it and the tasks after it.
 
-The guard comes first. If Redis is away, RedisUnavailable is raised there and nothing has happened. Once a
-transaction is committed nothing is raised any more: what cannot be enqueued now, the guard makes good.
-A listing without opening and ending times needs no task, and works without Redis.
+The guard comes first, then the lock. If Redis is away, RedisUnavailable is raised there and nothing has happened.
+Once a transaction is committed nothing is raised any more: what cannot be enqueued now, the guard makes good, and
+a lock that cannot be given back ends by itself. One item's lock does not hold up the trade in others; its fence goes
+with the transaction into the item's row (ledger.py), which is what counts if a holder outlives its lock.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+
+from components.exceptions import LockLost, RedisUnavailable, StaleFence
+from components.services.locks import Lock, lock
 
 from . import ledger
 from .models import Item, Listing, Player, Sale
 from .tasks import announce_sale, healed_by_sweep, plan, set_guard
+
+logger = logging.getLogger(__name__)
+
+#: Seconds that an item's lock is held if its holder dies. A trade takes hundredths of one.
+LEASE = 10
+#: Seconds that a player waits for others who trade the same item, before the page says so.
+PATIENCE = 5
 
 
 def list_item(
@@ -24,24 +38,62 @@ def list_item(
     ends_at: datetime | None = None,
 ) -> Listing:
     """Offer *item* from *opens_at* (else now) until *ends_at* (else until sold). Raises as buy() does."""
-    if opens_at is None and ends_at is None:
-        return ledger.offer(seller.pk, item.pk, price, None, None)
-    set_guard()
-    listing = ledger.offer(seller.pk, item.pk, price, opens_at, ends_at)
-    with healed_by_sweep(f"listing {listing.pk}"):
-        plan(listing)
+    has_tasks = opens_at is not None or ends_at is not None
+    if has_tasks:
+        set_guard()
+    with _alone(item.pk, seller) as fence:
+        listing = ledger.offer(seller.pk, item.pk, price, opens_at, ends_at, fence=fence)
+    if has_tasks:
+        with healed_by_sweep(f"listing {listing.pk}"):
+            plan(listing)
     return listing
 
 
 def withdraw(seller: Player, listing_id: int) -> Listing:
-    """Take a listing back. Raises a Refusal."""
-    return ledger.take_back(seller.pk, listing_id)
+    """Take a listing back. Raises as buy() does."""
+    with _alone(_item_of(listing_id), seller) as fence:
+        return ledger.take_back(seller.pk, listing_id, fence=fence)
 
 
 def buy(buyer: Player, listing_id: int, price: int) -> Sale:
     """Buy at the price that the buyer saw. Raises a Refusal or RedisUnavailable; then nothing happened."""
     set_guard()
-    sale = ledger.sell(listing_id, buyer.pk, price)
+    with _alone(_item_of(listing_id), buyer) as fence:
+        sale = ledger.sell(listing_id, buyer.pk, price, fence=fence)
     with healed_by_sweep(f"sale {sale.pk}"):
         announce_sale(sale)
     return sale
+
+
+def _item_of(listing_id: int) -> int:
+    item_id = Listing.objects.filter(pk=listing_id).values_list("item_id", flat=True).first()
+    if item_id is None:
+        raise ledger.ListingClosed("This listing does not exist any more.")
+    return item_id
+
+
+@contextmanager
+def _alone(item_id: int, player: Player) -> Iterator[int]:
+    """Nobody else trades the item meanwhile; yields the fence. Raises Busy, Overtaken, RedisUnavailable."""
+    held = lock(f"item:{item_id}", timeout=LEASE, blocking_timeout=PATIENCE, owner=f"player {player.pk}")
+    if not held.acquire():
+        raise ledger.Busy(f"Somebody else is buying or changing {_name_of(item_id)} right now.")
+    try:
+        yield held.fence
+    except StaleFence:
+        raise ledger.Overtaken(
+            f"Somebody else was faster: {_name_of(item_id)} was traded meanwhile."
+        ) from None
+    finally:
+        _give_back(held)
+
+
+def _give_back(held: Lock) -> None:
+    try:
+        held.release()
+    except (LockLost, RedisUnavailable) as error:
+        logger.warning("a lock could not be given back, and ends by itself (%s)", error)
+
+
+def _name_of(item_id: int) -> str:
+    return Item.objects.get(pk=item_id).name

@@ -1,8 +1,9 @@
 """
 The market's pages. They call trading.py once, and say in words what came of it.
 
-A refusal is a message on the page that the player came from. While Redis is away, what needs it answers 503
-and says that nothing has happened; looking around, withdrawing and logging in go on.
+A refusal is a message on the page that the player came from; while others trade the same item, a page with status
+409 that offers to try again. While Redis is away, whatever trades answers 503 and says that nothing has happened;
+looking around and logging in go on.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from components.middleware import mark_unavailable
 
 from . import trading
 from .forms import BrowseForm, ListingForm, PreferencesForm
-from .ledger import Refusal
+from .ledger import Busy, Refusal
 from .models import Item, Listing, Player
 
 PAGE_SIZE = 24
@@ -80,6 +81,8 @@ def offer(request: HttpRequest) -> HttpResponse:
             trading.list_item(player, item, form.cleaned_data["price"], opens_at=opens_at, ends_at=ends_at)
         except RedisUnavailable as error:
             return _unavailable(request, player, f"{item.name} was not listed.", error)
+        except Busy as busy:
+            return _busy(request, player, f"{busy} It was not listed.")
         except Refusal as refusal:
             form.add_error(None, str(refusal))
         else:
@@ -98,6 +101,8 @@ def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
         messages.error(request, "The price is missing. Nothing was bought.")
     except RedisUnavailable as error:
         return _unavailable(request, player, "Nothing was bought, and your gold is untouched.", error)
+    except Busy as busy:
+        return _busy(request, player, f"{busy} Nothing was bought, and your gold is untouched.")
     except Refusal as refusal:
         messages.error(request, f"{refusal} Nothing was bought.")
     else:
@@ -108,8 +113,13 @@ def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
 @changes
 def withdraw(request: HttpRequest, listing_id: int) -> HttpResponse:
     """Take a listing back."""
+    player = _me(request)
     try:
-        listing = trading.withdraw(_me(request), listing_id)
+        listing = trading.withdraw(player, listing_id)
+    except RedisUnavailable as error:
+        return _unavailable(request, player, "Nothing was withdrawn.", error)
+    except Busy as busy:
+        return _busy(request, player, f"{busy} Nothing was withdrawn.")
     except Refusal as refusal:
         messages.error(request, str(refusal))
     else:
@@ -170,6 +180,13 @@ def _back(request: HttpRequest, default: str) -> HttpResponse:
     page = request.POST.get("next", "")
     ours = url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure())
     return redirect(page if ours else default)
+
+
+def _busy(request: HttpRequest, player: Player, outcome: str) -> HttpResponse:
+    """A page whose button sends the same form again."""
+    again = [(name, value) for name, value in request.POST.items() if name != "csrfmiddlewaretoken"]
+    context = {"player": player, "outcome": outcome, "again": again}
+    return render(request, "market/busy.html", context, status=409)
 
 
 def _unavailable(request: HttpRequest, player: Player, outcome: str, error: RedisUnavailable) -> HttpResponse:

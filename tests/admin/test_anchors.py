@@ -9,17 +9,25 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
 
-from components.models import Queue
+from components.models import Lock, Queue, Semaphore
 
 
 def test_no_migration_is_missing(db):
     call_command("makemigrations", "components", check=True, dry_run=True, verbosity=0)
 
 
-def test_permissions_exist_to_view_to_change_and_to_delete_and_no_others(db):
-    codenames = Permission.objects.filter(content_type__model="queue").values_list("codename", flat=True)
+@pytest.mark.parametrize(
+    ("model", "verbs"),
+    [
+        ("queue", {"view", "change", "delete"}),
+        ("lock", {"view", "change"}),
+        ("semaphore", {"view", "change"}),
+    ],
+)
+def test_permissions_exist_for_what_can_be_done_and_no_others(db, model, verbs):
+    codenames = Permission.objects.filter(content_type__model=model).values_list("codename", flat=True)
 
-    assert set(codenames) == {"view_queue", "change_queue", "delete_queue"}
+    assert set(codenames) == {f"{verb}_{model}" for verb in verbs}
 
 
 @pytest.mark.parametrize("options", [[], ["--all"]])
@@ -31,6 +39,7 @@ def test_dumpdata_finds_no_rows(db, options):
     assert json.loads(out.getvalue()) == []
 
 
-def test_an_anchor_asks_no_database():
-    assert list(Queue.objects.filter(name="default/mail")) == []
-    assert str(Queue(name="default/mail")) == "default/mail"
+@pytest.mark.parametrize("anchor", [Lock, Queue, Semaphore])
+def test_an_anchor_asks_no_database(anchor):
+    assert list(anchor.objects.filter(name="default/mail")) == []
+    assert str(anchor(name="default/mail")) == "default/mail"

@@ -9,7 +9,7 @@ from django.test import override_settings
 from django.utils import translation
 
 from components.admin.base import Paging
-from components.templatetags.control_room import duration, grouped, moment, pretty_json, since
+from components.templatetags.control_room import duration, grouped, legible, moment, pretty_json, since
 
 DASH = "\N{EN DASH}"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -66,6 +66,24 @@ def test_numbers_are_grouped_in_the_way_of_the_language():
 
 def test_json_is_indented_and_keeps_its_letters():
     assert pretty_json({"name": "Jürgen"}) == '{\n  "name": "Jürgen"\n}'
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("item 42", "item 42"),
+        ("ü 日本 🙂", "ü 日本 🙂"),
+        ("two\nlines", r"two\nlines"),
+        ("a\x00b\x1b", r"a\x00b\x1b"),
+        ("\u202eturned", r"\u202eturned"),
+        ("\udcff", r"\udcff"),
+        (" a  b  ", r"\x20a  b\x20\x20"),
+        ("  ", r"\x20\x20"),
+        ("", ""),
+    ],
+)
+def test_what_cannot_be_seen_in_a_name_is_written_out(text, shown):
+    assert legible(text) == shown
 
 
 def test_a_page_of_a_list_knows_its_neighbours():

@@ -8,41 +8,62 @@ import pytest
 from django.contrib import admin
 from django.test import Client
 
-from components.admin import QueueAdmin
-from components.models import Queue
+from components import models
+from components.admin import LockAdmin, QueueAdmin, SemaphoreAdmin
+from components.services.locks import LockReader
+from components.services.locks.names import key_of
 from components.services.queues import TaskQueue
-from tests.admin import scene
+from components.services.semaphores import SemaphoreControls
+from tests.admin import holdings, scene
 from tests.admin.periodic import HOURLY, declare_only
 from tests.support.queues import places
 
-ROOT = "/admin/components/queue/"
+ADMINS = {
+    "queue": QueueAdmin(models.Queue, admin.site),
+    "lock": LockAdmin(models.Lock, admin.site),
+    "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
+}
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
 
 
 def every_page():
-    patterns = QueueAdmin(Queue, admin.site).get_urls()
+    """The URL of each page; a page is called "lock release", and the first of its kind "lock changelist"."""
     return {
-        pattern.name.removeprefix("components_queue_"): ROOT
+        f"{model} {pattern.name.removeprefix(f'components_{model}_')}": ROOTS[model]
         + str(pattern.pattern).replace("<path:object_id>", "default_2Fmail")
-        for pattern in patterns
+        for model, pages in ADMINS.items()
+        for pattern in pages.get_urls()
     }
 
 
+ROOTS = {model: f"/admin/components/{model}/" for model in ADMINS}
+ROOT = ROOTS["queue"]
 PAGES = every_page()
 #: The pages that change something, by the permission that they need.
 NEEDS = {
-    "pause": "change",
-    "resume": "change",
-    "resend": "change",
-    "cancel": "change",
-    "quiet": "change",
-    "stop": "change",
-    "run": "change",
-    "delete": "delete",
+    "queue pause": "change",
+    "queue resume": "change",
+    "queue resend": "change",
+    "queue cancel": "change",
+    "queue quiet": "change",
+    "queue stop": "change",
+    "queue run": "change",
+    "queue delete": "delete",
+    "lock release": "change",
+    "semaphore limit": "change",
+    "semaphore reset": "change",
+    "semaphore evict": "change",
 }
 CHANGING = set(NEEDS)
+LOOKING = {
+    "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
+    "lock": {"changelist", "lock", "history", "change"},
+    "semaphore": {"changelist", "semaphore", "history", "change"},
+}
 #: A state in which each verb may be done to a task; all others do not care.
-STATE = {"resend": "dead", "cancel": "ready", "delete": "dead"}
+STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
+#: What a form sends; all others do not care.
+FORM = {"limit": "7"}
 
 
 @pytest.fixture(autouse=True)
@@ -52,41 +73,67 @@ def one_periodic_task():
 
 
 @pytest.fixture
-def ids(redis):
-    return scene.one_of_each("mail")
+def viewer(staff):
+    return staff(*(f"view_{model}" for model in ADMINS))
 
 
 @pytest.fixture
-def query(ids):
+def operator(staff):
+    return staff(*(f"change_{model}" for model in ADMINS))
+
+
+@pytest.fixture
+def remover(staff):
+    return staff(*(f"view_{model}" for model in ADMINS), "delete_queue")
+
+
+@pytest.fixture
+def query(redis):
     """of(page) names all that the page may want to know."""
+    ids = scene.one_of_each("mail")
+    holdings.held("item:42")
+    permit = holdings.permit("api")
+    SemaphoreControls("api").set_limit(5)
+    names = {
+        "alias": "default",
+        "queue": "mail",
+        "periodic": HOURLY.name,
+        "key": key_of("item:42"),
+        "holder": token_of("item:42"),
+        "semaphore": "api",
+        "permit": permit.id,
+    }
 
     def of(page):
         state = STATE.get(page, "dead")
-        query = {
-            "alias": "default",
-            "queue": "mail",
-            "state": state,
-            "id": ids[state],
-            "periodic": HOURLY.name,
-        }
-        return f"?{urlencode(query)}"
+        return f"?{urlencode({**names, 'state': state, 'id': ids[state]})}"
 
     return of
 
 
+def token_of(name):
+    info = LockReader().find(name)
+    assert info
+    return info.token
+
+
 def what_can_change():
-    queue = TaskQueue()
+    queue, api = TaskQueue(), SemaphoreControls("api")
     orders = [(worker.id, worker.order) for worker in queue.workers()]
-    return places("mail"), places("default"), orders, queue.stats("mail").paused
+    tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused)
+    return tasks, token_of("item:42"), api.info().override, [permit.id for permit in api.holders()]
 
 
 def test_the_pages_are_the_ones_that_this_test_knows_to_be_looking_or_changing():
-    assert set(PAGES) == {"changelist", "tasks", "task", "periodic", "history", "change", *CHANGING}
+    looking = {f"{model} {page}" for model, pages in LOOKING.items() for page in pages}
+
+    assert set(PAGES) == looking | CHANGING
 
 
 @pytest.mark.parametrize("route", ["add/", "default_2Fmail/", "default_2Fmail/delete/"])
-def test_stock_pages_that_would_need_a_table_do_not_exist(operator, route):
-    assert operator.get(ROOT + route).status_code == 404
+@pytest.mark.parametrize("model", ADMINS)
+def test_stock_pages_that_would_need_a_table_do_not_exist(operator, model, route):
+    assert operator.get(ROOTS[model] + route).status_code == 404
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -95,6 +142,15 @@ def test_staff_without_permission_get_403(stranger, query, page, method):
     response = getattr(stranger, method)(PAGES[page] + query(page))
 
     assert response.status_code == 403
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_permission_for_other_pages_is_none_for_this_one(staff, query, page):
+    others = ADMINS.keys() - {page.split()[0]}
+    client = staff(*(f"{verb}_{model}" for model in others for verb in ("view", "change", "delete")))
+
+    for method in (client.get, client.post):
+        assert method(PAGES[page] + query(page)).status_code == 403
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
@@ -108,7 +164,10 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page, method):
 
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
-    assert viewer.get(PAGES[page] + query(page), follow=True).status_code == 200
+    # "change" leads to the page of what the log points to, which may be gone.
+    answers = {404} if page in ("lock change", "semaphore change") else {200}
+
+    assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
     assert viewer.post(PAGES[page] + query(page)).status_code == 405
 
 
@@ -123,16 +182,16 @@ def test_who_may_only_view_can_change_nothing(viewer, query, page, method):
     assert what_can_change() == before
 
 
-@pytest.mark.parametrize("page", CHANGING - {"resume"})
+@pytest.mark.parametrize("page", CHANGING - {"queue resume"})
 def test_each_change_needs_its_permission_and_no_other(operator, remover, query, page):
     allowed, refused = (remover, operator) if NEEDS[page] == "delete" else (operator, remover)
-    before = what_can_change()
-    assert refused.post(PAGES[page] + query(page)).status_code == 403
+    before, address = what_can_change(), PAGES[page] + query(page)
+    assert refused.post(address, FORM).status_code == 403
     assert what_can_change() == before
 
-    assert allowed.get(PAGES[page] + query(page)).status_code == 200
+    assert allowed.get(address).status_code == 200
     assert what_can_change() == before
-    assert allowed.post(PAGES[page] + query(page)).status_code == 302
+    assert allowed.post(address, FORM).status_code == 302
 
     assert what_can_change() != before
 
@@ -147,34 +206,40 @@ def test_who_may_delete_and_not_look_can_do_neither(staff, query):
 def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, remover, query):
     scene.worker("mail")
     shown = {
-        "changelist": {"pause", "quiet", "stop"},
-        "tasks": {"pause", "resend"},
-        "task": {"resend"},
+        "queue changelist": {"queue pause", "queue quiet", "queue stop"},
+        "queue tasks": {"queue pause", "queue resend"},
+        "queue task": {"queue resend"},
+        "lock lock": {"lock release"},
+        "semaphore semaphore": {"semaphore limit", "semaphore reset", "semaphore evict"},
     }
     for page, verbs in shown.items():
         for client, expected in ((operator, verbs), (viewer, set())):
             html = client.get(PAGES[page] + query(page)).text
             assert {
-                verb for verb in CHANGING if f"{ROOT}{verb}/?" in html or f'{ROOT}{verb}/"' in html
+                verb for verb in CHANGING if f"{PAGES[verb]}?" in html or f'{PAGES[verb]}"' in html
             } == expected
-    for page in ("tasks", "task"):
+    for page in ("queue tasks", "queue task"):
         html = remover.get(PAGES[page] + query(page)).text
         assert f"{ROOT}delete/" in html
         assert f"{ROOT}resend/" not in html
 
 
-def test_the_menu_shows_queues_to_those_who_may_view_them(viewer, stranger, operator):
-    for client, is_shown in ((viewer, True), (operator, True), (stranger, False)):
-        assert (f'href="{ROOT}"' in client.get("/admin/").text) is is_shown
+@pytest.mark.parametrize("model", ADMINS)
+def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
+    for permission, is_shown in ((f"view_{model}", True), (f"change_{model}", True), ("view_user", False)):
+        menu = staff(permission).get("/admin/").text
+        assert {other for other, root in ROOTS.items() if f'href="{root}"' in menu} == (
+            {model} if is_shown else set()
+        )
 
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_without_csrf_token_is_refused(staff, query, page):
-    client = staff("change_queue", "delete_queue")
+    client = staff(*(f"change_{model}" for model in ADMINS), "delete_queue")
     client.handler.enforce_csrf_checks = True
     before = what_can_change()
 
-    response = client.post(PAGES[page] + query(page))
+    response = client.post(PAGES[page] + query(page), FORM)
 
     assert response.status_code == 403
     assert what_can_change() == before

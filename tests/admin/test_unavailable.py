@@ -13,13 +13,14 @@ from django.urls import reverse
 
 from components.services.queues import TaskQueue
 from tests.admin.periodic import HOURLY, declare_only
-from tests.admin.test_permissions import CHANGING, PAGES
+from tests.admin.test_permissions import ADMINS, CHANGING, FORM, PAGES
 
-STATES = {"cancel": "ready"}
+STATES = {"queue cancel": "ready"}
 
 
 def query(page):
-    given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name}
+    names = {"key": "item:42", "holder": "h", "semaphore": "api", "permit": "p"}
+    given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
     return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"
 
 
@@ -30,13 +31,13 @@ def one_periodic_task():
 
 
 #: To run a periodic task now asks nothing before it is done.
-ASKING_REDIS = set(PAGES) - {"history", "change", "run"}
+ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "change", "run")}
 
 
 @pytest.fixture
 def operator(staff):
     """Who may do all there is."""
-    return staff("change_queue", "delete_queue")
+    return staff(*(f"change_{model}" for model in ADMINS), "delete_queue")
 
 
 @pytest.fixture
@@ -58,30 +59,30 @@ def test_a_page_of_the_control_room_says_that_redis_is_away(operator, plain, pag
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_that_redis_did_not_take_is_neither_claimed_nor_logged(operator, plain, page):
-    response = operator.post(PAGES[page] + query(page))
+    response = operator.post(PAGES[page] + query(page), FORM)
 
     assert response.status_code == 503
     assert operator.get(reverse("admin:index")).text.count("None available") == 1  # recent actions
 
 
 def test_a_page_that_is_away_refreshes_itself(operator):
-    response = operator.get(PAGES["changelist"])
+    response = operator.get(PAGES["queue changelist"])
 
     assert "components/live.js" in response.text
     assert "data-live-unavailable" in response.text
 
 
 def test_a_refresh_gets_the_status_too(operator):
-    assert operator.get(PAGES["changelist"], headers={"X-Live": "1"}).status_code == 503
+    assert operator.get(PAGES["queue changelist"], headers={"X-Live": "1"}).status_code == 503
 
 
 def test_the_rest_of_the_admin_works(operator):
     assert operator.get(reverse("admin:index")).status_code == 200
-    assert operator.get(PAGES["history"]).status_code == 200
+    assert operator.get(PAGES["queue history"]).status_code == 200
 
 
 def test_staff_without_permission_learn_nothing(stranger):
-    assert stranger.get(PAGES["changelist"]).status_code == 403
+    assert stranger.get(PAGES["queue changelist"]).status_code == 403
 
 
 def test_a_visitor_gets_a_plain_page_that_says_nothing_of_the_server(caplog):
@@ -153,5 +154,5 @@ def test_other_errors_are_left_alone(settings):
 def test_all_is_well_again_when_redis_is_back(redis, operator):
     TaskQueue().push("market.tasks.send", queue="mail")
 
-    assert operator.get(PAGES["changelist"]).status_code == 200
+    assert operator.get(PAGES["queue changelist"]).status_code == 200
     assert Client().get("/view/").text == "mail"

@@ -6,12 +6,14 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from components.admin import QueueAdmin
-from components.models import Queue
+from components import models
+from components.admin import LockAdmin, QueueAdmin, SemaphoreAdmin
 from components.services.queues import TaskQueue
 
 operations = admin.AdminSite(name="operations")
-operations.register(Queue, QueueAdmin)
+operations.register(models.Queue, QueueAdmin)
+operations.register(models.Lock, LockAdmin)
+operations.register(models.Semaphore, SemaphoreAdmin)
 
 
 def view(request: HttpRequest) -> HttpResponse:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from components.embedded import EmbeddedServer
 from components.services.queues import TaskInfo, TaskQueue
 from project.market.models import Item, Listing, Player
+from tests.market.crowd import Crowd
+from tests.support.postgres import find_programs, postgres
 
 Enlist = Callable[..., Listing]
 
@@ -73,3 +77,20 @@ def queued() -> list[TaskInfo]:
 
 def names(tasks: list[TaskInfo]) -> set[str]:
     return {task.name.rpartition(".")[2] for task in tasks}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'market.sqlite3'}"
+        return
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
+    with postgres(programs) as url:
+        yield url
+
+
+@pytest.fixture
+def crowd(database_url: str, redis_server: EmbeddedServer) -> Crowd:
+    return Crowd(database_url, redis_server.url)

@@ -4,6 +4,7 @@ A crowd at the market: what the processes do that trade on one real database at 
     prepare         create the tables, three players and their listings; say {listing: seller}
     trade ORDERS    ORDERS is JSON, [[buyer, listing, price], ...]: each in a thread of its own, all at
                     once after a line on stdin; say what came of each
+    stall ORDER N   one order, by a process that stops itself (SIGSTOP) before the N-th statement of it
     audit           say who has how much, who owns what, and what was sold
 """
 
@@ -11,13 +12,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+import psutil
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
@@ -25,6 +31,7 @@ from django.db import connection
 from project.market import trading
 from project.market.ledger import Refusal
 from project.market.models import Item, Listing, Player, Sale
+from tests.support.waiting import eventually
 
 PRICE = 100
 FUNDS = 1_000
@@ -50,6 +57,7 @@ def prepare() -> dict[int, str]:
 
 
 def trade(orders: list[Order]) -> list[str]:
+    trading.PATIENCE = 60  # however slow the machine: who gives up tells nothing of who may buy
     barrier = Barrier(len(orders))
     players = {player.user.username: player for player in Player.objects.select_related("user")}
     connection.close()
@@ -70,6 +78,26 @@ def trade(orders: list[Order]) -> list[str]:
         return list(pool.map(order, *zip(*orders, strict=True)))
 
 
+def stall(order: Order, number: int) -> str:
+    name, listing_id, price = order
+    player = Player.objects.get(user__username=name)
+    left = number
+
+    def stop(execute: Any, *statement: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return execute(*statement)
+
+    with connection.execute_wrapper(stop):
+        try:
+            trading.buy(player, listing_id, price)
+        except Refusal as refusal:
+            return type(refusal).__name__
+    return "bought"
+
+
 def audit() -> dict[str, Any]:
     return {
         "funds": {str(player): player.funds for player in Player.objects.select_related("user")},
@@ -83,9 +111,21 @@ def audit() -> dict[str, Any]:
             }
             for sale in Sale.objects.select_related("listing", "buyer__user")
         ],
+        "fences": dict(Item.objects.values_list("pk", "fence")),
         "status": dict(Listing.objects.values_list("pk", "status")),
         "unmailed": Sale.objects.filter(mail_enqueued_at=None).count(),
     }
+
+
+def assert_books_balance(facts: dict[str, Any]) -> None:
+    """No gold was made or lost, and every sold thing is where its last sale says."""
+    assert sum(facts["funds"].values()) == 3 * FUNDS
+    assert min(facts["funds"].values()) >= 0
+    for sale in facts["sold"]:
+        assert facts["owners"][str(sale["item"])] == sale["buyer"]
+        assert facts["status"][str(sale["listing"])] == "sold"
+    assert Counter(facts["status"].values())["sold"] == len(facts["sold"])
+    assert facts["unmailed"] == 0
 
 
 def main() -> None:
@@ -93,6 +133,8 @@ def main() -> None:
     command, *arguments = sys.argv[1:]
     if command == "trade":
         say(trade(json.loads(arguments[0])))
+    elif command == "stall":
+        say(stall(json.loads(arguments[0]), int(arguments[1])))
     else:
         say(prepare() if command == "prepare" else audit())
 
@@ -127,6 +169,17 @@ class Crowd:
 
     def ask(self, command: str) -> Any:
         return json.loads(self._start(command).communicate(timeout=60)[0])
+
+    @contextmanager
+    def stalled(self, order: Order, number: int) -> Iterator[subprocess.Popen[str]]:
+        """A process that has stopped in the middle of its order; after SIGCONT its answer is on its stdout."""
+        process = self._start("stall", json.dumps(order), str(number))
+        try:
+            assert eventually(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED)
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
     def trade(self, *groups: list[Order]) -> list[str]:
         """Each group in a process, each order in a thread, all at once; what came of each order, in order."""

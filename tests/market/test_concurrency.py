@@ -3,43 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import pytest
-
-from components.embedded import EmbeddedServer
-from tests.market.crowd import FUNDS, PRICE, Crowd
-from tests.support.postgres import find_programs, postgres
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'market.sqlite3'}"
-        return
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
-    with postgres(programs) as url:
-        yield url
-
-
-@pytest.fixture
-def crowd(database_url: str, redis_server: EmbeddedServer) -> Crowd:
-    return Crowd(database_url, redis_server.url)
-
-
-def assert_books_balance(facts: dict[str, Any]) -> None:
-    """No gold was made or lost, and every sold thing is where its last sale says."""
-    assert sum(facts["funds"].values()) == 3 * FUNDS
-    assert min(facts["funds"].values()) >= 0
-    for sale in facts["sold"]:
-        assert facts["owners"][str(sale["item"])] == sale["buyer"]
-        assert facts["status"][str(sale["listing"])] == "sold"
-    assert Counter(facts["status"].values())["sold"] == len(facts["sold"])
-    assert facts["unmailed"] == 0
+from tests.market.crowd import FUNDS, PRICE, Crowd, assert_books_balance
 
 
 def test_of_many_who_want_one_thing_exactly_one_gets_it(crowd: Crowd) -> None:

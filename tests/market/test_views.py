@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,6 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 from redis import Redis
 
+from components.services.locks import lock
+from project.market import trading
 from project.market.models import Item, Listing, Player, Sale
 from tests.market.conftest import ends_in, opens_in, player
 
@@ -260,7 +263,7 @@ def offer_form(item: Item, **changes: object) -> dict[str, object]:
     return {"item": item.pk, "price": 100, "opens": 0, "ends": 0, **changes}
 
 
-def test_listing_a_thing_now(joe: Player, dagger: Item) -> None:
+def test_listing_a_thing_now(redis: Redis, joe: Player, dagger: Item) -> None:
     page = as_player(joe).post(OFFER, offer_form(dagger), follow=True)
 
     assert "Moonlit Dagger is listed." in text(page)
@@ -319,14 +322,14 @@ def test_a_player_sees_what_they_offer_have_sold_and_bought(
     assert "Glass Acorn open until it is sold 20 gold" in bought
 
 
-def test_withdrawing_brings_the_thing_back(listing: Listing) -> None:
+def test_withdrawing_brings_the_thing_back(redis: Redis, listing: Listing) -> None:
     page = as_player(listing.seller).post(withdraw_url(listing), follow=True)
 
     assert "Moonlit Dagger is no longer for sale." in text(page)
     assert "You offer nothing at the moment." in text(page)
 
 
-def test_nobody_withdraws_for_another(listing: Listing, jack: Player) -> None:
+def test_nobody_withdraws_for_another(redis: Redis, listing: Listing, jack: Player) -> None:
     page = as_player(jack).post(withdraw_url(listing), follow=True)
 
     assert "This listing belongs to somebody else." in text(page)
@@ -360,14 +363,84 @@ def test_without_redis_a_purchase_says_plainly_that_nothing_was_bought(
     assert "1,000 gold" in text(page)
 
 
-def test_without_redis_a_listing_with_an_end_says_plainly_that_it_was_not_made(
-    joe: Player, dagger: Item
+@pytest.mark.parametrize("ends", [0, 3_600])
+def test_without_redis_a_listing_says_plainly_that_it_was_not_made(
+    joe: Player, dagger: Item, ends: int
 ) -> None:
-    page = as_player(joe).post(OFFER, offer_form(dagger, ends=3_600))
+    page = as_player(joe).post(OFFER, offer_form(dagger, ends=ends))
 
     assert page.status_code == 503
     assert "Moonlit Dagger was not listed." in text(page)
     assert not Listing.objects.exists()
+
+
+def test_without_redis_a_withdrawal_says_plainly_that_it_was_not_made(listing: Listing) -> None:
+    page = as_player(listing.seller).post(withdraw_url(listing))
+
+    assert page.status_code == 503
+    assert page["Retry-After"]
+    assert "Nothing was withdrawn." in text(page)
+    assert Listing.objects.get().status == Listing.Status.OPEN
+
+
+# --- while others trade the same thing
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trading, "PATIENCE", 0.01)
+
+
+def test_a_purchase_while_somebody_else_buys_offers_to_try_again(
+    redis: Redis, listing: Listing, jack: Player, impatient: None
+) -> None:
+    with lock(f"item:{listing.item_id}", timeout=60):
+        page = as_player(jack).post(buy_url(listing), {"price": 100, "next": "/?q=moon&kind="})
+
+    assert page.status_code == 409
+    assert "Somebody else is buying or changing Moonlit Dagger right now." in text(page)
+    assert "Nothing was bought, and your gold is untouched." in text(page)
+    assert not Sale.objects.exists()
+    form = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.content.decode()))
+    assert form.pop("csrfmiddlewaretoken", "")
+    again = {name: unescape(value) for name, value in form.items()}
+    assert again == {"price": "100", "next": "/?q=moon&kind="}
+    assert f'action="{buy_url(listing)}"' in page.content.decode()
+    assert as_player(jack).post(buy_url(listing), again).url == "/?q=moon&kind="
+    assert Sale.objects.get().buyer == jack
+
+
+def test_other_things_can_be_bought_meanwhile(
+    redis: Redis, listing: Listing, acorn: Listing, jack: Player, impatient: None
+) -> None:
+    with lock(f"item:{listing.item_id}", timeout=60):
+        page = as_player(jack).post(buy_url(acorn), {"price": 20}, follow=True)
+
+    assert "Glass Acorn is yours" in text(page)
+
+
+def test_a_thing_that_somebody_trades_is_neither_listed_nor_withdrawn_meanwhile(
+    redis: Redis, listing: Listing, joe: Player, impatient: None
+) -> None:
+    shield = Item.objects.create(name="Old Shield", owner=joe)
+
+    with lock(f"item:{listing.item_id}", timeout=60), lock(f"item:{shield.pk}", timeout=60):
+        withdrawn = as_player(joe).post(withdraw_url(listing))
+        listed = as_player(joe).post(OFFER, offer_form(shield))
+
+    assert (withdrawn.status_code, listed.status_code) == (409, 409)
+    assert "Nothing was withdrawn." in text(withdrawn)
+    assert "It was not listed." in text(listed)
+    assert Listing.objects.get().status == Listing.Status.OPEN
+
+
+def test_who_was_overtaken_is_told(redis: Redis, listing: Listing, jack: Player) -> None:
+    Item.objects.fenced(2**62).update()
+
+    page = as_player(jack).post(buy_url(listing), {"price": 100}, follow=True)
+
+    assert "Somebody else was faster: Moonlit Dagger was traded meanwhile. Nothing was bought." in text(page)
+    assert not Sale.objects.exists()
 
 
 # --- what every page owes to its readers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 from redis import Redis
@@ -17,26 +18,32 @@ from components.services.locks import replicas as module
 from components.testing import _free_port, redis_at
 from tests.support.waiting import eventually
 
-PASSWORD = "of the test"
+
+class Followed(EmbeddedServer):
+    """A server that others can follow: on loopback, with a password of its own."""
+
+    def __init__(self, folder: Path, server: Path | None) -> None:
+        self.port, self.password = str(_free_port()), token_hex()
+        options = {"port": self.port, "bind": "127.0.0.1", "requirepass": self.password}
+        super().__init__(folder, server=server, options={**options, "repl-diskless-sync-delay": "0"})
+
+    @property
+    def url(self) -> str:
+        return f"redis://:{self.password}@127.0.0.1:{self.port}"
 
 
 @pytest.fixture
 def servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Redis, Redis]]:
     """A server and its replica."""
-    program, port = request.config.getoption("--redis-server"), _free_port()
-    to_follow = {
-        "port": str(port),
-        "bind": "127.0.0.1",
-        "requirepass": PASSWORD,
-        "repl-diskless-sync-delay": "0",
-    }
-    to_be_one = {"replicaof": f"127.0.0.1 {port}", "masterauth": PASSWORD}
-    with (
-        EmbeddedServer(tmp_path / "master", server=program, options=to_follow),
-        EmbeddedServer(tmp_path / "replica", server=program, options=to_be_one) as follower,
-        redis_at(f"redis://:{PASSWORD}@127.0.0.1:{port}") as client,
-        Redis.from_url(follower.url) as replica,
-    ):
+    program = request.config.getoption("--redis-server")
+    with Followed(tmp_path / "followed", program) as followed:
+        options = {"replicaof": f"127.0.0.1 {followed.port}", "masterauth": followed.password}
+        with EmbeddedServer(tmp_path / "follower", server=program, options=options) as follower:
+            yield from _clients(followed, follower)
+
+
+def _clients(followed: EmbeddedServer, follower: EmbeddedServer) -> Iterator[tuple[Redis, Redis]]:
+    with redis_at(followed.url) as client, Redis.from_url(follower.url) as replica:
         assert eventually(lambda: replica.info("replication")["master_link_status"] == "up")
         yield client, replica
 

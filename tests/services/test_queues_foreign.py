@@ -11,7 +11,8 @@ from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.exceptions import UnknownFormat
-from components.services.queues import Consumer, TaskInfo, TaskQueue
+from components.services.queues import Consumer, Finished, TaskInfo, TaskQueue
+from components.services.queues.parking import Parking
 from components.workers.inline import InlineExecution
 from components.workers.runs import Run, ServerClock
 from tests.support.queues import (
@@ -46,12 +47,12 @@ def work() -> None:
     backend = task_backends["default"]
     assert isinstance(backend, RedisBackend)
     consumer, clock = Consumer(), ServerClock()
-    execution = InlineExecution(backend, clock)
+    execution = InlineExecution(backend, clock, Parking(consumer))
     answer = step(consumer, 100)
     clock.set(answer.now)
     for claimed in answer.claimed:
         finished = execution.run(Run(claimed, consumer, clock))
-        if finished:
+        if isinstance(finished, Finished):
             hand_in(consumer, finished)
         else:
             consumer.release([claimed], delay=5)

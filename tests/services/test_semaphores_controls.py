@@ -334,3 +334,18 @@ def redis_day(redis: Redis) -> int:
     answer = redis.time()
     seconds, _microseconds = next(iter(answer.values())) if isinstance(answer, dict) else answer
     return int(seconds // 86_400)
+
+
+def test_one_holder_is_found_by_the_id_of_its_permit(
+    semaphore: Semaphore, controls: SemaphoreControls, redis: Redis
+) -> None:
+    light, heavy = take(semaphore), take(semaphore, weight=2)
+
+    found = [controls.holder(permit.id) for permit in (light[0], heavy[0])]
+    assert [each and (each.id, each.weight) for each in found] == [(light[0].id, 1), (heavy[0].id, 2)]
+    light[0].release()
+    assert controls.holder(light[0].id) is None
+    let_pass(redis, "api", 10)
+    assert controls.holder(heavy[0].id) is None
+    with pytest.raises(ForeignPermit):
+        controls.holder("odd")

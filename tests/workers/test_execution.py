@@ -22,6 +22,7 @@ from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo
+from components.services.queues.parking import Parking
 from components.workers.execution import Execution
 from components.workers.runs import Run, ServerClock
 from tests import tasks
@@ -51,7 +52,7 @@ class Runner:
         self.backend = backend
         self.consumer = Consumer(backend.alias)
         self.clock = ServerClock()
-        self.execution = Execution(backend, self.clock)
+        self.execution = Execution(backend, self.clock, Parking(self.consumer))
 
     def claim(self) -> Claimed:
         step = self.consumer.advance(self.consumer.request({"default": 1}, 1))
@@ -60,7 +61,9 @@ class Runner:
 
     def execute(self, claimed: Claimed) -> Finished | None:
         """Run it in this thread; what became of it."""
-        return self.execution.run(Run(claimed, self.consumer, self.clock))
+        finished = self.execution.run(Run(claimed, self.consumer, self.clock))
+        assert finished is None or isinstance(finished, Finished)
+        return finished
 
     def hand_in(self, finished: Finished | None) -> TaskInfo:
         """Tell Redis what became of it; the task as it is then."""

@@ -15,10 +15,10 @@ from typing import Any, Literal, Self
 
 from redis.asyncio import RedisCluster
 from redis.asyncio.lock import Lock as RedisLock
-from redis.exceptions import LockError, LockNotOwnedError
+from redis.exceptions import LockNotOwnedError, RedisError
 
 from components import renewals
-from components.exceptions import LockNotAcquired
+from components.exceptions import ComponentsError, LockNotAcquired
 from components.services.locks.core import DEFAULT_SLEEP, LockCore
 from components.services.locks.holdings import Holding, Shared, TaskLocal
 from components.validation import check_seconds
@@ -73,10 +73,10 @@ class AsyncLock(LockCore, RedisLock):
     ) -> None:
         try:
             await self.release()
-        except LockError as lost:
+        except (ComponentsError, RedisError) as problem:
             if self.raise_on_release_error and error is None:
                 raise
-            logger.warning("A lock was not held any more at the end of its block: %s", lost)
+            logger.warning("A lock could not be released at the end of its block: %s", problem)
 
     async def acquire(
         self,
@@ -148,7 +148,7 @@ class AsyncLock(LockCore, RedisLock):
         holding = self._holding
         if not self.auto_renewal:
             renewals.awatch(holding)
-        lost: asyncio.Event = holding.lost
+        lost: asyncio.Event = holding.event(asyncio.Event)
         return lost
 
     def _encoded(self, token: str | bytes) -> bytes:
@@ -162,6 +162,5 @@ class AsyncLock(LockCore, RedisLock):
     async def _arenew(self, holding: Holding) -> bool:
         return await self._prolong(holding)
 
-    _new_event = staticmethod(asyncio.Event)
     _keep = staticmethod(renewals.akeep)
     _drop = staticmethod(renewals.adrop)

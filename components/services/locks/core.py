@@ -34,9 +34,8 @@ DEFAULT_SLEEP = 0.1
 BEAT = 0.4  # seconds between two heartbeats of a waiter
 _ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its place: two beats
 
-_acquire = Script("locks/acquire")
+ACQUIRE, RELEASE = Script("locks/acquire"), Script("locks/release")
 _extend = Script("locks/extend")
-_release = Script("locks/release")
 
 
 class LockCore:
@@ -96,7 +95,7 @@ class LockCore:
         patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
         if patience is not None:
             check_seconds("blocking_timeout", patience, may_be_zero=True)
-        return blocking, patience
+        return blocking and patience != 0, patience
 
     def _token_to_release(self) -> bytes:
         token: bytes | None = self.local.token
@@ -128,18 +127,22 @@ class LockCore:
         with self._errors():
             return await script.send(self.redis, keys=keys, args=args)
 
-    async def _take(self, token: bytes, *, blocking: bool, patience: float | None) -> bool:
-        """Acquire, waiting for *patience* seconds."""
-        blocking = blocking and patience != 0
-        until = math.inf if patience is None else clock() + patience
+    async def _take(
+        self, token: bytes, *, blocking: bool, patience: float | None, wait: float | None = None
+    ) -> bool:
+        """Acquire, waiting for *patience* seconds; *wait* is the answer to a first try."""
+        began_at = clock()
+        until = math.inf if patience is None else began_at + patience
         try:
-            while wait := await self._try(token, waits=blocking):
+            wait = await self._try(token, waits=blocking) if wait is None else wait
+            while wait:
                 if not blocking:
                     return False
                 if (left := until - clock()) <= 0:
                     await self._leave(token)
                     return False
                 await self._wait(token, min(wait, left))
+                wait = await self._try(token, waits=True, waited=clock() - began_at)
         except BaseException:
             self.local.doubtful = token
             with suppress(ComponentsError, RedisError):
@@ -148,14 +151,21 @@ class LockCore:
             raise
         return True
 
-    async def _try(self, token: bytes, *, waits: bool = False) -> float:
+    async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""
         asked_at = clock()
-        args = (token, self._ms, _ALIVE if waits else 0, int(self.fair))
+        args = self._acquire_args(token, waits, waited)
         if self.min_replicas:
-            fence, left = await self._try_replicated(token, args)
+            said = await self._try_replicated(token, args)
         else:
-            fence, left = await self._send(_acquire, self.keys.acquire, args)
+            said = await self._send(ACQUIRE, self.keys.acquire, args)
+        return self._answered(said, token, asked_at)
+
+    def _acquire_args(self, token: bytes, waits: bool, waited: float = 0) -> tuple[Any, ...]:
+        return token, self._ms, _ALIVE if waits else 0, int(self.fair), round(waited * 1e6)
+
+    def _answered(self, said: tuple[int, int], token: bytes, asked_at: float) -> float:
+        fence, left = said
         if fence:
             self._begin(token, fence, asked_at + left / 1000 if left >= 0 else math.inf)
             return 0.0
@@ -164,11 +174,11 @@ class LockCore:
     async def _try_replicated(self, token: bytes, args: tuple[Any, ...]) -> tuple[int, int]:
         with self._errors():
             said, copies = await send_and_wait(
-                self.redis, _acquire, self.keys.acquire, args, replicas=self.min_replicas
+                self.redis, ACQUIRE, self.keys.acquire, args, replicas=self.min_replicas
             )
         fence, left = said
         if fence and copies < self.min_replicas:
-            await self._send(_release, self.keys.release, (token, "released"))
+            await self._send(RELEASE, self.keys.release, (token, fence, "released"))
             raise NotReplicated(
                 f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
                 "Look whether the replicas are there and follow, or ask for fewer."
@@ -184,7 +194,7 @@ class LockCore:
 
     async def _leave(self, token: bytes) -> None:
         """Wait no longer; what was acquired without learning of it is given back."""
-        await self._send(_release, self.keys.release, (token, "left"))
+        await self._send(RELEASE, self.keys.release, (token, 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
         """It is held."""
@@ -196,8 +206,12 @@ class LockCore:
             self._keep(holding)
 
     async def _give_back(self, token: bytes) -> None:
-        if not await self._send(_release, self.keys.release, (token, "released")):
+        if not await self._send(RELEASE, self.keys.release, self._release_args(token)):
             raise self._loss("Cannot release a lock that's no longer owned")
+
+    def _release_args(self, token: bytes) -> tuple[Any, ...]:
+        holding: Holding | None = self.local.holding
+        return token, holding.fence if holding and holding.token == token else 0, "released"
 
     async def _extend(self, token: bytes, milliseconds: int, *, adds: bool = False) -> bool:
         """Give it *milliseconds* to live from now, or more than it has; False if it is lost."""

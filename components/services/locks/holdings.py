@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 from weakref import ref
@@ -29,7 +29,16 @@ class Holding:
         self.fence = fence
         self.valid_until = valid_until
         self.lease: float = lock.timeout or math.inf
-        self.lost: Any = lock._new_event()
+        self._is_lost = False
+        self._event: Any = None
+
+    def event(self, make: Callable[[], Any]) -> Any:
+        """What is set when it is lost, made when it is first asked for."""
+        if self._event is None:
+            self._event = make()
+        if self._is_lost:
+            self._event.set()
+        return self._event
 
     def renew(self) -> bool:
         """Prolong it by its whole time; see renewals.Lease."""
@@ -42,7 +51,9 @@ class Holding:
 
     def lose(self) -> None:
         self.valid_until = -math.inf
-        self.lost.set()
+        self._is_lost = True
+        if self._event is not None:
+            self._event.set()
 
     @property
     def remaining(self) -> float:

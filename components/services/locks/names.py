@@ -19,6 +19,7 @@ from components.exceptions import InvalidName
 from components.validation import check_name
 
 _TAG = re.compile(r"\{([^}]+)\}")
+_ANY = BUCKETS[0]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class LockKeys:
     state: str
     queue: str
     beats: str
+    #: The index that lists it while it is held.
+    held: str
     #: The prefix of the lists that wake one waiter each.
     wake: str
 
@@ -38,7 +41,7 @@ class LockKeys:
     def of(cls, key: str | bytes | memoryview, client: Any) -> LockKeys:
         """Of the lock at *key*, as *client* will see them. Raises InvalidName."""
         return _keys(
-            _text(key), isinstance(client, RedisCluster | AsyncRedisCluster), keys.lock_held(BUCKETS[0])
+            key if isinstance(key, str) else _text(key), _is_cluster(client.__class__), keys.lock_held(_ANY)
         )
 
 
@@ -55,13 +58,21 @@ def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
             f"On a cluster a lock cannot have the key {key!r}: braces keep all other keys out of its slot."
         )
     shared = [key, state, queue, beats, held]
-    return LockKeys(
-        shared, [*shared, keys.lock_released(tag, ""), wake], [key, state, held], state, queue, beats, wake
-    )
+    return LockKeys(shared, [*shared, wake], [key, state, held], state, queue, beats, held, wake)
+
+
+@lru_cache(maxsize=64)
+def _is_cluster(client: type[Any]) -> bool:
+    return issubclass(client, RedisCluster | AsyncRedisCluster)
 
 
 def key_of(name: str) -> str:
     """The key of the lock *name*. Raises InvalidName."""
+    return _key_of(name, keys.lock_held(_ANY)) if isinstance(name, str) else check_name("lock", name)
+
+
+@lru_cache(maxsize=1_024)
+def _key_of(name: str, keyspace: str) -> str:
     return keys.lock(bucket(check_name("lock", name)), name)
 
 

@@ -24,7 +24,7 @@ from components.services.locks.tokens import Holder
 
 _release = Script("locks/release")
 
-_FIGURES = ("fence", "since", "acquired", "waits", "waited", "longest", "expired", "forced")
+_FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,7 +35,7 @@ class LockInfo:
     key: str
     #: What lock() was given; the key itself, if that is the caller's own.
     name: str
-    #: Of who holds it; "" if nobody does.
+    #: Of who holds it; "" if nobody does. Bytes that are no text are half surrogate pairs.
     token: str
     fence: int
     #: When it was acquired last.
@@ -103,10 +103,23 @@ class LockReader:
     def find(self, name: str) -> LockInfo | None:
         """The lock *name*, or the lock at that key; None if it was not used for a day."""
         for key in (key_of(name), name):
-            [info] = self._look([key], self._now())
-            if info.is_held or info.acquired:
+            if info := self.at(key):
                 return info
         return None
+
+    def at(self, key: str) -> LockInfo | None:
+        """The lock at *key*; None if it was not used for a day. What is no lock's is not read, so never shown."""
+        of_lock, now = LockKeys.of(key, self._client), self._now()
+
+        def add(pipe: Any) -> list[str]:
+            pipe.hget(of_lock.state, "acquired")
+            pipe.zscore(of_lock.held, key)
+            return [key]
+
+        if not any(self._ask(add)):
+            return None
+        [info] = self._look([key], now)
+        return info
 
     def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
         """The first who wait for the lock at *key*."""
@@ -119,20 +132,21 @@ class LockReader:
 
         alive, queue = self._ask(add)
         return [
-            WaiterInfo(Holder.of(token.decode()), max(0.0, (now - arrived_at) / 1e6))
+            WaiterInfo(Holder.of(token.decode(errors="surrogateescape")), max(0.0, (now - arrived_at) / 1e6))
             for token, arrived_at in queue
             if token in alive
         ]
 
-    def force_release(self, key: str, token: str) -> bool:
+    def force_release(self, key: str, token: str, fence: int) -> bool:
         """
-        Take the lock at *key* from the holder with that *token*; False if that one does not hold it now.
+        Take the lock at *key* from the holder with that *token* and *fence*; False if it does not hold it now.
 
         The holder is not stopped: it learns of it at its next renewal, or when it asks. Its fence is what keeps it
         from writing.
         """
         of_lock = LockKeys.of(key, self._client)
-        return bool(_release(self._client, keys=of_lock.release, args=[token, "forced"]))
+        args = [token.encode(errors="surrogateescape"), fence, "evicted"]
+        return bool(_release(self._client, keys=of_lock.release, args=args))
 
     def _now(self) -> int:
         """Microseconds, by the server."""
@@ -172,9 +186,9 @@ def _info(key: str, token: bytes | None, left: int, figures: list[bytes | None],
     return LockInfo(
         key=key,
         name=name_of(key) or key,
-        token=(token or b"").decode(errors="backslashreplace"),
+        token=(token or b"").decode(errors="surrogateescape"),
         fence=of["fence"],
-        since=_EPOCH + timedelta(microseconds=of["since"]) if of["since"] else None,
+        since=_EPOCH + timedelta(microseconds=of["fence"]) if of["fence"] else None,
         remaining=left / 1000 if left >= 0 else None,
         waiting=waiting,
         acquired=of["acquired"],

@@ -12,12 +12,13 @@ import threading
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from redis.exceptions import LockError, LockNotOwnedError
+from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock as RedisLock
 
 from components import renewals
-from components.exceptions import LockNotAcquired
-from components.services.locks.core import DEFAULT_SLEEP, LockCore
+from components.exceptions import ComponentsError, LockNotAcquired
+from components.renewals import clock
+from components.services.locks.core import ACQUIRE, DEFAULT_SLEEP, RELEASE, LockCore
 from components.services.locks.holdings import Holding, Shared, ThreadLocal
 from components.twins import at_once
 from components.validation import check_seconds
@@ -77,10 +78,10 @@ class Lock(LockCore, RedisLock):
     ) -> None:
         try:
             self.release()
-        except LockError as lost:
+        except (ComponentsError, RedisError) as problem:
             if self.raise_on_release_error and error is None:
                 raise
-            logger.warning("A lock was not held any more at the end of its block: %s", lost)
+            logger.warning("A lock could not be released at the end of its block: %s", problem)
 
     def acquire(
         self,
@@ -98,7 +99,8 @@ class Lock(LockCore, RedisLock):
         blocking, patience = self._patience(blocking, blocking_timeout)
         own = self._next_token() if token is None else self.redis.get_encoder().encode(token)
         if not self._polls(sleep):
-            return at_once(self._take(own, blocking=blocking, patience=patience))
+            wait = self._try_fast(own, blocking)
+            return wait == 0 or at_once(self._take(own, blocking=blocking, patience=patience, wait=wait))
         if sleep is not None:
             check_seconds("sleep", sleep, may_be_zero=True)
         return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
@@ -131,7 +133,8 @@ class Lock(LockCore, RedisLock):
         self._forget(token)
 
     def do_release(self, expected_token: Any) -> None:
-        at_once(self._give_back(expected_token))
+        if not RELEASE.quick(self.redis, self.keys.release, self._release_args(expected_token)):
+            at_once(self._give_back(expected_token))
 
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
         """
@@ -167,8 +170,16 @@ class Lock(LockCore, RedisLock):
         holding = self._holding
         if not self.auto_renewal:
             renewals.watch(holding)
-        lost: threading.Event = holding.lost
+        lost: threading.Event = holding.event(threading.Event)
         return lost
+
+    def _try_fast(self, token: bytes, waits: bool) -> float | None:
+        """_try() by the shortest way, which most calls can go; None if it has led nowhere."""
+        asked_at = clock()
+        said = not self.min_replicas and ACQUIRE.quick(
+            self.redis, self.keys.acquire, self._acquire_args(token, waits)
+        )
+        return self._answered(said, token, asked_at) if said else None
 
     def _next_token(self) -> bytes:
         return self._token(is_coroutine=False)
@@ -176,6 +187,5 @@ class Lock(LockCore, RedisLock):
     def _renew(self, holding: Holding) -> bool:
         return at_once(self._prolong(holding))
 
-    _new_event = staticmethod(threading.Event)
     _keep = staticmethod(renewals.keep)
     _drop = staticmethod(renewals.drop)

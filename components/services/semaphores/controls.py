@@ -71,6 +71,19 @@ class SemaphoreControls:
         found = _holders(get_client(), keys=self._keys.holders, args=[offset, limit])
         return [read_holder(*row) for row in found if row[2] > 0]
 
+    def holder(self, permit: str) -> HolderInfo | None:
+        """Who holds the permit of this id; None if nobody does. Raises ForeignPermit."""
+        client, tag = get_client(), bucket(self.name)
+        check_id(self.name, permit)
+        now = server_time(client)
+        with redis_errors(), client.pipeline(transaction=False) as pipe:
+            pipe.zscore(keys.semaphore_holders(tag, self.name), permit)
+            pipe.zscore(keys.semaphore_since(tag, self.name), permit)
+            ends_at, since = pipe.execute()
+        if since is None or ends_at is None or ends_at <= now:
+            return None
+        return read_holder(permit.encode(), since, ends_at - now)
+
     def waiters(self, *, limit: int = 50) -> list[WaiterInfo]:
         """The first who wait for a permit, in order."""
         client, tag = get_client(), bucket(self.name)

@@ -1,0 +1,58 @@
+"""
+Parking: where claimed tasks wait whose concurrency limit is reached.
+
+They stand among the delayed tasks, due in some seconds, and in an index of their limit: by priority, then by when
+they became runnable. When a run of that limit has ended, the first of the index is due at once. Nothing depends on
+that: if its worker dies before it says so, each comes back by itself, the later the more there are, and is parked
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components import keys
+from components.client import get_client, redis_errors
+from components.scripts import Script
+from components.services.queues.consumers import Claimed, Consumer
+
+_AGAIN = 5.0  # seconds until a parked task comes back by itself
+_EACH = 0.02  # seconds more for each that is parked already: so many do not keep workers busy with looking
+SPAN = 2**43  # milliseconds of one rank, as in push.lua
+_FORGOTTEN = 86_400  # seconds after those that the index is kept
+
+_unpark = Script("queues/unpark")
+
+
+class Parking:
+    """For the worker or poller *consumer*. Every method raises RedisUnavailable."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._alias = consumer.alias
+
+    def park(self, name: str, tasks: Sequence[Claimed]) -> int:
+        """Give back tasks of the concurrency limit *name*, which is reached; how many were still the caller's."""
+        client, parked = get_client(), keys.queue_parked(self._alias, name)
+        with redis_errors():
+            again = _AGAIN + _EACH * int(client.zcard(parked))
+        released = self._consumer.release(tasks, delay=again)
+        with redis_errors(), client.pipeline(transaction=True) as pipe:
+            pipe.zadd(parked, {f"{task.id} {task.queue}": _place(task) for task in tasks})
+            pipe.expire(parked, round(again) + _FORGOTTEN)
+            pipe.execute()
+        return released
+
+    def unpark(self, name: str, by: str) -> bool:
+        """Let the first that was parked under *name* be due now; False if there is none. *by* names this call."""
+        alias = self._alias
+        script_keys = [keys.queue_parked(alias, name), keys.queue_unparked(alias, by)]
+        script_keys += [keys.queue_delayed(alias, ""), keys.queue_wake(alias, "")]
+        return bool(_unpark(get_client(), keys=script_keys))
+
+
+def _place(task: Claimed) -> float:
+    """The score that it had among the ready at first."""
+    _format, enqueued, due, priority, due_first, *_others = task.record.split(b" ", 5)
+    rank = (100 - int(priority)) * 2 + 1 - int(due_first)
+    return float(rank * SPAN + max(int(enqueued), int(due)) // 1000)

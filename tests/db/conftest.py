@@ -1,0 +1,75 @@
+"""Real databases with the tables of tests.db, for writers in several threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import environ
+import pytest
+from django.db import connections
+from pytest_django import DjangoDbBlocker
+
+from tests.db.models import Box, Crate, Shelf
+from tests.support.postgres import find_programs, postgres
+
+ALIAS = "arena"
+
+
+@pytest.fixture(scope="module")
+def postgres_url() -> Iterator[str]:
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
+    with postgres(programs) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def arena(
+    request: pytest.FixtureRequest, tmp_path: Path, django_db_blocker: DjangoDbBlocker
+) -> Iterator[str]:
+    """The alias of an empty database that several threads may write to; its transactions are their own."""
+    is_postgres = request.param == "postgres"
+    url = request.getfixturevalue("postgres_url") if is_postgres else f"sqlite:///{tmp_path}/db.sqlite3"
+    # IMMEDIATE is not set: the fences must hold without it.
+    options: dict[str, Any] = {} if is_postgres else {"timeout": 20}
+    connections.settings[ALIAS] = {
+        **connections.settings["default"],
+        **environ.Env.db_url_config(url),
+        "OPTIONS": options,
+        "CONN_MAX_AGE": None,
+    }
+    with django_db_blocker.unblock(), _tables():
+        yield ALIAS
+    del connections.settings[ALIAS]
+
+
+@contextmanager
+def _tables() -> Iterator[None]:
+    models = [Shelf, Box, Crate]
+    with connections[ALIAS].schema_editor() as editor:
+        for model in models:
+            editor.create_model(model)
+    try:
+        yield
+    finally:
+        with connections[ALIAS].schema_editor() as editor:
+            for model in reversed(models):
+                editor.delete_model(model)
+        connections[ALIAS].close()
+        del connections[ALIAS]
+
+
+def alone(work: Callable[[], Any]) -> Callable[[], Any]:
+    """*work* for a thread of its own, which closes its connection at the end."""
+
+    def run() -> Any:
+        try:
+            return work()
+        finally:
+            connections[ALIAS].close()
+
+    return run

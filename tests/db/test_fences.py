@@ -1,0 +1,608 @@
+"""A fenced write is accepted if no newer one was before it; else it is refused, and nothing of it happens."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import DatabaseError, NotSupportedError, models, transaction
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, Value, When
+from django.db.models.signals import post_save
+from django.test.utils import CaptureQueriesContext, isolate_apps, override_settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from components.db.fences import FencedModel, FencedQuerySet
+from components.exceptions import InvalidFence, StaleFence
+from tests.db.models import Box, Crate, Parcel, Shelf
+
+MAX = 2**63 - 1
+
+
+@pytest.fixture
+def box(db: None) -> Box:
+    """A box that the holder of fence 5 has written."""
+    return Box.objects.create(name="box", content=1, fence=5)
+
+
+def facts() -> list[tuple[str, int, int]]:
+    return list(Box.objects.order_by("name").values_list("name", "content", "fence"))
+
+
+# --- update
+
+
+def test_a_holder_writes_and_leaves_its_fence(box: Box) -> None:
+    assert Box.objects.fenced(6).filter(pk=box.pk).update(content=2) == 1
+
+    assert facts() == [("box", 2, 6)]
+
+
+def test_a_holder_may_write_twice(box: Box) -> None:
+    for content in (2, 3):
+        assert Box.objects.fenced(6).filter(pk=box.pk).update(content=content) == 1
+
+    assert facts() == [("box", 3, 6)]
+
+
+def test_an_older_holder_is_refused(box: Box) -> None:
+    with pytest.raises(StaleFence, match="Box: a row was written with a fence newer than 4, so nothing"):
+        Box.objects.fenced(4).filter(pk=box.pk).update(content=2)
+
+    assert facts() == [("box", 1, 5)]
+
+
+def test_no_row_is_no_refusal(box: Box) -> None:
+    assert Box.objects.fenced(4).filter(name="no such").update(content=2) == 0
+    assert Box.objects.fenced(4).none().update(content=2) == 0
+
+
+def test_one_newer_row_refuses_the_whole_update(box: Box) -> None:
+    Box.objects.create(name="another", content=1, fence=3)
+
+    with pytest.raises(StaleFence):
+        Box.objects.fenced(4).update(content=2)
+
+    assert facts() == [("another", 1, 3), ("box", 1, 5)]
+
+
+def test_newer_rows_that_are_not_asked_for_do_not_matter(box: Box) -> None:
+    Box.objects.create(name="another", fence=3)
+
+    assert Box.objects.fenced(4).exclude(pk=box.pk).update(content=2) == 1
+
+
+def test_a_refusal_leaves_the_transaction_around_it_usable(box: Box) -> None:
+    with transaction.atomic():
+        Shelf.objects.create(name="before")
+        with pytest.raises(StaleFence):
+            Box.objects.fenced(4).update(content=2)
+        Shelf.objects.create(name="after")
+
+    assert Shelf.objects.count() == 2
+
+
+def test_what_is_rolled_back_leaves_no_fence(box: Box) -> None:
+    with transaction.atomic():
+        Box.objects.fenced(9).update(content=2)
+        transaction.set_rollback(True)
+
+    assert Box.objects.fenced(6).update(content=3) == 1
+
+
+def test_an_update_of_nothing_marks_the_rows(box: Box) -> None:
+    assert Box.objects.fenced(6).update() == 1
+
+    assert facts() == [("box", 1, 6)]
+
+
+def test_an_expression_reads_the_row_as_it_is(box: Box) -> None:
+    Box.objects.fenced(6).update(content=F("content") + Value(10))
+
+    assert facts() == [("box", 11, 6)]
+
+
+def test_the_fence_is_not_written_by_hand(box: Box) -> None:
+    with pytest.raises(TypeError, match="that was given to fenced"):
+        Box.objects.fenced(6).update(fence=7)
+    with pytest.raises(TypeError, match="that was given to fenced"):
+        Box.objects.fenced(6).create(name="new", fence=7)
+
+    assert facts() == [("box", 1, 5)]
+
+
+CONDITIONS: dict[str, Callable[[Any], Any]] = {
+    "before": lambda rows: rows.filter(name="box").fenced,
+    "after": lambda rows: lambda fence: rows.fenced(fence).filter(name="box"),
+    "around": lambda rows: lambda fence: rows.filter(name="box").fenced(fence).exclude(content=9),
+    "Q": lambda rows: lambda fence: rows.fenced(fence).filter(Q(name="box") | Q(name="no such")),
+    "combined": lambda rows: (
+        lambda fence: rows.fenced(fence).filter(name="box") | rows.fenced(fence).filter(name="none")
+    ),
+    "another table": lambda rows: rows.filter(shelf__name="top").fenced,
+    "not in another table": lambda rows: rows.exclude(shelf__name="low").filter(name="box").fenced,
+    "order of another table": lambda rows: rows.filter(name="box").order_by("shelf__name").fenced,
+    "subquery": lambda rows: rows.filter(shelf__in=Shelf.objects.filter(name="top")).fenced,
+    "exists": lambda rows: rows.filter(Exists(Shelf.objects.filter(pk=OuterRef("shelf"), name="top"))).fenced,
+    "annotation": lambda rows: rows.annotate(twice=F("content") * 2).filter(twice=2, name="box").fenced,
+    "aggregate": lambda rows: rows.annotate(n=Count("shelf")).filter(n=1, shelf__name="top").fenced,
+    "distinct": lambda rows: rows.filter(shelf__name="top").distinct().fenced,
+    "select_related": lambda rows: rows.select_related("shelf").filter(name="box").fenced,
+    "another name": lambda rows: Parcel.objects.filter(name="box").fenced,
+    "of the shelf": lambda rows: Shelf.objects.get(name="top").boxes.fenced,  # type: ignore[attr-defined]
+    "pickled": lambda rows: lambda fence: pickle.loads(pickle.dumps(rows.fenced(fence).filter(name="box"))),
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("verb", ["update", "delete"])
+def test_any_condition_may_choose_the_rows(box: Box, condition: str, verb: str) -> None:
+    """The other box is newer: it must neither be touched nor count."""
+    box.shelf, low = (Shelf.objects.create(name=name) for name in ("top", "low"))
+    box.save()
+    Box.objects.create(name="other", content=1, shelf=low, fence=9)
+    fenced = CONDITIONS[condition](Box.objects.all())
+
+    with pytest.raises(StaleFence):
+        fenced(4).update(content=2) if verb == "update" else fenced(4).delete()
+    assert facts() == [("box", 1, 5), ("other", 1, 9)]
+
+    if verb == "update":
+        assert fenced(6).update(content=2) == 1
+        assert facts() == [("box", 2, 6), ("other", 1, 9)]
+    elif condition != "distinct":
+        assert fenced(6).delete()[0] == 1
+        assert facts() == [("other", 1, 9)]
+
+
+@pytest.mark.parametrize("condition", ["another table", "subquery", "before"])
+def test_the_condition_on_the_fence_stands_outside_of_any_subquery(box: Box, condition: str) -> None:
+    """PostgreSQL evaluates it anew after waiting for another writer only there."""
+    rows = CONDITIONS[condition](Box.objects.all())(6)
+
+    with CaptureQueriesContext(transaction.get_connection()) as queries:
+        rows.update(content=2)
+
+    (update,) = (each["sql"] for each in queries if each["sql"].startswith("UPDATE"))
+    outside = update
+    while "(SELECT" in outside:
+        start = outside.index("(SELECT")
+        depth, end = 0, start
+        for end in range(start, len(outside)):
+            depth += {"(": 1, ")": -1}.get(outside[end], 0)
+            if not depth:
+                break
+        outside = outside[:start] + outside[end + 1 :]
+    assert '"db_box"."fence" <= 6' in outside
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda: Box.objects.fenced(6)[:1],
+        lambda: Box.objects.all()[:1].fenced(6),
+    ],
+)
+def test_slices_are_refused_as_django_does(box: Box, rows: Callable[[], Any]) -> None:
+    for write in (rows().update, rows().delete):
+        with pytest.raises(TypeError):
+            write()
+
+    assert facts() == [("box", 1, 5)]
+
+
+def test_unions_are_refused_as_django_does(box: Box) -> None:
+    rows = Box.objects.fenced(6).union(Box.objects.fenced(6))
+
+    for write in (rows.update, rows.delete):
+        with pytest.raises(NotSupportedError):
+            write()
+
+
+def test_querysets_of_different_fences_do_not_combine(box: Box) -> None:
+    with pytest.raises(TypeError, match="different fences"):
+        Box.objects.fenced(6) | Box.objects.fenced(7)
+    with pytest.raises(TypeError, match="different fences"):
+        Box.objects.all() & Box.objects.fenced(7)
+
+
+def test_fenced_leaves_the_queryset_it_is_called_on_as_it_was(box: Box) -> None:
+    rows = Box.objects.filter(name="box")
+    rows.fenced(4)
+
+    assert rows.update(content=2) == 1
+    assert facts() == [("box", 2, 5)]
+
+
+def test_of_two_fences_the_last_one_counts(box: Box) -> None:
+    assert Box.objects.fenced(4).fenced(6).update() == 1
+
+
+def test_a_queryset_of_the_models_own_is_chained_as_usual(db: None) -> None:
+    Crate.objects.bulk_create([Crate(content=1), Crate()])
+
+    assert Crate.objects.fenced(3).full().update(content=7) == 1
+    assert Crate.objects.full().fenced(4).update(content=8) == 1
+
+    assert sorted(Crate.objects.values_list("content", "fence")) == [(0, 0), (8, 4)]
+
+
+def test_the_whole_range_of_a_column_is_compared_exactly(box: Box) -> None:
+    Box.objects.fenced(MAX).update()
+
+    with pytest.raises(StaleFence):
+        Box.objects.fenced(MAX - 1).update(content=2)
+
+
+@pytest.mark.parametrize("fence", [0, -1, MAX + 1, True, 5.0, "5", None, float("nan")])
+def test_what_is_no_fence_is_refused(box: Box, fence: Any) -> None:
+    with pytest.raises(InvalidFence, match="a whole number from 1 to 2\\^63 - 1"):
+        Box.objects.fenced(fence)
+    if fence is not None:
+        with pytest.raises(InvalidFence):
+            box.save(fence=fence)
+
+    assert facts() == [("box", 1, 5)]
+
+
+def test_writes_without_a_fence_pass_and_leave_it(box: Box) -> None:
+    Box.objects.update(content=2)
+
+    assert facts() == [("box", 2, 5)]
+
+
+class ReadingElsewhere:
+    """A router with a replica, which nothing that decides on a write may ask."""
+
+    def db_for_read(self, model: type[models.Model], **hints: object) -> str:
+        return "a replica that lags behind"
+
+    def db_for_write(self, model: type[models.Model], **hints: object) -> str:
+        return "default"
+
+
+def test_a_replica_is_never_asked(box: Box) -> None:
+    with override_settings(DATABASE_ROUTERS=[ReadingElsewhere()]):
+        rows = Box.objects.fenced(4)
+        for write in (
+            lambda: rows.update(content=2),
+            lambda: rows.filter(shelf=None).delete(),
+            lambda: rows.bulk_update([box], ["content"]),
+            lambda: box.save(fence=4),
+        ):
+            with pytest.raises(StaleFence):
+                write()
+        assert Box.objects.fenced(6).exclude(shelf__name="top").update(content=2) == 1
+
+    assert facts() == [("box", 2, 6)]
+
+
+def test_asynchronous_twins_are_fenced(box: Box) -> None:
+    rows = Box.objects.filter(pk=box.pk)
+
+    async def refused() -> None:
+        for act in (rows.fenced(4).aupdate, rows.fenced(4).adelete):
+            with pytest.raises(StaleFence):
+                await act()
+
+    async_to_sync(refused)()
+
+    assert facts() == [("box", 1, 5)]
+
+
+# --- delete
+
+
+def test_deleting_takes_along_what_hangs_on_the_row_as_django_does(box: Box) -> None:
+    shelf = Shelf.objects.create(name="top")
+    Box.objects.update(shelf=shelf)
+
+    assert Box.objects.fenced(6).filter(shelf=shelf).delete() == (1, {"db.Box": 1})
+
+
+def test_one_newer_row_refuses_the_whole_delete(box: Box) -> None:
+    Box.objects.create(name="another", fence=3)
+
+    with pytest.raises(StaleFence):
+        Box.objects.fenced(4).delete()
+
+    assert Box.objects.count() == 2
+
+
+def test_rows_may_be_chosen_for_deletion_by_their_fence(box: Box) -> None:
+    assert Box.objects.fenced(6).filter(fence=5).delete()[0] == 1
+
+
+@pytest.mark.parametrize("rows", [lambda: Box.objects.values("pk"), lambda: Box.objects.distinct("name")])
+def test_delete_is_refused_where_django_refuses_it(box: Box, rows: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match="takes no slices"):
+        rows().fenced(6).delete()
+
+
+def test_deleting_is_nothing_for_a_manager_or_a_template() -> None:
+    assert not hasattr(Box.objects, "delete")
+    for name in ("update", "delete", "bulk_update", "create", "bulk_create", "update_or_create", "aupdate"):
+        assert getattr(FencedQuerySet, name).alters_data
+
+
+# --- many, and new ones
+
+
+def test_bulk_update_is_all_or_nothing(box: Box) -> None:
+    boxes = [box, *Box.objects.bulk_create(Box(name=f"{number}", fence=3) for number in range(4))]
+    for each in boxes:
+        each.content = 7
+
+    with transaction.atomic():
+        with pytest.raises(StaleFence):
+            Box.objects.fenced(4).bulk_update(boxes[::-1], ["content"], batch_size=2)
+        assert set(Box.objects.values_list("content", flat=True)) == {0, 1}
+
+    assert Box.objects.fenced(6).bulk_update(boxes, ["content"], batch_size=2) == 5
+    assert set(Box.objects.values_list("content", "fence")) == {(7, 6)}
+    assert {each.fence for each in boxes} == {6}
+
+
+def test_bulk_update_does_not_write_a_fence_of_its_own(box: Box) -> None:
+    with pytest.raises(TypeError, match="that was given to fenced"):
+        Box.objects.fenced(6).bulk_update([box], ["fence"])
+
+
+def test_new_rows_begin_with_the_fence(box: Box) -> None:
+    rows = Box.objects.fenced(6)
+
+    assert rows.create(name="a").fence == 6
+    assert [each.fence for each in rows.bulk_create([Box(name="b"), Box(name="c")])] == [6, 6]
+    made, is_new = rows.get_or_create(name="d", defaults={"content": 4})
+    assert (made.fence, is_new) == (6, True)
+    found, is_new = rows.get_or_create(name="box")
+    assert (found.fence, is_new) == (5, False)
+
+    assert facts() == [("a", 0, 6), ("b", 0, 6), ("box", 1, 5), ("c", 0, 6), ("d", 4, 6)]
+
+
+def test_what_cannot_be_fenced_is_refused_with_what_can(box: Box) -> None:
+    rows = Box.objects.fenced(6)
+
+    with pytest.raises(TypeError, match=r"update_or_create\(\) cannot be fenced; use get_or_create"):
+        rows.update_or_create(name="box", defaults={"content": 2})
+    with pytest.raises(
+        TypeError, match=r"bulk_create\(update_conflicts=True\) cannot be fenced; use bulk_update"
+    ):
+        rows.bulk_create(
+            [Box(name="box")], update_conflicts=True, update_fields=["content"], unique_fields=["name"]
+        )
+    with pytest.raises(TypeError, match="use delete"):
+        rows.all()._raw_delete("default")
+
+    assert facts() == [("box", 1, 5)]
+
+
+def test_without_a_fence_everything_is_as_django_does_it(db: None) -> None:
+    rows = Box.objects.all()
+    a, b = rows.bulk_create([Box(name="a"), Box(name="b")])
+    rows.bulk_update([a], ["content"])
+    rows.update_or_create(name="b", defaults={"content": 2})
+    rows.get_or_create(name="c", defaults={"fence": 3})
+    rows.filter(pk=a.pk)._raw_delete("default")
+
+    assert facts() == [("b", 2, 0), ("c", 0, 3)]
+    assert rows.filter(pk=b.pk).delete()[0] == 1
+
+
+# --- save
+
+
+def test_saving_with_a_fence(box: Box) -> None:
+    box.content = 2
+    box.save(fence=6)
+
+    assert box.fence == 6
+    assert facts() == [("box", 2, 6)]
+
+
+def test_saving_some_fields_with_a_fence(box: Box) -> None:
+    box.content, box.name = 2, "never written"
+    box.save(fence=6, update_fields=["content"])
+    assert facts() == [("box", 2, 6)]
+
+    box.save(fence=7, update_fields=[])
+    assert facts() == [("box", 2, 7)]
+
+
+def test_saving_what_was_loaded_in_part_with_a_fence(box: Box) -> None:
+    part = Box.objects.only("content").get()
+    part.content = 2
+    part.save(fence=6)
+
+    assert facts() == [("box", 2, 6)]
+
+
+def test_an_older_holder_cannot_save(box: Box) -> None:
+    older = Box.objects.get()
+    box.save(fence=6)
+    older.content = 9
+
+    for fields in (None, ["content"]):
+        with transaction.atomic(), pytest.raises(StaleFence):
+            older.save(fence=4, update_fields=fields)
+        assert facts() == [("box", 1, 6)]
+    assert older.fence == 5
+
+
+def test_an_older_holder_that_loaded_a_part_is_as_it_was(box: Box) -> None:
+    part = Box.objects.only("content").get()
+
+    with pytest.raises(StaleFence):
+        part.save(fence=4)
+
+    assert part.get_deferred_fields() >= {"fence"}
+
+
+def test_saving_without_a_fence_leaves_the_rows_fence_even_if_the_instance_is_old(box: Box) -> None:
+    older = Box.objects.get()
+    Box.objects.fenced(8).update()
+    older.content = 9
+
+    older.save()
+    older.save(update_fields=["fence", "content"])
+
+    assert facts() == [("box", 9, 8)]
+    with pytest.raises(StaleFence):
+        Box.objects.fenced(7).update()
+
+
+def test_a_new_instance_is_saved_with_its_fence(db: None) -> None:
+    Box(name="new").save(fence=3)
+    Box(name="newer").save(fence=3, force_insert=True)
+
+    assert facts() == [("new", 0, 3), ("newer", 0, 3)]
+
+
+def test_what_a_newer_holder_has_deleted_is_not_saved_anew(box: Box) -> None:
+    older = Box.objects.get()
+    box.delete()
+
+    with transaction.atomic(), pytest.raises(DatabaseError, match="did not affect any rows"):
+        older.save(fence=6)
+
+    assert facts() == []
+
+
+def test_receivers_of_signals_save_without_the_fence_of_the_save_that_sent_them(box: Box) -> None:
+    def again(instance: Box, **kwargs: object) -> None:
+        post_save.disconnect(again, sender=Box)
+        instance.save()
+        instance.save(fence=7)
+
+    post_save.connect(again, sender=Box)
+    box.save(fence=6)
+
+    assert facts() == [("box", 1, 7)]
+    assert "_saving" not in vars(box)
+
+
+def test_the_asynchronous_save_is_fenced(box: Box) -> None:
+    async def saved() -> None:
+        await box.asave(fence=6)
+        with pytest.raises(StaleFence):
+            await box.asave(fence=5, update_fields=["content"])
+
+    async_to_sync(saved)()
+
+    assert facts() == [("box", 1, 6)]
+
+
+def test_fields_that_set_themselves_do_so(box: Box) -> None:
+    before = box.changed_at
+    box.save(fence=6)
+
+    assert Box.objects.get().changed_at > before
+
+
+@isolate_apps("tests.db")
+def test_a_model_that_selects_before_it_saves_is_fenced(box: Box) -> None:
+    class Careful(FencedModel):
+        content = models.IntegerField()
+
+        class Meta:
+            app_label = "db"
+            db_table = "db_box"
+            managed = False
+            select_on_save = True
+
+    careful = Careful.objects.get()
+    careful.content = 2
+    with transaction.atomic(), pytest.raises(StaleFence):
+        careful.save(fence=4)
+    careful.save(fence=6)
+
+    assert facts() == [("box", 2, 6)]
+
+
+# --- which models
+
+
+@isolate_apps("tests.db")
+def test_rows_in_two_tables_are_refused(box: Box) -> None:
+    class Chest(Box):
+        key = models.CharField(max_length=9)
+
+        class Meta:
+            app_label = "db"
+
+    class Trunk(Shelf, FencedModel):
+        class Meta:
+            app_label = "db"
+
+    for model in (Chest, Trunk):
+        (problem,) = (found for found in model.check() if found.id == "components.E005")
+        assert "its rows lie in two tables" in problem.msg
+        with pytest.raises(TypeError, match="two tables"):
+            FencedQuerySet(model).fenced(6)
+        with pytest.raises(TypeError, match="two tables"):
+            model().save(fence=6)
+
+
+def test_a_model_or_its_other_name_is_found_good() -> None:
+    assert [found for model in (Box, Parcel, Crate) for found in model.check()] == []
+
+
+def test_a_model_without_a_fence_is_refused() -> None:
+    with pytest.raises(TypeError, match="Shelf cannot be fenced: it is no FencedModel"):
+        FencedQuerySet(Shelf).fenced(6)
+
+
+# --- any history
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["update", "joined", "save", "bulk", "mark"]),
+            st.integers(1, 9),
+            st.integers(0, 9),
+        ),
+        max_size=12,
+    )
+)
+def test_no_accepted_write_has_a_lower_fence_than_one_before(
+    db: None, history: list[tuple[str, int, int]]
+) -> None:
+    with transaction.atomic():
+        try:
+            _live(history)
+        finally:
+            transaction.set_rollback(True)
+
+
+def _live(history: list[tuple[str, int, int]]) -> None:
+    box = Box.objects.create(name="box", shelf=Shelf.objects.create(name="top"))
+    fence, content = 0, 0
+    for how, own, new in history:
+        try:
+            _write(how, box.pk, own, new)
+        except StaleFence:
+            assert own < fence
+        else:
+            assert own >= fence
+            fence, content = own, content if how == "mark" else new
+        assert facts() == [("box", content, fence)]
+
+
+def _write(how: str, pk: int, fence: int, content: int) -> None:
+    rows = Box.objects.fenced(fence).filter(pk=pk)
+    if how == "update":
+        rows.update(content=Case(When(content=content, then=F("content")), default=Value(content)))
+    elif how == "joined":
+        rows.filter(shelf__name="top").update(content=content)
+    elif how == "mark":
+        rows.update()
+    else:
+        box = Box.objects.get(pk=pk)
+        box.content = content
+        box.save(fence=fence) if how == "save" else rows.bulk_update([box], ["content"])

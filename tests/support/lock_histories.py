@@ -1,0 +1,192 @@
+"""
+What processes did with locks, written down by themselves, and what a lock may do: for linearizability.py.
+
+Each call is a line in a file of its process before it is sent, and another when it has returned; who is killed leaves
+a call without a return. Run as a program, this module is such a process.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+
+from components.client import get_client
+from components.exceptions import LockLost
+from components.services.locks import Lock, LockReader, lock
+from components.services.locks.names import key_of
+from components.testing import redis_at
+from tests.support.linearizability import Operation
+
+NAMES = ("a", "b", "c")
+TIMEOUT = 1_000  # seconds: nothing runs out
+
+
+class LockState(NamedTuple):
+    """A lock as the model has it."""
+
+    holder: str | None = None
+    #: No smaller than that of any holder so far.
+    fence: int = 0
+    #: The tokens that it was taken from by force: who asks for that again hears again that it is done.
+    forced: frozenset[str] = frozenset()
+
+
+def after(state: LockState, operation: Operation) -> Iterator[LockState]:
+    """The states that *operation* may lead to."""
+    token, result = operation.args[0], operation.result
+    is_holder = state.holder == token
+    match operation.name:
+        case "acquire" if result is None:
+            yield state
+            if state.holder is None:
+                yield state._replace(holder=token)
+        case "acquire" if result:
+            if state.holder is None and result > state.fence:
+                yield state._replace(holder=token, fence=result)
+        case "acquire":
+            if state.holder is not None:
+                yield state
+        case "force" if is_holder and result is not False:
+            yield state._replace(holder=None, forced=state.forced | {token})
+        case "release" if is_holder and result is not False:
+            yield state._replace(holder=None)
+        case "force" | "release" if not is_holder:
+            is_repeated = operation.name == "force" and token in state.forced
+            if result in (None, is_repeated):
+                yield state
+        case "force" | "release":
+            pass  # it cannot have been refused
+        case "extend" | "owned":
+            if result in (None, is_holder):
+                yield state
+        case "locked":
+            if result in (None, state.holder is not None):
+                yield state
+        case _:
+            raise ValueError(operation)
+
+
+def read(files: Iterator[Path]) -> dict[str, list[Operation]]:
+    """The operations by the name of the lock."""
+    histories = defaultdict(list)
+    for file in files:
+        calls: dict[int, list[Any]] = {}
+        returns: dict[int, list[Any]] = {}
+        for line in file.read_text().splitlines():
+            number, *rest = json.loads(line)
+            (returns if number in calls else calls)[number] = rest
+        for number, (called, key, name, *args) in calls.items():
+            returned, result = returns.get(number, (math.inf, None))
+            histories[key].append(Operation(name, tuple(args), result, called, returned))
+    return histories
+
+
+class Recorder:
+    """Does things to locks, and writes them down."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        self._number = 0
+
+    @contextmanager
+    def record(self, name: str, operation: str, *args: Any) -> Iterator[list[Any]]:
+        """The caller appends the result to the list that it is given; without one it is not known."""
+        self._number += 1
+        number, said = self._number, list[Any]()
+        self._write(number, time.monotonic(), name, operation, *args)
+        yield said
+        self._write(number, time.monotonic(), *said)
+
+    def _write(self, *line: Any) -> None:
+        os.write(self._file, f"{json.dumps(line)}\n".encode())
+
+
+class Client:
+    """One that does this and that with some locks."""
+
+    def __init__(self, file: Path, seed: str, *, forces: bool) -> None:
+        self._forces = forces
+        self._random = Random(seed)
+        self._recorder = Recorder(file)
+        self._held: dict[str, Lock] = {}
+        self._seed, self._tokens = seed, 0
+
+    def act(self) -> None:
+        name = self._random.choice(NAMES)
+        if self._random.random() < 0.1:
+            return self._look(name)
+        if self._forces and self._random.random() < 0.1:
+            return self._force(name)
+        if name not in self._held:
+            return self._acquire(name, self._random.choice([0, 0.01, 0.06]))
+        if self._random.random() < 0.3:
+            return self._extend(name)
+        return self._release(name)
+
+    def _acquire(self, name: str, patience: float) -> None:
+        self._tokens += 1
+        token, asked = f"{self._seed}-{self._tokens}", lock(name, timeout=TIMEOUT)
+        with self._recorder.record(name, "acquire", token) as said:
+            is_granted = asked.acquire(blocking_timeout=patience, token=token)
+            said.append(asked.fence if is_granted else False)
+        if said[0]:
+            self._held[name] = asked
+
+    def _extend(self, name: str) -> None:
+        held = self._held[name]
+        with self._recorder.record(name, "extend", held.local.token.decode()) as said:
+            try:
+                said.append(held.extend(1))
+            except LockLost:
+                said.append(False)
+
+    def _release(self, name: str) -> None:
+        held = self._held.pop(name)
+        with self._recorder.record(name, "release", held.local.token.decode()) as said:
+            try:
+                held.release()
+                said.append(True)
+            except LockLost:
+                said.append(False)
+
+    def _look(self, name: str) -> None:
+        held = self._held.get(name)
+        if held is None:
+            with self._recorder.record(name, "locked", None) as said:
+                said.append(lock(name).locked())
+        else:
+            with self._recorder.record(name, "owned", held.local.token.decode()) as said:
+                said.append(held.owned())
+
+    def _force(self, name: str) -> None:
+        """Whoever holds it now, as the admin does."""
+        token = get_client().get(key_of(name))
+        if token:
+            with self._recorder.record(name, "force", token.decode()) as said:
+                said.append(LockReader().force_release(key_of(name), token.decode()))
+
+
+def main(url: str, client_class: str, file: Path, calls: int, *, forces: bool) -> None:
+    # What is not answered is sent again: that nothing happens twice is the lock's affair.
+    retries = {"retry": Retry(ConstantBackoff(0.001), 10)}
+    with redis_at(url, CLIENT_CLASS=client_class, CONNECTION_POOL_KWARGS=retries):
+        client = Client(file, seed=file.stem, forces=forces)
+        for _ in range(calls):
+            client.act()
+
+
+if __name__ == "__main__":
+    url, client_class, file, calls, *more = sys.argv[1:]
+    main(url, client_class, Path(file), int(calls), forces="forces" in more)

@@ -1,0 +1,144 @@
+"""
+What locks do while a reply gets lost, for tests/test_lost_replies.py: prepared, then done by way of the proxy.
+
+Tokens are given, so that two runs can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.client import get_client
+from components.exceptions import LockLost
+from components.services.locks import Lock, LockReader, lock
+from components.services.locks.names import key_of
+from components.twins import at_once
+
+Act = Callable[[], Any]
+
+
+def acquire_free(redis: Redis) -> Act:
+    with lock("a"):
+        pass
+    held = lock("a", timeout=10)
+    return lambda: on(held).acquire(token="one") and (held.fence > 0, round(held.remaining))
+
+
+def acquire_held(redis: Redis) -> Act:
+    lock("a").acquire(token="other")
+    return lambda: on(lock("a")).acquire(token="one", blocking=False)
+
+
+def acquire_in_turn(redis: Redis) -> Act:
+    """Granted to a waiter, with another behind it."""
+    held, waiter = lock("a", fair=True), lock("a", fair=True)
+    held.acquire(token="other")
+    for token in (b"one", b"two"):
+        assert at_once(waiter._try(token, waits=True))
+    held.release()
+
+    def act() -> Any:
+        granted = on(waiter).acquire(token="one")
+        return granted, forget(redis, "waited", "longest")
+
+    return act
+
+
+def acquire_and_wait(redis: Redis) -> Act:
+    lock("a", timeout=None).acquire(token="other")
+    return lambda: at_once(on(lock("a"))._try(b"one", waits=True))
+
+
+def acquire_of_another_client(redis: Redis) -> Act:
+    """The key exists, but it is redis-py's Lock that holds it."""
+    redis.set("a", "other")
+    return lambda: on(Lock(redis, "a")).acquire(token="one", blocking=False)
+
+
+def release(redis: Redis) -> Act:
+    held = _with_waiters(redis, "one")
+    return lambda: on(held).release()
+
+
+def release_lost(redis: Redis) -> Act:
+    held = _with_waiters(redis, "one")
+    redis.delete(key_of("a"))
+
+    def act() -> str:
+        try:
+            return str(on(held).release())
+        except LockLost as lost:
+            return str(lost)
+
+    return act
+
+
+def release_by_force(redis: Redis) -> Act:
+    _with_waiters(redis, "one")
+    return lambda: LockReader().force_release(key_of("a"), "one")
+
+
+def leave(redis: Redis) -> Act:
+    held = _with_waiters(redis, "one")
+    return lambda: at_once(on(held)._leave(b"two"))
+
+
+def leave_while_holding(redis: Redis) -> Act:
+    held = _with_waiters(redis, "one")
+    return lambda: at_once(on(held)._leave(b"one"))
+
+
+def extend(redis: Redis) -> Act:
+    held = lock("a", timeout=10)
+    held.acquire(token="one")
+    return lambda: (on(held).extend(20), round(held.remaining), forget(redis, "extension"))
+
+
+def extend_twice(redis: Redis) -> Act:
+    held = lock("a", timeout=10)
+    held.acquire(token="one")
+    return lambda: (on(held).extend(20), held.extend(20), round(held.remaining), forget(redis, "extension"))
+
+
+def reacquire(redis: Redis) -> Act:
+    held = lock("a", timeout=10)
+    held.acquire(token="one")
+    redis.pexpire(key_of("a"), 5_000)
+    return lambda: (on(held).reacquire(), round(held.remaining))
+
+
+CASES: dict[str, list[Callable[[Redis], Act]]] = {
+    "locks/acquire": [
+        acquire_free,
+        acquire_held,
+        acquire_in_turn,
+        acquire_and_wait,
+        acquire_of_another_client,
+    ],
+    "locks/extend": [extend, extend_twice, reacquire],
+    "locks/release": [release, release_lost, release_by_force, leave, leave_while_holding],
+}
+
+
+def on(held: Lock) -> Lock:
+    """By way of the client that the project has now."""
+    held.redis = get_client()
+    return held
+
+
+def forget(redis: Redis, *fields: str) -> int:
+    """Delete of the state what differs from run to run; how much of it there was."""
+    return redis.hdel(keys.lock_state(bucket("a"), "a"), *fields)
+
+
+def _with_waiters(redis: Redis, token: str) -> Lock:
+    held = lock("a", timeout=None)
+    held.acquire(token=token)
+    for waiter in (b"two", b"three"):
+        assert at_once(held._try(waiter, waits=True))
+    return held
