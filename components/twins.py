@@ -10,6 +10,7 @@ With a synchronous client nothing in it is ever awaited, so it runs to its end a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
@@ -32,3 +33,15 @@ def at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
     raise TypeError(
         "An asynchronous client was given to a synchronous method: use the one with the leading a."
     )
+
+
+def cancellations() -> int:
+    """
+    How often the running task was cancelled, for loops that wait: asyncio.wait_for() of Python 3.11, by which
+    redis-py sends over TCP, may end normally and hide that. 0 outside of a task.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return 0
+    return task.cancelling() if task else 0

@@ -342,6 +342,7 @@ CASES: dict[str, list[Case]] = {
     "queues/renew": [renew],
     "queues/resend": [resend],
     "queues/trim": [trim],
+    "queues/unpark": [unpark],
     **lost_locks.CASES,
     "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],
     "semaphores/limit": [set_limit, reset_limit],

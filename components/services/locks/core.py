@@ -10,6 +10,7 @@ first in the queue is woken; of a fair lock it is the next, of another whoever c
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from components.services.locks.holdings import Holding
 from components.services.locks.names import LockKeys
 from components.services.locks.replicas import send_and_wait
 from components.services.locks.tokens import new_token
-from components.twins import answer
+from components.twins import answer, cancellations
 from components.validation import check_seconds
 
 #: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
@@ -133,6 +134,7 @@ class LockCore:
         """Acquire, waiting for *patience* seconds; *wait* is the answer to a first try."""
         began_at = clock()
         until = math.inf if patience is None else began_at + patience
+        cancelled = cancellations()
         try:
             wait = await self._try(token, waits=blocking) if wait is None else wait
             while wait:
@@ -143,6 +145,8 @@ class LockCore:
                     return False
                 await self._wait(token, min(wait, left))
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
+                if cancellations() > cancelled:
+                    raise asyncio.CancelledError
         except BaseException:
             self.local.doubtful = token
             with suppress(ComponentsError, RedisError):

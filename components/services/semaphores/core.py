@@ -31,7 +31,7 @@ from components.services.semaphores.controls import SemaphoreControls, check_cou
 from components.services.semaphores.ids import check_id, new_id
 from components.services.semaphores.permits import Permit
 from components.services.semaphores.records import SemaphoreInfo
-from components.twins import answer
+from components.twins import answer, cancellations
 from components.validation import check_seconds
 
 BEAT = 0.4  # seconds between two heartbeats of a waiter
@@ -93,11 +93,11 @@ class Core(SemaphoreControls):
     async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
         """Until when the permit is held, by clock(); None if none is free, and the wish is not to wait."""
         until = math.inf if wish.wait is None else clock() + wish.wait
-        cancelled = _cancellations()
+        cancelled = cancellations()
         while True:
             asked_at = clock()
             said, number = await self._ask(client, wish)
-            if _cancellations() > cancelled:
+            if cancellations() > cancelled:
                 raise asyncio.CancelledError
             left = until - clock()
             if said == b"granted":
@@ -188,15 +188,6 @@ def _ended(permit: str, name: str, ended_by: str) -> PermitLost | PermitReleased
     if ended_by.startswith("evict"):
         return PermitLost(f"{which} was evicted.")
     return PermitLost(f"{which} is not held any more: its lease ran out.")
-
-
-def _cancellations() -> int:
-    """How often the running task was cancelled. wait_for() of Python 3.11, with which redis-py sends, hides some."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return 0
-    return task.cancelling() if task else 0
 
 
 def _microseconds(seconds: float) -> int:
