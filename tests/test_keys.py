@@ -133,7 +133,7 @@ def entity(key: str) -> str:
 
 def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer, queue = Consumer(), TaskQueue()
-    *_ready, delayed = push_many(5), queue.push(ECHO, delay=60)
+    *_ready, delayed = push_many(7), queue.push(ECHO, delay=60)
     queue.push_many([NewTask(name=ECHO, unique="a", tick=("hourly", datetime(2026, 1, 1, tzinfo=UTC)))])
     good, bad, running = claim(consumer, 3)
     queue.wait_for(good.id, wait=0)
@@ -142,12 +142,11 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer.progress(running, Progress(1))
     consumer.renew(["default"], [running])
     queue.tell(consumer.id, "quiet")
-    queue.pause("default")
-    parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parking = Parking(consumer)
-    push_many(3)
     parking.park("default", claim(consumer, 2))
     parking.unpark("default", by="default")
+    queue.pause("default")
+    parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
