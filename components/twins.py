@@ -37,10 +37,8 @@ def at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
 
 def cancellations() -> int:
     """
-    How often the running task was cancelled; 0 where none runs.
-
-    Before Python 3.12 asyncio.wait_for(), with which redis-py sends, hides a cancellation that comes when it is done.
-    Who waits in a loop sees by this that the number has grown.
+    How often the running task was cancelled, for loops that wait: asyncio.wait_for() of Python 3.11, by which
+    redis-py sends over TCP, may end normally and hide that. 0 outside of a task.
     """
     try:
         task = asyncio.current_task()

@@ -18,7 +18,7 @@ MAX_FENCE = 2**63 - 1
 
 def check_name(kind: str, name: object) -> str:
     """*name*, if a *kind* can be called so. Raises InvalidName."""
-    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME:
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not _is_unicode(name):
         raise InvalidName(
             f"A {kind} cannot be called {_shown(name)}: a name is text of 1 to {MAX_NAME} characters."
         )
@@ -43,6 +43,15 @@ def check_fence(fence: object) -> int:
             f"The fence is {_shown(fence)}; it must be what a lock gave: a whole number from 1 to 2^63 - 1."
         )
     return fence
+
+
+def _is_unicode(name: str) -> bool:
+    """Whether it can be sent: half surrogate pairs cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _shown(name: object) -> str:

@@ -19,6 +19,7 @@ from components.buckets import bucket
 from components.services.fences import FencedValue
 from components.services.locks import Lock
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
+from components.services.queues.parking import Parking
 from components.services.semaphores import Semaphore
 from components.twins import at_once
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
@@ -132,7 +133,7 @@ def entity(key: str) -> str:
 
 def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer, queue = Consumer(), TaskQueue()
-    *_ready, delayed = push_many(5), queue.push(ECHO, delay=60)
+    *_ready, delayed = push_many(7), queue.push(ECHO, delay=60)
     queue.push_many([NewTask(name=ECHO, unique="a", tick=("hourly", datetime(2026, 1, 1, tzinfo=UTC)))])
     good, bad, running = claim(consumer, 3)
     queue.wait_for(good.id, wait=0)
@@ -141,6 +142,9 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     consumer.progress(running, Progress(1))
     consumer.renew(["default"], [running])
     queue.tell(consumer.id, "quiet")
+    parking = Parking(consumer)
+    parking.park("default", claim(consumer, 2))
+    parking.unpark("default", by="default")
     queue.pause("default")
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")

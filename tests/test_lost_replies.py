@@ -25,6 +25,7 @@ from components.scripts import Script
 from components.services.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues.consumers import Request
+from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
@@ -211,6 +212,16 @@ def renew(redis: Redis) -> Callable[[], Any]:
     return lambda: consumer.renew(["default"], claimed)
 
 
+def unpark(redis: Redis) -> Callable[[], Any]:
+    push_many(3)
+    consumer = Consumer()
+    parking = Parking(consumer)
+    gone, *_others = tasks = claim(consumer, 3)
+    parking.park("limit", tasks)
+    TaskQueue().cancel("default", [gone.id])
+    return lambda: parking.unpark("limit", by="caller")
+
+
 def await_(redis: Redis) -> Callable[[], Any]:
     [task_id] = push_many(1)
     return lambda: TaskQueue().wait_for(task_id, wait=0)
@@ -331,6 +342,7 @@ CASES: dict[str, list[Case]] = {
     "queues/renew": [renew],
     "queues/resend": [resend],
     "queues/trim": [trim],
+    "queues/unpark": [unpark],
     **lost_locks.CASES,
     "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],
     "semaphores/limit": [set_limit, reset_limit],

@@ -283,7 +283,7 @@ def test_of_other_tokens_nothing_is_known(token: str) -> None:
     assert Holder.of(token) == Holder()
 
 
-@pytest.mark.parametrize("name", ["", "x" * 501, 7, None])
+@pytest.mark.parametrize("name", ["", "x" * 501, 7, None, "\ud800"])
 def test_a_name_must_be_text_of_some_length(name: object) -> None:
     with pytest.raises(InvalidName, match="name is text of 1 to 500"):
         lock(name)  # type: ignore[arg-type]

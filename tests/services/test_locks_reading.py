@@ -181,3 +181,21 @@ def test_a_token_that_is_no_text_can_be_released_by_force(redis: Redis) -> None:
     assert info
     assert reader.force_release(info.key, info.token, info.fence)
     assert not redis.exists("a")
+
+
+def test_a_lock_whose_key_was_overwritten_with_something_else_spoils_no_list(redis: Redis) -> None:
+    for name in ("a", "b"):
+        lock(name).acquire()
+    redis.delete(key_of("a"))
+    redis.sadd(key_of("a"), "x")
+
+    assert [info.name for info in reader.held()] == ["b"]
+
+
+def test_a_name_may_be_as_long_as_names_may_be(redis: Redis) -> None:
+    name = "x" * 500
+    with lock(name):
+        info = reader.find(name)
+
+    assert info
+    assert info.name == name

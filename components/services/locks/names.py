@@ -48,7 +48,8 @@ class LockKeys:
 @lru_cache(maxsize=1_024)
 def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
     """In another *keyspace* it has other keys."""
-    tag, name = _parts(check_name("lock", key))
+    tag, name = _parts(key)
+    check_name("lock", name)
     state, queue, beats = (part(tag, name) for part in (keys.lock_state, keys.lock_queue, keys.lock_beats))
     wake = keys.lock_wake(tag, "")
     # All that can be listed lies in the buckets. On a cluster a key of the caller's own lies apart from them.

@@ -161,9 +161,13 @@ class LockReader:
         )
 
     def _ask(self, add: Callable[[Any], Sequence[Any]]) -> list[Any]:
-        """The answers to the commands that *add* puts into a pipeline."""
+        """The answers to the commands that *add* puts into a pipeline; None where a key holds no lock's type."""
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
-            return list(pipe.execute()) if add(pipe) else []
+            answers = pipe.execute(raise_on_error=False) if add(pipe) else []
+            for answer in answers:
+                if isinstance(answer, Exception) and "WRONGTYPE" not in str(answer):
+                    raise answer
+        return [None if isinstance(answer, Exception) else answer for answer in answers]
 
     def _look(self, lock_keys: Sequence[str], now: int) -> list[LockInfo]:
         def add(pipe: Any) -> list[str]:
