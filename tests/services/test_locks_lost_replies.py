@@ -115,10 +115,15 @@ def test_who_waits_is_granted_it_once(redis: Redis, client: Redis, proxy: LossyP
     waiter.release()
 
 
+@pytest.mark.parametrize("options", [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}], ids=str)
 def test_an_interrupt_before_the_first_answer_leaves_nothing_held(
-    redis: Redis, client: Redis, proxy: LossyProxy, alarm: Callable[[float], object]
+    redis: Redis,
+    client: Redis,
+    proxy: LossyProxy,
+    alarm: Callable[[float], object],
+    options: dict[str, Any],
 ) -> None:
-    asked = Lock(client, "a")
+    asked = Lock(client, "a", **options)
     client.ping()
     proxy.lose_replies(to="EVALSHA", silently=True)
     alarm(0.1)
@@ -133,10 +138,13 @@ def test_an_interrupt_before_the_first_answer_leaves_nothing_held(
     assert asked.acquire(blocking=False)
 
 
-def test_a_cancellation_before_the_first_answer_leaves_nothing_held(redis: Redis, proxy: LossyProxy) -> None:
+@pytest.mark.parametrize("options", [{}, {"sleep": 0.01}, {"timeout": 5, "auto_renewal": True}], ids=str)
+def test_a_cancellation_before_the_first_answer_leaves_nothing_held(
+    redis: Redis, proxy: LossyProxy, options: dict[str, Any]
+) -> None:
     async def main() -> None:
         async with AsyncRedis.from_url(proxy.url) as client:
-            asked = AsyncLock(client, "a")
+            asked = AsyncLock(client, "a", **options)
             await client.ping()
             proxy.lose_replies(to="EVALSHA", silently=True)
             acquiring = asyncio.create_task(asked.acquire())

@@ -26,6 +26,7 @@ from components import keys
 from components.buckets import bucket
 from components.exceptions import LockLost
 from components.services.locks import Lock, LockReader, lock
+from components.services.locks.core import RELEASE
 from components.services.locks.names import LockKeys, key_of
 from components.twins import at_once
 
@@ -57,55 +58,60 @@ class Model:
     is_ahead: bool = False
     queue: list[str] = field(default_factory=list)
     dead: set[str] = field(default_factory=set)
-    #: Of what the holder before has not released, but lost by time.
-    is_left_over: bool = False
-    #: Why a token was released, for who asks again.
-    released: dict[str, str] = field(default_factory=dict)
+    #: How it ended for those who held it, by their fences, for who asks again.
+    ends: dict[int, str] = field(default_factory=dict)
     acquired: int = 0
     waits: int = 0
     expired: int = 0
     forced: int = 0
 
-    def prune(self) -> None:
-        self.queue = [token for token in self.queue if token not in self.dead]
-        self.dead.clear()
+    def drop_the_dead(self, token: str | None = None) -> None:
+        """Those in front of all others, and of *token*."""
+        while self.queue and self.queue[0] != token and self.queue[0] in self.dead:
+            self.dead.discard(self.queue.pop(0))
 
     def acquire(self, token: str, *, waits: bool, is_fair: bool) -> bool:
+        if is_fair:
+            self.drop_the_dead(token)
         if self.holder == token:
             return True
-        if is_fair:
-            self.prune()
         if self.holder or (is_fair and self.queue and self.queue[0] != token):
             if waits:
                 self.dead.discard(token)
                 self.queue += [token] if token not in self.queue else []
             return False
-        if token in self.queue and (waits or is_fair):
-            self.queue.remove(token)
-            self.dead.discard(token)
-            self.waits += 1
-        self.expired += self.is_left_over
-        self.holder, self.left, self.is_left_over = token, TIMEOUT, False
+        if waits:
+            self.forget_waiter(token)
+        self.expired += self.ends.get(self.fence) == "expired"
+        self.holder, self.left = token, TIMEOUT
         self.acquired += 1
         return True
 
-    def release(self, token: str, reason: str) -> bool:
+    def forget_waiter(self, token: str) -> None:
+        self.queue = [waiter for waiter in self.queue if waiter != token]
+        self.dead.discard(token)
+
+    def end(self, how: str) -> None:
+        self.holder = None
+        self.ends[self.fence] = how
+
+    def release(self, token: str, fence: int, how: str) -> bool:
         is_mine = self.holder == token
         if is_mine:
-            self.holder = None
-            self.released[token] = reason
-            self.forced += reason == "forced"
-        if reason == "left" and token in self.queue:
-            self.queue.remove(token)
-            self.dead.discard(token)
+            self.end("evicted" if how == "evicted" else "released")
+            self.forced += how == "evicted"
+        if how == "left":
+            self.forget_waiter(token)
         if not self.holder:
-            self.prune()
-        return is_mine or self.released.get(token) == reason
+            self.drop_the_dead()
+        is_last = fence == self.fence
+        return is_mine or (self.ends.get(fence) == how and (is_last or how == "released"))
 
     def forget(self) -> None:
         """What the state says of the past. The fence still grows, unless the clock was set back since."""
         if self.is_ahead:
             self.fence, self.is_ahead = 0, False
+        self.ends = {}
         self.acquired = self.waits = self.expired = self.forced = 0
 
 
@@ -115,7 +121,8 @@ class Actor:
 
     name: str
     lock: Lock
-    token: str
+    token: str = "nobody"
+    fence: int = 0
     is_waiting: bool = False
 
     @property
@@ -130,7 +137,7 @@ class LockMachine(RuleBasedStateMachine):
         redis.flushall()
         self.models = {name: Model() for name in NAMES}
         self.actors = [
-            Actor(name, lock(name, timeout=TIMEOUT, fair=is_fair), "nobody")
+            Actor(name, lock(name, timeout=TIMEOUT, fair=is_fair))
             for name, is_fair in (
                 ("a", True),
                 ("a", True),
@@ -147,11 +154,11 @@ class LockMachine(RuleBasedStateMachine):
     def acquire(self, pick: int, has_patience: bool) -> None:
         """In one call: who waits in vain leaves no trace."""
         actor = self.pick(pick, self.idle())
-        actor.token = self.new_token()
+        self.begin_anew(actor)
         model = self.model(actor)
         expected = model.acquire(actor.token, waits=has_patience, is_fair=actor.lock.fair)
         if has_patience and not expected:
-            model.release(actor.token, "left")
+            model.release(actor.token, 0, "left")
 
         granted = actor.lock.acquire(blocking_timeout=0.001 if has_patience else 0, token=actor.token)
 
@@ -165,17 +172,20 @@ class LockMachine(RuleBasedStateMachine):
         actor = self.pick(pick)
         model = self.model(actor)
         if model.holder != actor.token and not actor.is_waiting:
-            actor.token = self.new_token()
+            self.begin_anew(actor)
+        was_waiting = actor.is_waiting
         was_holder = model.holder == actor.token
         expected = model.acquire(actor.token, waits=True, is_fair=actor.lock.fair)
 
-        wait = at_once(actor.lock._try(actor.encoded, waits=True))
+        waited = 0.001 if was_waiting else 0
+        wait = at_once(actor.lock._try(actor.encoded, waits=True, waited=waited))
 
         assert (not wait) == expected
         actor.is_waiting = not expected
         if expected and was_holder:
             assert actor.lock.fence == model.fence
         elif expected:
+            model.waits += was_waiting
             self.note_grant(actor)
         else:
             self.redis.zadd(self.keys(actor.name, "beats"), {actor.token: FAR})
@@ -184,7 +194,7 @@ class LockMachine(RuleBasedStateMachine):
     @rule(pick=picks)
     def leave(self, pick: int) -> None:
         actor = self.pick(pick)
-        self.model(actor).release(actor.token, "left")
+        self.model(actor).release(actor.token, actor.fence, "left")
         actor.is_waiting = False
 
         at_once(actor.lock._leave(actor.encoded))
@@ -195,8 +205,8 @@ class LockMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.with_token())
     def release(self, pick: int) -> None:
         actor = self.pick(pick, self.with_token())
-        token = actor.lock.local.token
-        is_mine = self.model(actor).release(token.decode(), "released")
+        token, fence = actor.lock.local.token.decode(), actor.lock.fence  # perhaps of an earlier attempt
+        is_mine = self.model(actor).release(token, fence, "released")
 
         self.expect(is_mine, actor.lock.release)
 
@@ -207,9 +217,12 @@ class LockMachine(RuleBasedStateMachine):
     def release_again(self, pick: int) -> None:
         """As when the reply to the last release was lost."""
         actor = self.pick(pick)
-        is_mine = self.model(actor).release(actor.token, "released")
+        expected = self.model(actor).release(actor.token, actor.fence, "released")
 
-        self.expect(is_mine, lambda: at_once(actor.lock._give_back(actor.encoded)))
+        args = [actor.token, actor.fence, "released"]
+        assert bool(RELEASE(self.redis, keys=actor.lock.keys.release, args=args)) == expected
+
+        self.check_wake_up(actor.name)
 
     @rule(pick=picks, seconds=st.integers(400, 1_600), adds=st.booleans(), is_anew=st.booleans())
     @precondition(lambda self: self.with_token())
@@ -243,10 +256,13 @@ class LockMachine(RuleBasedStateMachine):
     def force(self, name: str, pick: int) -> None:
         """Of whoever holds it, or of somebody who does not."""
         model = self.models[name]
-        token = model.holder if pick % 3 and model.holder else self.pick(pick).token
-        expected = model.release(token, "forced")
+        actor = self.pick(pick)
+        token, fence = actor.token, actor.fence
+        if pick % 3 and model.holder:
+            token, fence = model.holder, model.fence
+        expected = model.release(token, fence, "evicted")
 
-        assert LockReader().force_release(key_of(name), token) == expected
+        assert LockReader().force_release(key_of(name), token, fence) == expected
 
         self.check_wake_up(name)
 
@@ -268,7 +284,7 @@ class LockMachine(RuleBasedStateMachine):
     def all_its_time_passes(self, name: str, pick: int) -> None:
         model = self.models[name]
         if model.holder:
-            model.holder, model.is_left_over = None, True
+            model.end("expired")
             assert self.redis.pexpire(key_of(name), -1)
             now = self.redis.time()[0] * 1_000
             self.redis.zadd(keys.lock_held(bucket(name)), {key_of(name): now - 5_000})
@@ -282,9 +298,11 @@ class LockMachine(RuleBasedStateMachine):
 
     def the_clock_was_ahead(self, name: str, pick: int) -> None:
         model = self.models[name]
-        if model.acquired and not model.holder:
+        if not model.holder and model.ends.get(model.fence) == "released":
             model.fence, model.is_ahead = model.fence + 10**12, True
-            self.redis.hset(self.keys(name, "state"), "fence", str(model.fence))
+            model.ends[model.fence] = "released"
+            fences = {"fence": str(model.fence), "released": str(model.fence)}
+            self.redis.hset(self.keys(name, "state"), mapping=fences)
 
     def the_state_is_forgotten(self, name: str, pick: int) -> None:
         """As a day after its last use."""
@@ -292,13 +310,13 @@ class LockMachine(RuleBasedStateMachine):
         if not model.holder:
             model.forget()
             self.redis.delete(self.keys(name, "state"))
+            self.redis.zrem(keys.lock_held(bucket(name)), key_of(name))
 
     def all_is_lost(self, name: str, pick: int) -> None:
         self.redis.flushall()
         for model in self.models.values():
             model.forget()
-            model.holder, model.is_left_over = None, False
-            model.queue, model.dead, model.released = [], set(), {}
+            model.holder, model.queue, model.dead = None, [], set()
         for actor in self.actors:
             actor.is_waiting = False
 
@@ -307,12 +325,12 @@ class LockMachine(RuleBasedStateMachine):
         for name, model in self.models.items():
             holder = self.redis.get(key_of(name))
             queue = [token.decode() for token in self.redis.zrange(self.keys(name, "queue"), 0, -1)]
-            beats = self.redis.zrange(self.keys(name, "beats"), 0, -1, withscores=True)
+            beats = dict(self.redis.zrange(self.keys(name, "beats"), 0, -1, withscores=True))
             assert (holder and holder.decode()) == model.holder
             assert queue == model.queue
-            assert {token.decode(): score > 1 for token, score in beats} == {
-                token: token not in model.dead for token in model.queue
-            }
+            assert [beats[token.encode()] > 1 for token in queue] == [
+                token not in model.dead for token in model.queue
+            ]
             left = self.redis.pttl(key_of(name)) / 1_000
             assert model.left - SLACK < left <= model.left if model.holder else left < 0
 
@@ -339,7 +357,7 @@ class LockMachine(RuleBasedStateMachine):
         model = self.model(actor)
         assert actor.lock.fence > model.fence
         assert actor.lock.local.token == actor.encoded
-        model.fence = actor.lock.fence
+        model.fence = actor.fence = actor.lock.fence
 
     def check_wake_up(self, name: str) -> None:
         """If it is free now, the first of those who wait has been told."""
@@ -376,13 +394,13 @@ class LockMachine(RuleBasedStateMachine):
         """Those that hold it, or do not know that they have lost it."""
         return [actor for actor in self.actors if actor.lock.local.token]
 
-    def new_token(self) -> str:
+    def begin_anew(self, actor: Actor) -> None:
         self.numbers += 1
-        return f"token {self.numbers}"
+        actor.token, actor.fence = f"token {self.numbers}", 0
 
 
 def test_locks_behave_as_their_model(redis: Redis) -> None:
     bounded = settings(
-        max_examples=35, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(lambda: LockMachine(redis), settings=bounded)

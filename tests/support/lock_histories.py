@@ -22,10 +22,8 @@ from typing import Any, NamedTuple
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
-from components.client import get_client
 from components.exceptions import LockLost
 from components.services.locks import Lock, LockReader, lock
-from components.services.locks.names import key_of
 from components.testing import redis_at
 from tests.support.linearizability import Operation
 
@@ -39,8 +37,8 @@ class LockState(NamedTuple):
     holder: str | None = None
     #: No smaller than that of any holder so far.
     fence: int = 0
-    #: The tokens that it was taken from by force: who asks for that again hears again that it is done.
-    forced: frozenset[str] = frozenset()
+    #: The last holder, if it was taken from that by force: who asks for that again hears again that it is done.
+    forced: str | None = None
 
 
 def after(state: LockState, operation: Operation) -> Iterator[LockState]:
@@ -51,19 +49,19 @@ def after(state: LockState, operation: Operation) -> Iterator[LockState]:
         case "acquire" if result is None:
             yield state
             if state.holder is None:
-                yield state._replace(holder=token)
+                yield state._replace(holder=token, forced=None)
         case "acquire" if result:
             if state.holder is None and result > state.fence:
-                yield state._replace(holder=token, fence=result)
+                yield LockState(token, result)
         case "acquire":
             if state.holder is not None:
                 yield state
         case "force" if is_holder and result is not False:
-            yield state._replace(holder=None, forced=state.forced | {token})
+            yield state._replace(holder=None, forced=token)
         case "release" if is_holder and result is not False:
             yield state._replace(holder=None)
         case "force" | "release" if not is_holder:
-            is_repeated = operation.name == "force" and token in state.forced
+            is_repeated = operation.name == "force" and token == state.forced
             if result in (None, is_repeated):
                 yield state
         case "force" | "release":
@@ -172,10 +170,10 @@ class Client:
 
     def _force(self, name: str) -> None:
         """Whoever holds it now, as the admin does."""
-        token = get_client().get(key_of(name))
-        if token:
-            with self._recorder.record(name, "force", token.decode()) as said:
-                said.append(LockReader().force_release(key_of(name), token.decode()))
+        info = LockReader().find(name)
+        if info and info.is_held:
+            with self._recorder.record(name, "force", info.token) as said:
+                said.append(LockReader().force_release(info.key, info.token, info.fence))
 
 
 def main(url: str, client_class: str, file: Path, calls: int, *, forces: bool) -> None:

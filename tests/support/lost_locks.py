@@ -79,8 +79,8 @@ def release_lost(redis: Redis) -> Act:
 
 
 def release_by_force(redis: Redis) -> Act:
-    _with_waiters(redis, "one")
-    return lambda: LockReader().force_release(key_of("a"), "one")
+    held = _with_waiters(redis, "one")
+    return lambda: LockReader().force_release(key_of("a"), "one", held.fence)
 
 
 def leave(redis: Redis) -> Act:

@@ -89,7 +89,11 @@ class AsyncLock(LockCore, RedisLock):
         own = self._token(is_coroutine=True) if token is None else self._encoded(token)
         if not self._polls(None):
             return await self._take(own, blocking=blocking, patience=patience)
-        return bool(await super().acquire(blocking, patience, own))
+        try:
+            return bool(await super().acquire(blocking, patience, own))
+        except BaseException:  # it may be held
+            await self._give_up(own)
+            raise
 
     async def do_acquire(self, token: Any) -> bool:
         """One try, for redis-py's loop."""

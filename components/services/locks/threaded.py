@@ -98,16 +98,16 @@ class Lock(LockCore, RedisLock):
         """
         blocking, patience = self._patience(blocking, blocking_timeout)
         own = self._next_token() if token is None else self.redis.get_encoder().encode(token)
-        if not self._polls(sleep):
-            try:
-                wait = self._try_fast(own, blocking)
-            except BaseException:  # interrupted
-                at_once(self._give_up(own))
-                raise
-            return wait == 0 or at_once(self._take(own, blocking=blocking, patience=patience, wait=wait))
         if sleep is not None:
             check_seconds("sleep", sleep, may_be_zero=True)
-        return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
+        try:
+            if self._polls(sleep):
+                return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
+            wait = self._try_fast(own, blocking)
+        except BaseException:  # it may be held
+            at_once(self._give_up(own))
+            raise
+        return wait == 0 or at_once(self._take(own, blocking=blocking, patience=patience, wait=wait))
 
     def do_acquire(self, token: Any) -> bool:
         """One try, for redis-py's loop."""
