@@ -25,7 +25,9 @@ class Followed(EmbeddedServer):
     def __init__(self, folder: Path, server: Path | None) -> None:
         self.port, self.password = str(_free_port()), token_hex()
         options = {"port": self.port, "bind": "127.0.0.1", "requirepass": self.password}
-        super().__init__(folder, server=server, options={**options, "repl-diskless-sync-delay": "0"})
+        super().__init__(
+            folder, server=server, appendonly=False, options={**options, "repl-diskless-sync-delay": "0"}
+        )
 
     @property
     def url(self) -> str:
@@ -38,7 +40,9 @@ def servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Re
     program = request.config.getoption("--redis-server")
     with Followed(tmp_path / "followed", program) as followed:
         options = {"replicaof": f"127.0.0.1 {followed.port}", "masterauth": followed.password}
-        with EmbeddedServer(tmp_path / "follower", server=program, options=options) as follower:
+        with EmbeddedServer(
+            tmp_path / "follower", server=program, appendonly=False, options=options
+        ) as follower:
             yield from _clients(followed, follower)
 
 
