@@ -154,34 +154,41 @@ def queue_order(alias: str, worker_id: str) -> str:
 # Locks. The entity is a bucket of names; for a key of the caller's own it is that key's slot. (services/locks)
 
 
+def _lock_key(tag: str, part: str) -> str:
+    """In the slot of the caller's own key its tag stands as it is there; only a closing brace cannot."""
+    if "}" in tag or not ("{" in tag or "%" in tag):
+        return _key("locks", tag, part)
+    return f"{conf().prefix}:locks:{{{tag}}}:{part}"
+
+
 def lock(tag: str, name: str) -> str:
     """STRING, the token of the holder. Goes on release. Expires at the end of its time."""
-    return _key("locks", tag, f"lock:{name}")
+    return _lock_key(tag, f"lock:{name}")
 
 
 def lock_state(tag: str, name: str) -> str:
     """HASH fences and figures of contention. Expires a day after the end of the last holder's time."""
-    return _key("locks", tag, f"state:{name}")
+    return _lock_key(tag, f"state:{name}")
 
 
 def lock_queue(tag: str, name: str) -> str:
     """ZSET waiter by the microsecond of its arrival. Goes when it holds or leaves. Expires a minute later."""
-    return _key("locks", tag, f"queue:{name}")
+    return _lock_key(tag, f"queue:{name}")
 
 
 def lock_beats(tag: str, name: str) -> str:
     """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires as that."""
-    return _key("locks", tag, f"beats:{name}")
+    return _lock_key(tag, f"beats:{name}")
 
 
 def lock_wake(tag: str, token: str) -> str:
     """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
-    return _key("locks", tag, f"wake:{token}")
+    return _lock_key(tag, f"wake:{token}")
 
 
 def lock_held(tag: str) -> str:
     """ZSET key of a lock by the millisecond its time ends. Goes on release, or a day after that end."""
-    return _key("locks", tag, "held")
+    return _lock_key(tag, "held")
 
 
 # Semaphores. The entity is a bucket, for semaphores by name. (services/semaphores)

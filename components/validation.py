@@ -56,4 +56,5 @@ def _is_unicode(name: str) -> bool:
 
 def _shown(name: object) -> str:
     shown = repr(name)
-    return shown if len(shown) <= 60 else f"{shown[:60]}… ({len(shown):,} characters)"
+    length = len(name) if isinstance(name, str) else len(shown)
+    return shown if len(shown) <= 60 else f"{shown[:60]}… ({length:,} characters)"

@@ -13,6 +13,8 @@ from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from redis import Redis as SyncRedis
+from redis import RedisCluster as SyncRedisCluster
 from redis.asyncio import RedisCluster
 from redis.asyncio.lock import Lock as RedisLock
 from redis.exceptions import LockNotOwnedError, RedisError
@@ -24,6 +26,8 @@ from components.services.locks.holdings import Holding, Shared, TaskLocal
 from components.validation import check_seconds
 
 logger = logging.getLogger(__name__)
+
+_SYNCHRONOUS = (SyncRedis, SyncRedisCluster)
 
 
 class AsyncLock(LockCore, RedisLock):
@@ -49,6 +53,8 @@ class AsyncLock(LockCore, RedisLock):
         owner: str | None = None,
         min_replicas: int = 0,
     ) -> None:
+        if isinstance(redis, _SYNCHRONOUS):
+            raise TypeError("The client of an AsyncLock is not asynchronous: give it to Lock.")
         super().__init__(
             redis, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error
         )

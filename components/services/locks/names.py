@@ -96,6 +96,6 @@ def _text(key: str | bytes | memoryview) -> str:
     if isinstance(key, str):
         return key
     try:
-        return bytes(key).decode()
+        return bytes(memoryview(key)).decode()  # bytes() alone takes numbers as well
     except (UnicodeDecodeError, TypeError):
         raise InvalidName(f"A lock cannot have the key {key!r}: it must be text, or its UTF-8.") from None

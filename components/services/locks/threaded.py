@@ -12,6 +12,8 @@ import threading
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.exceptions import LockNotOwnedError, RedisError
 from redis.lock import Lock as RedisLock
 
@@ -24,6 +26,8 @@ from components.twins import at_once
 from components.validation import check_seconds
 
 logger = logging.getLogger(__name__)
+
+_ASYNCHRONOUS = (AsyncRedis, AsyncRedisCluster)
 
 
 class Lock(LockCore, RedisLock):
@@ -55,6 +59,8 @@ class Lock(LockCore, RedisLock):
         owner: str | None = None,
         min_replicas: int = 0,
     ) -> None:
+        if isinstance(redis, _ASYNCHRONOUS):
+            raise TypeError("The client of a Lock is asynchronous: give it to AsyncLock.")
         given: Any = name  # redis-py's type is narrower than what its clients take
         super().__init__(
             redis, given, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error
