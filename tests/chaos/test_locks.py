@@ -1,225 +1,188 @@
 """
-Many processes and one lock: whatever is stopped, killed, lost or restarted, the register that asks for fences never
-accepts an older one after a newer, two never surely hold the lock at once, and nobody waits for the dead for long.
+Holders and waiters that are stopped for longer than the lock's time, or killed; Redis killed, or emptied, under them.
+
+A holder that was stopped goes on when another holds the lock. No lock can prevent that; its fence does.
 """
 
 from __future__ import annotations
 
-import os
-import random
 import signal
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import accumulate, pairwise
 from pathlib import Path
+from subprocess import Popen
+from typing import Any
 
+import psutil
 import pytest
+from redis import Redis
 
+from components import keys
+from components.buckets import bucket
 from components.embedded import EmbeddedServer
-from components.renewals import clock
-from components.services.locks import LockReader
+from components.services.locks import lock
+from components.services.locks.tokens import Holder
 from components.testing import redis_at
-from tests.chaos.holders import NAME, TIMEOUT, Register
-from tests.commands.processes import Command
-from tests.support.proxy import LossyProxy
+from tests.chaos import lockers
+from tests.chaos.lockers import TIMEOUT, Acquisition, locker
+from tests.chaos.register import Register
 from tests.support.waiting import eventually
 
-PROCESSES = 8
-SECONDS = 10.0  # of trouble
-STOPPED = 2.5 * TIMEOUT
-#: Seconds after a holder's time in which the lock is somebody's: a second, of which a dead waiter takes most.
-GRACE = 1.0
-
-
-@dataclass(frozen=True)
-class Line:
-    """What a process wrote."""
-
-    kind: str
-    at: float
-    fence: int
-    valid_until: float
-
-    @classmethod
-    def read(cls, text: str) -> Line:
-        kind, at, fence, valid_until = text.split()
-        return cls(kind, float(at), int(fence), float(valid_until))
-
-
-@dataclass(frozen=True)
-class Hold:
-    """From when to when a lock was surely held; `asked_at` is from when it was waited for."""
-
-    asked_at: float
-    began_at: float
-    ended_at: float
-    fence: int
-
-
-class Crowd:
-    """The processes, and what they have written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.done: Counter[str] = Counter()
-        self.killed: set[int] = set()
-        self.stopped: dict[int, float] = {}
-        #: When Redis was away.
-        self.away: list[tuple[float, float]] = []
-
-    def lines(self) -> dict[int, list[Line]]:
-        """By process."""
-        return {
-            int(path.stem): [
-                Line.read(line) for line in path.read_text().splitlines(keepends=True) if line[-1] == "\n"
-            ]
-            for path in self.folder.glob("*.log")
-        }
-
-    def those(self, kinds: str) -> list[int]:
-        """Processes that run, and whose last line is of one of these kinds."""
-        return [
-            pid
-            for pid, lines in self.lines().items()
-            if pid not in self.killed and pid not in self.stopped and lines and lines[-1].kind in kinds
-        ]
-
-    def kill(self, kinds: str, random: random.Random) -> None:
-        pid = random.choice(self.those(kinds))
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-            self.killed.add(pid)
-            self.done[f"SIGKILL {kinds}"] += 1
-
-    def stop(self, kinds: str, random: random.Random) -> None:
-        pid = random.choice(self.those(kinds))
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-            self.stopped[pid] = clock() + STOPPED
-            self.done[f"SIGSTOP {kinds}"] += 1
-
-    def let_go_on(self, *, all_of_them: bool = False) -> None:
-        for pid, until in list(self.stopped.items()):
-            if all_of_them or clock() >= until:
-                del self.stopped[pid]
-                os.kill(pid, signal.SIGCONT)
-
-    def holds(self) -> list[Hold]:
-        """In the order of their fences."""
-        found = []
-        for lines in self.lines().values():
-            asked_at = 0.0
-            for number, line in enumerate(lines):
-                if line.kind == "w":
-                    asked_at = line.at
-                if line.kind == "+":
-                    rest = [other for other in lines[number:] if other.fence == line.fence]
-                    released_at = [other.at for other in rest if other.kind == "-"]
-                    ended_at = min([line.valid_until, *released_at])
-                    found.append(Hold(asked_at, line.at, ended_at, line.fence))
-        return sorted(found, key=lambda hold: hold.fence)
+LOCKERS = 4
+ROUNDS = 3
+LONGEST_WAIT = 1.0  # seconds beyond the rest of the holder's time
 
 
 @pytest.fixture
-def crowd(tmp_path: Path) -> Crowd:
-    folder = tmp_path / "crowd"
-    folder.mkdir()
-    Register(folder).prepare()
-    return Crowd(folder)
+def register(tmp_path: Path) -> Iterator[Register]:
+    with Register(tmp_path) as register:
+        yield register
 
 
 @pytest.fixture
-def proxy(server: EmbeddedServer) -> Iterator[LossyProxy]:
-    with LossyProxy(server) as proxy:
-        yield proxy
+def redis(server: EmbeddedServer) -> Iterator[Redis]:
+    with redis_at(server.url) as client:
+        yield client
 
 
-def make_trouble(server: EmbeddedServer, proxy: LossyProxy, crowd: Crowd) -> None:
-    """Stop and kill holders, waiters and Redis, each at its own pace, and lose replies all the time."""
-    chance, began = random.Random(5), clock()
+class Nemesis:
+    """What happens to them; each returns when they are at work again."""
 
-    def restart() -> None:
-        away_from = clock()
-        server.kill()
-        time.sleep(chance.uniform(0, 0.2))
-        server.start()
-        crowd.away.append((away_from, clock()))
+    def __init__(self, stack: ExitStack, server: EmbeddedServer, register: Register, folder: Path) -> None:
+        self._stack, self._server, self._register, self._folder = stack, server, register, folder
+        self._processes: dict[int, Popen[bytes]] = {}
+        #: When Redis was there again, or was emptied.
+        self.back_at: list[float] = []
+        for _ in range(LOCKERS):
+            self.start()
+        assert eventually(lambda: len({write.process for write in register.writes}) == LOCKERS)
 
-    plan: dict[Callable[[], None], float] = {restart: 3.0}  # each so many seconds
-    plan |= {partial(crowd.stop, "+a", chance): 1.7, partial(crowd.stop, "w", chance): 1.1}
-    plan |= {partial(crowd.kill, "+a", chance): 1.9, partial(crowd.kill, "w", chance): 0.8}
-    due = {act: began + pace / 2 for act, pace in plan.items()}
-    while clock() - began < SECONDS:
-        crowd.let_go_on()
-        for act, pace in plan.items():
-            if clock() >= due[act]:
-                with suppress(IndexError):  # there is nobody: the next look finds somebody
-                    act()
-                    due[act] += pace
-        proxy.lose_replies(to=chance.choice(["EVALSHA", "BLPOP"]), silently=chance.random() < 0.05)
-        time.sleep(chance.uniform(0, 0.05))
-    crowd.let_go_on(all_of_them=True)
+    def start(self) -> None:
+        process = self._stack.enter_context(locker(self._server.url, self._folder, "a"))
+        self._processes[process.pid] = process
+
+    def stop_the_holder(self) -> None:
+        """For longer than its lock's time, while others get it."""
+        stopped = self._register.strike(signal.SIGSTOP)
+        self.others_write(stopped)
+        self._processes[stopped].send_signal(signal.SIGCONT)
+        before = len(self._register.writes)
+        assert eventually(lambda: any(w.process == stopped for w in self._register.writes[before:]))
+
+    def kill_the_holder(self) -> None:
+        killed = self._register.strike(signal.SIGKILL)
+        self.start()
+        self.others_write(killed)
+
+    def kill_a_waiter(self) -> None:
+        """All but one wait, most of the time."""
+        last = self._register.writes[-1].process
+        process = next(each for pid, each in self._processes.items() if pid != last and each.poll() is None)
+        process.kill()
+        self.start()
+        self.others_write(process.pid)
+
+    def kill_redis(self) -> None:
+        self._server.kill()
+        self._server.start()
+        self.back_at.append(time.monotonic())
+        self.others_write()
+
+    def empty_redis(self) -> None:
+        with Redis.from_url(self._server.url) as client:
+            client.flushall()
+        self.back_at.append(time.monotonic())
+        self.others_write()
+
+    def others_write(self, *but: int) -> None:
+        """Wait until others than those have written what was accepted."""
+        before = len(self._register.writes)
+        assert eventually(
+            lambda: any(w.is_accepted and w.process not in but for w in self._register.writes[before:])
+        )
 
 
-def idle_gaps(holds: list[Hold], away: list[tuple[float, float]]) -> Iterator[float]:
-    """How long nobody surely held the lock though somebody waited, where Redis was there all the time."""
-    for before, after in pairwise(sorted(holds, key=lambda hold: hold.began_at)):
-        since = max(before.ended_at, after.asked_at)
-        if after.began_at > since and not any(begin < after.began_at and end > since for begin, end in away):
-            yield after.began_at - since
-
-
-def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
-    server: EmbeddedServer,
-    proxy: LossyProxy,
-    crowd: Crowd,
-    record_property: Callable[[str, object], None],
+def test_no_write_is_accepted_with_a_lower_fence_than_one_before(
+    server: EmbeddedServer, redis: Redis, register: Register, tmp_path: Path, record_property: Any
 ) -> None:
-    program = ("-m", "tests.chaos.holders")
-    with (
-        redis_at(server.url),
-        Command(
-            server.url, str(crowd.folder), str(PROCESSES), program=program, PROXY_URL=proxy.url
-        ) as command,
-    ):
-        assert eventually(lambda: len(crowd.lines()) == PROCESSES), command.output
-        make_trouble(server, proxy, crowd)
-        (crowd.folder / "stop").touch()
-        assert command.exit_code() == 0, command.output
-        assert command.output == ""
-        assert eventually(lambda: not LockReader().held(), within=TIMEOUT + GRACE)
-        info = LockReader().find(NAME)
+    with ExitStack() as stack:
+        nemesis = Nemesis(stack, server, register, tmp_path)
+        for _ in range(ROUNDS):
+            nemesis.stop_the_holder()
+            nemesis.kill_the_holder()
+            nemesis.kill_redis()
+            nemesis.kill_a_waiter()
+            nemesis.empty_redis()
 
-    accepted, holds = Register(crowd.folder).accepted(), crowd.holds()
-    kinds = Counter(line.kind for lines in crowd.lines().values() for line in lines)
-    gaps = sorted(idle_gaps(holds, crowd.away))
+    acquired = lockers.read(tmp_path)
+    accepted = [write for write in register.writes if write.is_accepted]
+    refused = [write for write in register.writes if not write.is_accepted]
+    gaps = [gap(first, second, nemesis.back_at) for first, second in pairwise(acquired)]
     record_property(
         "figures",
         [
-            ("holds", len(holds)),
-            ("writes accepted, refused", f"{kinds['a']}, {kinds['x']}"),
-            ("done to them", dict(crowd.done)),
-            ("Redis killed", len(crowd.away)),
-            ("replies lost", proxy.lost),
-            ("locks lost", kinds["l"]),
-            ("free though waited for, at most", f"{gaps[-1]:.2f} s"),
+            ("acquisitions", len(acquired)),
+            ("writes accepted, refused", f"{len(accepted)}, {len(refused)}"),
+            ("longest time for which nobody took a free lock", f"{max(gaps):.3f} s"),
         ],
     )
-    assert accepted == sorted(accepted)
-    assert kinds["a"] <= len(accepted) <= kinds["a"] + len(crowd.killed)
-    assert kinds["x"] > 0, "nobody was stopped long enough to write too late"
-    assert len({hold.fence for hold in holds}) == len(holds) > 50
-    overlaps = [
-        (before, after) for before, after in pairwise(holds) if before.ended_at > after.began_at + 1e-6
-    ]
-    assert not overlaps
-    assert gaps[-1] < TIMEOUT + GRACE
-    assert crowd.done >= Counter({"SIGSTOP +a": 4, "SIGSTOP w": 3, "SIGKILL +a": 3, "SIGKILL w": 3})
-    assert proxy.lost > 10
-    assert kinds["u"] > 0
-    assert info
-    assert info.waiting == 0
+    assert all(first.fence <= second.fence for first, second in pairwise(accepted))
+    assert len({write.fence for write in register.writes}) == len(
+        {(write.process, write.acquisition) for write in register.writes}
+    )
+    assert len(refused) >= ROUNDS  # those who were stopped
+    assert late_with_a_lower_fence(acquired) == []
+    assert max(gaps) < LONGEST_WAIT
+
+
+def late_with_a_lower_fence(acquired: list[Acquisition]) -> list[Acquisition]:
+    """Those who asked when somebody had got the lock already whose fence is not lower."""
+    by_time = sorted(acquired, key=lambda each: each.got_at)
+    times = [each.got_at for each in by_time]
+    highest = [0, *accumulate((each.fence for each in by_time), max)]
+    return [each for each in acquired if highest[bisect_left(times, each.asked_at)] >= each.fence]
+
+
+def gap(first: Acquisition, second: Acquisition, back_at: list[float]) -> float:
+    """Seconds for which the lock was free before *second* got it, which was waited for all the time."""
+    free_at = first.released_at or first.got_at + TIMEOUT
+    back = max((at for at in back_at if at <= second.got_at), default=0.0)
+    return second.got_at - max(free_at, back)
+
+
+def test_a_fair_lock_serves_in_the_order_in_which_redis_has_heard_of_them(
+    server: EmbeddedServer, redis: Redis, register: Register, tmp_path: Path
+) -> None:
+    """The dead are left out; one that was not heard of, since it was stopped, comes last."""
+    queue, beats = keys.lock_queue(bucket("a"), "a"), keys.lock_beats(bucket("a"), "a")
+    holder = lock("a", timeout=None)
+    holder.acquire()
+    with ExitStack() as stack:
+        waiters = [
+            stack.enter_context(locker(server.url, tmp_path, "a", times=1, fair=True)) for _ in range(6)
+        ]
+        assert eventually(lambda: redis.zcard(queue) == len(waiters))
+        noted = [Holder.of(token.decode()).process for token in redis.zrange(queue, 0, -1)]
+        stopped, killed = noted[1], [noted[0], noted[4]]
+        for pid in killed:
+            psutil.Process(pid).kill()
+        psutil.Process(stopped).suspend()
+        assert eventually(lambda: dead_waiters(redis, beats) == {*killed, stopped})
+
+        holder.release()
+        living = [pid for pid in noted if pid not in (*killed, stopped)]
+        assert eventually(lambda: len(register.writes) == 2 * len(living))
+        psutil.Process(stopped).resume()
+        assert eventually(lambda: len(register.writes) == 2 * len(living) + 2)
+
+    assert [each.process for each in lockers.read(tmp_path)] == [*living, stopped]
+    assert all(write.is_accepted for write in register.writes)
+
+
+def dead_waiters(redis: Redis, beats: str) -> set[int | None]:
+    seconds, microseconds = redis.time()
+    dead = redis.zrangebyscore(beats, "-inf", seconds * 1_000_000 + microseconds)
+    return {Holder.of(token.decode()).process for token in dead}
