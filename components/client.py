@@ -55,6 +55,8 @@ _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|N
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
 
 _SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
+#: Seconds: Redis 6.2 rounds a blocking command's timeout down to milliseconds, also 0.001, and 0 is for ever.
+SHORTEST_BLOCK = 0.01
 _LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
 
 #: A client, synchronous or not (see twins.py).

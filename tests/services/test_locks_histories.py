@@ -29,7 +29,7 @@ from tests.support.lock_histories import LockState, after
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
-CLIENTS, CALLS = 4, 120
+CLIENTS, CALLS = 4, 80
 _PATIENCE = 60  # seconds, for what takes a few
 
 

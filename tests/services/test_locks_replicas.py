@@ -38,16 +38,17 @@ class Followed(EmbeddedServer):
 def servers(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Redis, Redis]]:
     """A server and its replica."""
     program = request.config.getoption("--redis-server")
-    with Followed(tmp_path / "followed", program) as followed:
-        options = {"replicaof": f"127.0.0.1 {followed.port}", "masterauth": followed.password}
-        with EmbeddedServer(
-            tmp_path / "follower", server=program, appendonly=False, options=options
-        ) as follower:
-            yield from _clients(followed, follower)
+    with (
+        Followed(tmp_path / "followed", program) as followed,
+        EmbeddedServer(tmp_path / "follower", server=program, appendonly=False) as follower,
+    ):
+        yield from _clients(followed, follower)
 
 
-def _clients(followed: EmbeddedServer, follower: EmbeddedServer) -> Iterator[tuple[Redis, Redis]]:
+def _clients(followed: Followed, follower: EmbeddedServer) -> Iterator[tuple[Redis, Redis]]:
     with redis_at(followed.url) as client, Redis.from_url(follower.url) as replica:
+        replica.config_set("masterauth", followed.password)
+        replica.replicaof("127.0.0.1", int(followed.port))
         assert eventually(lambda: replica.info("replication")["master_link_status"] == "up")
         yield client, replica
 

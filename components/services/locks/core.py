@@ -19,7 +19,7 @@ from typing import Any
 
 from redis.exceptions import LockError, RedisError
 
-from components.client import longest_block, redis_errors
+from components.client import SHORTEST_BLOCK, longest_block, redis_errors
 from components.exceptions import ComponentsError, LockLost, NotReplicated
 from components.renewals import clock
 from components.scripts import Script
@@ -201,7 +201,7 @@ class LockCore:
     async def _wait(self, token: bytes, seconds: float) -> None:
         """Until woken, or for *seconds*, or until the next heartbeat is due."""
         self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
-        timeout = max(0.001, min(seconds, self._longest_block))
+        timeout = max(SHORTEST_BLOCK, min(seconds, self._longest_block))
         with self._errors():
             await answer(self.redis.blpop([self.keys.wake + token.decode("latin-1")], timeout=timeout))
 

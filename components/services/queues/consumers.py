@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, cast
 from redis import Redis
 
 from components import keys
-from components.client import get_client, longest_block, redis_errors
+from components.client import SHORTEST_BLOCK, get_client, longest_block, redis_errors
 from components.conf import queue_options
 from components.scripts import Script
 from components.services.queues.formats import FORMAT, own_lease, read_task, unique_key, write_progress
@@ -272,7 +272,10 @@ class Consumer:
             lists.append(keys.queue_wake_all(self.alias))
         client = self._client
         with redis_errors():
-            return client.blpop(lists, timeout=max(0.01, min(seconds, longest_block(client)))) is not None
+            return (
+                client.blpop(lists, timeout=max(SHORTEST_BLOCK, min(seconds, longest_block(client))))
+                is not None
+            )
 
 
 def _words(queue: int, done: Finished) -> str:

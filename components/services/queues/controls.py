@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from components import keys
-from components.client import AnyRedis, get_async_client, longest_block, redis_errors
+from components.client import SHORTEST_BLOCK, AnyRedis, get_async_client, longest_block, redis_errors
 from components.scripts import Script
 from components.services.queues.readers import QueueReader
 from components.services.queues.records import State, TaskInfo
@@ -132,7 +132,7 @@ class QueueControls(QueueReader):
                     return info
                 # A token of an end before the task was sent again is taken out, and not passed on.
                 token = await answer(
-                    client.blpop([ended], timeout=max(0.01, min(left, longest_block(client))))
+                    client.blpop([ended], timeout=max(SHORTEST_BLOCK, min(left, longest_block(client))))
                 )
 
     async def _pass_on(self, client: AnyRedis, ended: str) -> None:

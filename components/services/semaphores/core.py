@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components.client import AnyRedis, longest_block, redis_errors
+from components.client import SHORTEST_BLOCK, AnyRedis, longest_block, redis_errors
 from components.exceptions import (
     InvalidDuration,
     InvalidLimit,
@@ -37,7 +37,6 @@ from components.validation import check_seconds
 BEAT = 0.4  # seconds between two heartbeats of a waiter
 ALIVE = 0.8  # seconds after a heartbeat in which a waiter keeps its place: two beats
 MAX_LEASE = 7 * 86_400  # seconds: who holds a permit for longer should say now and then that it is alive
-_SHORTEST_BLOCK = 0.01  # seconds: to Redis, 0 is for ever
 
 _acquire = Script("semaphores/acquire")
 _refresh = Script("semaphores/refresh")
@@ -119,7 +118,7 @@ class Core(SemaphoreControls):
 
     async def _sleep(self, client: AnyRedis, wake: str, seconds: float) -> None:
         """Until there is a reason to ask again, or *seconds* have passed."""
-        timeout = max(_SHORTEST_BLOCK, min(seconds, longest_block(client)))
+        timeout = max(SHORTEST_BLOCK, min(seconds, longest_block(client)))
         with (
             suppress(RedisUnavailable),
             redis_errors(),
