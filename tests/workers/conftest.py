@@ -33,7 +33,8 @@ def current_backend() -> RedisBackend:
 
 @pytest.fixture
 def backend(redis: Redis) -> Iterator[RedisBackend]:
-    """The tasks' gates are shut, and open again afterwards."""
+    """The tasks' gates are shut, and open again afterwards. No listener of a test before is left to take a token."""
+    assert eventually(lambda: unblock(redis) == 0)
     for gate in GATES:
         gate.clear()
     tasks.notes.clear()
