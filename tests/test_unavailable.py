@@ -54,7 +54,7 @@ def configured(client: Redis, **options: Any) -> Iterator[None]:
 @contextmanager
 def replica(client: Redis, **options: Any) -> Iterator[None]:
     with configured(client, **options):
-        client.replicaof("no.such.host", 1)
+        client.replicaof("127.0.0.1", 1)  # a name would have to be looked up, and all would wait for that
         yield
         client.replicaof("no", "one")
 
