@@ -19,10 +19,6 @@ from queue import SimpleQueue
 from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
-from redis.exceptions import RedisError
-
-from components.exceptions import ComponentsError
-
 logger = logging.getLogger(__name__)
 
 _PART = 3  # a lease is renewed when a third of it has passed
@@ -46,7 +42,7 @@ class Lease(Protocol):
     valid_until: float
 
     def renew(self) -> bool:
-        """Prolong it; False if it is lost. What it raises because of Redis is tried again, until valid_until."""
+        """Prolong it; False if it is lost. Whatever it raises is logged, and tried again until valid_until."""
 
     def lose(self) -> None:
         """It is lost. Called once, from a thread of this module's."""
@@ -125,7 +121,7 @@ class _Scheduler:
     def _renew(self, lease: Lease) -> None:
         try:
             is_held = lease.renew()
-        except (ComponentsError, RedisError) as error:
+        except Exception as error:  # noqa: BLE001  (whatever one lease raises, the others need their renewals)
             logger.warning("A lease was not renewed, and is tried again: %s", error)
             due = clock() + min(_LONGEST_RETRY, lease.lease / 10)
         else:
@@ -223,7 +219,7 @@ class _Timer:
             return
         try:
             is_held = await lease.arenew()
-        except (ComponentsError, RedisError) as error:
+        except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
             logger.warning("A lease was not renewed, and is tried again: %s", error)
             self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
             return

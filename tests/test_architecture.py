@@ -31,7 +31,7 @@ LAYERS: dict[str, set[str]] = {
     "keys": {"conf", "exceptions"},
     "scripts": {"client", "exceptions", "twins"},
     "twins": set(),
-    "renewals": {"exceptions"},
+    "renewals": set(),
     "validation": {"exceptions"},
     "buckets": set(),
     "services": {
@@ -76,7 +76,7 @@ LATER = {"client": {"services"}}
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"client"},
-    "redis": {"aclient", "client", "embedded", "exceptions", "renewals", "scripts", "services", "testing"},
+    "redis": {"aclient", "client", "embedded", "exceptions", "scripts", "services", "testing"},
     "pytest": {"testing"},
     "argparse": {"management"},
     "signal": {"workers", "management"},

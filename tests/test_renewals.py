@@ -63,6 +63,17 @@ def test_a_renewal_that_was_not_answered_is_tried_again() -> None:
     assert lease.renewed == 4
 
 
+def test_an_error_that_nobody_expected_ends_no_renewals() -> None:
+    lease, other = Lease(True, ZeroDivisionError(), True), Lease(True, True, True)
+
+    renewals.keep(lease)
+    renewals.keep(other)
+
+    assert lease.lost.wait(5)
+    assert other.lost.wait(5)
+    assert (lease.renewed, other.renewed) == (4, 4)
+
+
 def test_a_lease_that_is_never_answered_is_lost_when_its_time_is_over() -> None:
     lease = Lease(*[RedisUnavailable("away")] * 1_000, lease=0.1)
 
@@ -160,7 +171,7 @@ def in_child(check: Callable[[], bool]) -> bool:
 
 def test_the_loop_renews_until_the_loss_and_tells_it_there() -> None:
     async def main() -> None:
-        lease, dropped = Lease(True, RedisUnavailable("away"), True), Lease(True, lease=0.06)
+        lease, dropped = Lease(True, ZeroDivisionError(), True), Lease(True, lease=0.06)
         renewals.akeep(lease)
         renewals.akeep(dropped)
         renewals.adrop(dropped)
