@@ -29,6 +29,7 @@ from redis.exceptions import (
     OutOfMemoryError,
     ReadOnlyError,
     RedisClusterException,
+    RedisError,
     ResponseError,
     SlotNotCoveredError,
     TimeoutError,
@@ -38,13 +39,16 @@ from redis.retry import Retry
 
 from components import aclient
 from components.conf import conf
-from components.exceptions import RedisUnavailable
+from components.exceptions import ComponentsError, RedisUnavailable
 
 if TYPE_CHECKING:
     from components.services.locks import Lock
 
 #: The command may or may not have been carried out: its reply did not arrive.
 REPLY_LOST = (ConnectionError, TimeoutError)
+
+#: All that may be raised because of Redis: the errors of a cluster client have no class in common with others.
+REDIS_FAILED = (ComponentsError, RedisError, RedisClusterException)
 
 #: Answers of a server that is there and cannot take a command now. redis-py has classes for some, which
 #: leave the word out; errors inside scripts, and all others, have it somewhere in their text.

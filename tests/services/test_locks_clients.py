@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.exceptions import RedisClusterException
 from redis.maint_notifications import MaintNotificationsConfig
 
 from components.embedded import EmbeddedServer
@@ -134,3 +136,16 @@ def test_names_that_look_alike_are_different_locks(redis: Redis) -> None:
     assert len({info.name for info in LockReader().held()}) == len(names)
     for each in held:
         each.release()
+
+
+def test_a_cluster_that_is_gone_does_not_hide_what_went_wrong_in_the_block(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, redis: Redis
+) -> None:
+    held = Lock(redis, "a", timeout=10)
+    error = RedisClusterException("Redis Cluster cannot be connected.")
+
+    with pytest.raises(ZeroDivisionError), held:
+        monkeypatch.setattr(held, "do_release", Mock(side_effect=error))
+        raise ZeroDivisionError
+
+    assert "cannot be connected" in caplog.text

@@ -17,10 +17,11 @@ from redis import Redis as SyncRedis
 from redis import RedisCluster as SyncRedisCluster
 from redis.asyncio import RedisCluster
 from redis.asyncio.lock import Lock as RedisLock
-from redis.exceptions import LockNotOwnedError, RedisError
+from redis.exceptions import LockNotOwnedError
 
 from components import renewals
-from components.exceptions import ComponentsError, LockNotAcquired
+from components.client import REDIS_FAILED
+from components.exceptions import LockNotAcquired
 from components.services.locks.core import DEFAULT_SLEEP, LockCore
 from components.services.locks.holdings import Holding, Shared, TaskLocal
 from components.validation import check_seconds
@@ -79,7 +80,7 @@ class AsyncLock(LockCore, RedisLock):
     ) -> None:
         try:
             await self.release()
-        except (ComponentsError, RedisError) as problem:
+        except REDIS_FAILED as problem:
             if self.raise_on_release_error and error is None:
                 raise
             logger.warning("A lock could not be released at the end of its block: %s", problem)

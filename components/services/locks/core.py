@@ -17,10 +17,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from redis.exceptions import LockError, RedisError
+from redis.exceptions import LockError
 
-from components.client import SHORTEST_BLOCK, longest_block, redis_errors
-from components.exceptions import ComponentsError, LockLost, NotReplicated
+from components.client import REDIS_FAILED, SHORTEST_BLOCK, longest_block, redis_errors
+from components.exceptions import LockLost, NotReplicated
 from components.renewals import clock
 from components.scripts import Script
 from components.services.locks.holdings import Holding
@@ -157,7 +157,7 @@ class LockCore:
         self._forget(token)
         is_known = False
         try:
-            with suppress(ComponentsError, RedisError):
+            with suppress(*REDIS_FAILED):
                 await self._leave(token)
                 is_known = True
         finally:

@@ -14,11 +14,12 @@ from typing import Any, Literal, Self
 
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
-from redis.exceptions import LockNotOwnedError, RedisError
+from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock as RedisLock
 
 from components import renewals
-from components.exceptions import ComponentsError, LockNotAcquired
+from components.client import REDIS_FAILED
+from components.exceptions import LockNotAcquired
 from components.renewals import clock
 from components.services.locks.core import ACQUIRE, DEFAULT_SLEEP, RELEASE, LockCore
 from components.services.locks.holdings import Holding, Shared, ThreadLocal
@@ -84,7 +85,7 @@ class Lock(LockCore, RedisLock):
     ) -> None:
         try:
             self.release()
-        except (ComponentsError, RedisError) as problem:
+        except REDIS_FAILED as problem:
             if self.raise_on_release_error and error is None:
                 raise
             logger.warning("A lock could not be released at the end of its block: %s", problem)
