@@ -143,9 +143,9 @@ def test_a_cluster_that_is_gone_does_not_hide_what_went_wrong_in_the_block(
 ) -> None:
     held = Lock(redis, "a", timeout=10)
     error = RedisClusterException("Redis Cluster cannot be connected.")
+    monkeypatch.setattr(held, "do_release", Mock(side_effect=error))
 
     with pytest.raises(ZeroDivisionError), held:
-        monkeypatch.setattr(held, "do_release", Mock(side_effect=error))
         raise ZeroDivisionError
 
     assert "cannot be connected" in caplog.text
