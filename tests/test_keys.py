@@ -32,7 +32,14 @@ SCHEMA: dict[str, Key] = {
     for name, function in vars(keys).items()
     if inspect.isfunction(function) and function.__module__ == keys.__name__ and not name.startswith("_")
 }
-TYPES = {"HASH": b"hash", "SET": b"set", "ZSET": b"zset", "LIST": b"list", "STRING": b"string"}
+TYPES = {
+    "HASH": b"hash",
+    "SET": b"set",
+    "ZSET": b"zset",
+    "LIST": b"list",
+    "STRING": b"string",
+    "STREAM": b"stream",
+}
 names = st.text(min_size=1, max_size=20) | st.text("a{}%7BD:", min_size=1, max_size=4)
 
 
@@ -62,7 +69,7 @@ def test_a_key_reads_prefix_pattern_name_part(name: str) -> None:
 def test_a_key_says_its_type_and_who_lets_it_go(name: str) -> None:
     doc = inspect.getdoc(SCHEMA[name]) or ""
 
-    assert re.match(r"(HASH|SET|ZSET|LIST|STRING)\b", doc)
+    assert re.match(r"(HASH|SET|ZSET|LIST|STRING|STREAM)\b", doc)
     assert re.search(r"\b([Gg]oe?s?|Stays|Expires|at most one token)\b", doc)
 
 
