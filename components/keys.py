@@ -281,22 +281,22 @@ def chat_reads(tag: str, chat_id: str) -> str:
 
 
 def chat_mentions(tag: str, chat_id: str) -> str:
-    """ZSET per person (the key is a prefix, ended by "/", to him): seqs that mention him, unread. Goes when read."""
+    """ZSET per person (prefix of him: ends in "/"): seqs that mention him, unread. Goes when read."""
     return _key("chats", tag, f"mentions:{chat_id}")
 
 
 def chat_own(tag: str, chat_id: str) -> str:
-    """ZSET per person (the key is a prefix, ended by "/", to him): seqs that he said after what he has read. Goes when read."""
+    """ZSET per person (prefix of him: ends in "/"): seqs that he said after what he has read. Goes when read."""
     return _key("chats", tag, f"own:{chat_id}")
 
 
 def chat_sent(tag: str, chat_id: str) -> str:
-    """HASH per part of the history (the key is a prefix, ended by "/"): digest of sender and client id -> seq. Goes with it."""
+    """HASH per part of the history (prefix: ends in "/"): digest of sender and client id -> seq. Goes with it."""
     return _key("chats", tag, f"sent:{chat_id}")
 
 
 def chat_rate(tag: str, chat_id: str) -> str:
-    """STRING per person (the key is a prefix, ended by "/", to him), when he may speak again. Expires then."""
+    """STRING per person (prefix of him: ends in "/"), when he may speak again. Expires then."""
     return _key("chats", tag, f"rate:{chat_id}")
 
 
@@ -347,7 +347,7 @@ def mailbox_dropped(tag: str, name: str) -> str:
 
 
 def mailbox_sent(tag: str, name: str) -> str:
-    """HASH per day (the key is a prefix, ended by ":"): digest of sender and client id -> id. Expires after two days."""
+    """HASH per day (prefix: ends in ":"): digest of sender and client id -> id. Expires after two days."""
     return _key("mailboxes", tag, f"sent:{name}")
 
 
