@@ -10,6 +10,7 @@ import pytest
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.maint_notifications import MaintNotificationsConfig
 
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidName
@@ -37,7 +38,9 @@ def decodes(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def client(redis: Redis, server: EmbeddedServer, protocol: int, decodes: bool) -> Any:
     kind = RedisCluster if isinstance(server, ClusterServer) else Redis
-    with kind.from_url(server.url, protocol=protocol, decode_responses=decodes) as client:
+    # With these notifications, part of RESP3, redis-py leaves the socket that found the nodes to the garbage collector.
+    options = {"maint_notifications_config": MaintNotificationsConfig(enabled=False)}
+    with kind.from_url(server.url, protocol=protocol, decode_responses=decodes, **options) as client:
         yield client
 
 
