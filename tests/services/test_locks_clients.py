@@ -38,7 +38,7 @@ def decodes(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def client(redis: Redis, server: EmbeddedServer, protocol: int, decodes: bool) -> Any:
     kind = RedisCluster if isinstance(server, ClusterServer) else Redis
-    # With these notifications, part of RESP3, redis-py leaves the socket that found the nodes to the garbage collector.
+    # With these notifications (RESP3) redis-py leaves the socket that found the nodes to the garbage collector.
     options = {"maint_notifications_config": MaintNotificationsConfig(enabled=False)}
     with kind.from_url(server.url, protocol=protocol, decode_responses=decodes, **options) as client:
         yield client
