@@ -55,6 +55,7 @@ LAYERS: dict[str, set[str]] = {
     "middleware": {"exceptions"},
     "models": set(),
     "migrations": set(),
+    "people": {"conf"},
     "templatetags": {"exceptions"},
     "admin": {
         "backends",

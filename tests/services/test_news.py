@@ -6,7 +6,9 @@ what happens, not even while Redis is away.
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
@@ -26,6 +28,11 @@ from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 from tests.test_async_client import connections, no_warnings
 from tests.test_client import CLUSTER
+
+
+class Thing:
+    """What can be referred to weakly."""
+
 
 PATIENCE = 20  # seconds: nothing takes that long unless it is broken
 
@@ -248,14 +255,21 @@ def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) ->
 
 
 def test_it_does_not_keep_the_context_of_who_came_first(redis: Redis) -> None:
-    variable: ContextVar[str] = ContextVar("variable")
+    variable: ContextVar[Thing] = ContextVar("variable")
+
+    async def first() -> weakref.ref[Thing]:
+        variable.set(thing := Thing())
+        async with Listener.of_the_loop().interest(["a"]):
+            return weakref.ref(thing)
 
     async def main() -> None:
-        variable.set("of the first request")
-        async with Listener.of_the_loop().interest(["a"]):
-            task = Listener.of_the_loop()._task
-            assert task is not None
-            assert variable not in task.get_context()
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(first())
+        thing = task.result()
+        del task
+        gc.collect()
+        assert Listener.of_the_loop()._task is not None
+        assert thing() is None
 
     run(main)
 
