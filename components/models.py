@@ -48,9 +48,7 @@ class Chat(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
-        permissions: ClassVar[Sequence[tuple[str, str]]] = [
-            ("view_messages_chat", "Can read the messages of chats")
-        ]
+        permissions = (("view_messages_chat", "Can read the messages of chats"),)
         verbose_name = "chat"
         verbose_name_plural = "chats"
 
@@ -68,9 +66,7 @@ class Mailbox(Anchor):
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
-        permissions: ClassVar[Sequence[tuple[str, str]]] = [
-            ("view_messages_mailbox", "Can read the messages of mailboxes")
-        ]
+        permissions = (("view_messages_mailbox", "Can read the messages of mailboxes"),)
         verbose_name = "mailbox"
         verbose_name_plural = "mailboxes"
 

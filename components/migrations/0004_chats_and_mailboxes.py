@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "chat",
                 "verbose_name_plural": "chats",
-                "permissions": [("view_messages_chat", "Can read the messages of chats")],
+                "permissions": (("view_messages_chat", "Can read the messages of chats"),),
                 "abstract": False,
                 "managed": False,
                 "default_permissions": ("view", "change", "delete"),
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "mailbox",
                 "verbose_name_plural": "mailboxes",
-                "permissions": [("view_messages_mailbox", "Can read the messages of mailboxes")],
+                "permissions": (("view_messages_mailbox", "Can read the messages of mailboxes"),),
                 "abstract": False,
                 "managed": False,
                 "default_permissions": ("view", "change", "delete"),
