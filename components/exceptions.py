@@ -117,3 +117,59 @@ class PermitReleased(ComponentsError):
 
 class ForeignPermit(ComponentsError, ValueError):
     """The permit is of another semaphore."""
+
+
+class InvalidMessage(ComponentsError, ValueError):
+    """A message is empty, too long, or holds what is no text or no JSON."""
+
+
+class ChatNotFound(ComponentsError):
+    """There is no such chat, or the person is not in it: which of them is not told."""
+
+
+class ChatExists(ComponentsError):
+    """A chat of this id is there already."""
+
+
+class ChatClosed(ComponentsError):
+    """The chat was closed: it can be read, and nothing can be said in it."""
+
+
+class NotAllowed(ComponentsError):
+    """The person's role in the chat does not include this."""
+
+
+class Muted(ComponentsError):
+    """The person may not speak in the chat for now."""
+
+
+class Blocked(ComponentsError):
+    """The person may not come back into the chat, or the recipient takes no mail from the sender."""
+
+
+class TooFast(ComponentsError):
+    """More was sent than the rate limit allows; *retry_after* says in how many seconds there is room."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class TooManyMembers(ComponentsError, ValueError):
+    """The chat would have more members than its limit."""
+
+
+class NotAMember(ComponentsError):
+    """The one whom something was to be done to is not in the chat."""
+
+
+class MessageNotFound(ComponentsError):
+    """There is no such message, or the person may not see it."""
+
+
+class MailboxFull(ComponentsError):
+    """The mailbox has as many messages as its limit, and its policy is to refuse."""
+
+
+class WaitersFull(ComponentsError):
+    """As many wait in this process as its limit allows."""
