@@ -19,7 +19,13 @@ SCRIPTS = sorted(LUA.rglob("*.lua"))
 LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the others, that nothing comes between the
 #: end of one holder's time and who is next.
-LONGER = {"queues/advance": 150, "locks/acquire": 50, "semaphores/acquire": 65}
+LONGER = {
+    "queues/advance": 150,
+    "locks/acquire": 50,
+    "semaphores/acquire": 65,
+    "mailboxes/pull": 50,
+    "mailboxes/push": 55,
+}
 WIDEST = 118  # characters
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}
