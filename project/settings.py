@@ -40,7 +40,10 @@ if not DEBUG:
 # --- Redis ----------------------------------------------------------------------------------------
 
 #: Two environments that share one Redis differ in the prefix.
-COMPONENTS: dict[str, Any] = {"PREFIX": env.str("COMPONENTS_PREFIX", default="components")}
+COMPONENTS: dict[str, Any] = {
+    "PREFIX": env.str("COMPONENTS_PREFIX", default="components"),
+    "BASE_TEMPLATE": "market/base.html",
+}
 
 if not REDIS_URL:
     from components.embedded import socket_url

@@ -87,7 +87,7 @@ function said(message, isFollowing, view) {
     };
     const build = () => {
         const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
-            h("p", { class: "chat-by" }, h("b", {}, name), " ", time(message)),
+            h("p", { class: "chat-by" }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", time(message)),
             message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data));
         const node = h("div", {}, !isMine && avatar(name, message.sender), bubble);
         fill(node);

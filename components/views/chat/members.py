@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 
 from components.exceptions import ComponentsError, RedisUnavailable
 from components.services.chat import Chat, Role
-from components.views.chat_forms import LONGEST_TITLE, found
-from components.views.chat_pages import entered, me, page
-from components.views.chat_refusals import refusal
+from components.views.chat.forms import LONGEST_TITLE, found
+from components.views.chat.pages import entered, me, page
+from components.views.chat.refusals import refusal
 
 _AN_HOUR = 3_600.0  # seconds
 
