@@ -25,7 +25,9 @@ def found(names: str, by: str) -> list[str]:
     ids = people().find(wanted)
     refused = people().refused(by, ids.values())
     if missing := [name for name in wanted if name not in ids or ids[name] in refused]:
-        raise forms.ValidationError(f"There is nobody of this name to whom you may write: {', '.join(missing)[:200]}.")
+        raise forms.ValidationError(
+            f"There is nobody of this name to whom you may write: {', '.join(missing)[:200]}."
+        )
     return list(dict.fromkeys(ids[name] for name in wanted))
 
 
@@ -39,7 +41,10 @@ class CreateForm(forms.Form):
         widget=forms.TextInput({"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}),
     )
     title = forms.CharField(
-        label="Title", required=False, max_length=LONGEST_TITLE, help_text="Without one it is named after its members."
+        label="Title",
+        required=False,
+        max_length=LONGEST_TITLE,
+        help_text="Without one it is named after its members.",
     )
     text = forms.CharField(
         label="First message",
@@ -50,8 +55,8 @@ class CreateForm(forms.Form):
     )
     key = forms.RegexField(r"\A[A-Za-z0-9_-]{8,64}\Z", widget=forms.HiddenInput)
 
-    def __init__(self, me: str, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+    def __init__(self, me: str, data: Any = None, **options: Any) -> None:
+        super().__init__(data, label_suffix="", **options)
         self._me = me
 
     def clean_members(self) -> list[str]:

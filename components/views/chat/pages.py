@@ -171,13 +171,13 @@ def page(
 ) -> HttpResponse:
     """The frame with the list of chats, and in it the page *name*."""
     user = me(request)
-    all_of_them = sorted(Inbox(user).chats(), key=_newest_first)
+    all_of_them = Inbox(user).chats()
     both = [*all_of_them, opened] if opened else all_of_them
     name_of = rows.naming([*rows.ids_in(both, messages), *ids])
     shown = opened and rows.chat_row(opened, user, name_of)
     context |= {
         "base_template": conf().base_template,
-        "api": reverse("components:api-sync").removesuffix("sync"),
+        "api": reverse("components:api-people").removesuffix("people"),
         "me": user,
         "chats": [rows.chat_row(each, user, name_of) for each in all_of_them],
         "open": shown,
@@ -186,10 +186,7 @@ def page(
     }
     if opened and name == "conversation":
         context["rows"] = list(rows.message_rows(opened, messages, user, name_of))
-    if members := context.get("members"):
-        context["members"] = list(rows.member_rows(members, user, opened.role, name_of, timezone.now()))
+    if opened and name == "members":
+        found = rows.member_rows(context["members"], user, opened.role, name_of, timezone.now())
+        context["members"] = list(found)
     return render(request, f"components/chat/{name}.html", context, status=status)
-
-
-def _newest_first(chat: ChatNews) -> float:
-    return -chat.last_message.sent_at.timestamp() if chat.last_message else 0.0

@@ -94,7 +94,7 @@ def chat_row(chat: ChatNews, me: str, name_of: NameOf) -> ChatRow:
         initials=texts.initials(title),
         tone=texts.tone(chat.chat_id),
         preview=texts.preview(last, me, name_of),
-        last_at=last and last.sent_at,
+        last_at=last.sent_at if last else None,
         unread=chat.unread,
         mentions=chat.mentions,
         members=chat.members,

@@ -110,7 +110,7 @@ function picture(data) {
 function fate(item, { onretry, onedit }) {
     if (!item.failed) return h("p", { class: "chat-fate" }, icon("clock"), "Sending…");
     return h("div", { class: "chat-fate failed" },
-        h("p", {}, `Not sent. ${item.failed}`),
+        h("p", { class: "chat-why" }, `Not sent. ${item.failed}`),
         h("button", { class: "chat-button", type: "button", onclick: () => onretry(item) }, "Try again"),
         h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, "Edit"));
 }
