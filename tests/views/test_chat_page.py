@@ -40,7 +40,9 @@ def texts_of(chat, user):
 @pytest.fixture
 def chat(people):
     """Joe's, with jack in it; jill is a stranger to it."""
-    return Chat.create(people["joe"], members=[people["jack"]], title="Lantern Keepers", text="Who has the key?")
+    return Chat.create(
+        people["joe"], members=[people["jack"]], title="Lantern Keepers", text="Who has the key?"
+    )
 
 
 @pytest.mark.parametrize("path", ["/chat/", "/chat/c1/", "/chat/-/new/", "/chat/c1/members/"])
@@ -55,7 +57,9 @@ def test_the_list_shows_what_is_unread_and_who_is_mentioned(people, chat):
 
     assertContains(answer, "Lantern Keepers")
     assertContains(answer, "joe: @jack bring it")
-    assertContains(answer, '<span class="chat-badge">2<span class="chat-hidden"> unread</span></span>', html=True)
+    assertContains(
+        answer, '<span class="chat-badge">2<span class="chat-hidden"> unread</span></span>', html=True
+    )
     assertContains(answer, "You are mentioned.")
 
 
@@ -127,6 +131,7 @@ def test_a_stranger_cannot_tell_a_chat_from_none(people, chat, path, method):
 
 
 def test_older_messages_are_a_link_away(people, chat):
+    chat.configure(rate_limit=0)
     for number in range(60):
         chat.send(people["joe"], f"number {number}.")
     client = visitor("jack")
@@ -172,7 +177,9 @@ def test_who_sent_it_deletes_a_message_and_others_cannot(people, chat):
     seq = chat.send(people["joe"], "oops").seq
     path = f"/chat/{chat.id}/messages/{seq}/delete/"
 
-    assertContains(visitor("jack").post(path), "Your role in the chat does not include this.", status_code=403)
+    assertContains(
+        visitor("jack").post(path), "Your role in the chat does not include this.", status_code=403
+    )
     assert texts_of(chat, people["joe"]) == ["Who has the key?", "oops"]
     for _ in range(2):
         assertRedirects(visitor("joe").post(path), f"/chat/{chat.id}/")
@@ -295,5 +302,8 @@ def test_the_longer_of_two_names_is_mentioned():
     names = {"1": "ann", "2": "ann.marie", "3": "bob"}
 
     assert mentioned("@ann.marie hi", names) == ["2"]
-    assert mentioned("hi @ann, hi @bob!", names) == ["1", "3"] or mentioned("hi @ann, hi @bob!", names) == ["3", "1"]
+    assert mentioned("hi @ann, hi @bob!", names) == ["1", "3"] or mentioned("hi @ann, hi @bob!", names) == [
+        "3",
+        "1",
+    ]
     assert mentioned("me@bob.example @bobby", names) == []
