@@ -20,15 +20,15 @@ export function h(name, attributes = {}, ...children) {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
-const icons = document.getElementById("chat").dataset.icons;
 
+/** One of the icons that the page has brought along: they are there while the network is not. */
 export function icon(name) {
     const svg = document.createElementNS(SVG, "svg");
     for (const [key, value] of Object.entries({ class: "chat-icon", "aria-hidden": "true", width: 20, height: 20 })) {
         svg.setAttribute(key, value);
     }
     const use = document.createElementNS(SVG, "use");
-    use.setAttribute("href", `${icons}#${name}`);
+    use.setAttribute("href", `#chat-icon-${name}`);
     svg.append(use);
     return svg;
 }

@@ -87,7 +87,7 @@ function said(message, isFollowing, view) {
     };
     const build = () => {
         const bubble = h("div", { class: `chat-bubble${mentioned.some((who) => who.isMe) ? " mentions-me" : ""}` },
-            h("p", { class: "chat-by" }, h("b", {}, name), " ", time(message)),
+            h("p", { class: "chat-by" }, h("b", { class: isMine ? "chat-hidden" : null }, name), " ", time(message)),
             message.text && h("p", { class: "chat-text", dir: "auto" }, rich(message.text, mentioned)), picture(message.data));
         const node = h("div", {}, !isMine && avatar(name, message.sender), bubble);
         fill(node);
@@ -110,7 +110,7 @@ function picture(data) {
 function fate(item, { onretry, onedit }) {
     if (!item.failed) return h("p", { class: "chat-fate" }, icon("clock"), "Sending…");
     return h("div", { class: "chat-fate failed" },
-        h("p", {}, `Not sent. ${item.failed}`),
+        h("p", { class: "chat-why" }, `Not sent. ${item.failed}`),
         h("button", { class: "chat-button", type: "button", onclick: () => onretry(item) }, "Try again"),
         h("button", { class: "chat-button", type: "button", onclick: () => onedit(item) }, "Edit"));
 }

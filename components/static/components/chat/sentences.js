@@ -1,4 +1,4 @@
-/* What happened in a chat, and what a chat is called, in words. The server says the same: views/chat_rows.py. */
+/* What happened in a chat, and what a chat is called, in words. The server says the same: views/chat/texts.py. */
 
 const ROLES = { owner: "an owner", moderator: "a moderator", member: "a member" };
 

@@ -55,8 +55,8 @@ class CreateForm(forms.Form):
     )
     key = forms.RegexField(r"\A[A-Za-z0-9_-]{8,64}\Z", widget=forms.HiddenInput)
 
-    def __init__(self, me: str, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, label_suffix="", **kwargs)
+    def __init__(self, me: str, data: Any = None, **options: Any) -> None:
+        super().__init__(data, label_suffix="", **options)
         self._me = me
 
     def clean_members(self) -> list[str]:

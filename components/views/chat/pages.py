@@ -23,9 +23,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from components.conf import conf
 from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
 from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Role
-from components.views import chat_rows, chat_texts
-from components.views.chat_forms import CreateForm
-from components.views.chat_refusals import refusal
+from components.views.chat import rows, texts
+from components.views.chat.forms import CreateForm
+from components.views.chat.refusals import refusal
 
 _PAGE = 50  # messages
 
@@ -62,8 +62,8 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
     mentions: list[str] = []
     if "@" in text:
         ids = [member.user for member in opened.members()]
-        name_of = chat_rows.naming(ids)
-        mentions = chat_texts.mentioned(text, {id: name_of(id) for id in ids})
+        name_of = rows.naming(ids)
+        mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
     opened.send(me(request), text, mentions=mentions, client_id=request.POST.get("client_id") or None)
 
 
@@ -171,25 +171,22 @@ def page(
 ) -> HttpResponse:
     """The frame with the list of chats, and in it the page *name*."""
     user = me(request)
-    all_of_them = sorted(Inbox(user).chats(), key=_newest_first)
+    all_of_them = Inbox(user).chats()
     both = [*all_of_them, opened] if opened else all_of_them
-    name_of = chat_rows.naming([*chat_rows.ids_in(both, messages), *ids])
-    shown = opened and chat_rows.chat_row(opened, user, name_of)
+    name_of = rows.naming([*rows.ids_in(both, messages), *ids])
+    shown = opened and rows.chat_row(opened, user, name_of)
     context |= {
         "base_template": conf().base_template,
-        "api": reverse("components:api-sync").removesuffix("sync"),
+        "api": reverse("components:api-people").removesuffix("people"),
         "me": user,
-        "chats": [chat_rows.chat_row(each, user, name_of) for each in all_of_them],
+        "chats": [rows.chat_row(each, user, name_of) for each in all_of_them],
         "open": shown,
         "page_title": title or (shown.title if shown else ""),
         "is_writer": opened is not None and opened.role != Role.MEMBER,
     }
     if opened and name == "conversation":
-        context["rows"] = list(chat_rows.message_rows(opened, messages, user, name_of))
-    if members := context.get("members"):
-        context["members"] = list(chat_rows.member_rows(members, user, opened.role, name_of, timezone.now()))
+        context["rows"] = list(rows.message_rows(opened, messages, user, name_of))
+    if opened and name == "members":
+        found = rows.member_rows(context["members"], user, opened.role, name_of, timezone.now())
+        context["members"] = list(found)
     return render(request, f"components/chat/{name}.html", context, status=status)
-
-
-def _newest_first(chat: ChatNews) -> float:
-    return -chat.last_message.sent_at.timestamp() if chat.last_message else 0.0

@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 
 from components.people import people
 from components.services.chat import ChatMessage, ChatNews, Member, Role
-from components.views import chat_texts
-from components.views.chat_texts import NameOf
+from components.views.chat import texts
+from components.views.chat.texts import NameOf
 
 _RANKS = list(Role)  # from the most to the least
 
@@ -86,15 +86,15 @@ def _ids_in_message(message: ChatMessage | None) -> Iterator[str]:
 
 
 def chat_row(chat: ChatNews, me: str, name_of: NameOf) -> ChatRow:
-    title = chat_texts.title_of(chat, me, name_of)
+    title = texts.title_of(chat, me, name_of)
     last = chat.last_message
     return ChatRow(
         id=chat.chat_id,
         title=title,
-        initials=chat_texts.initials(title),
-        tone=chat_texts.tone(chat.chat_id),
-        preview=chat_texts.preview(last, me, name_of),
-        last_at=last and last.sent_at,
+        initials=texts.initials(title),
+        tone=texts.tone(chat.chat_id),
+        preview=texts.preview(last, me, name_of),
+        last_at=last.sent_at if last else None,
         unread=chat.unread,
         mentions=chat.mentions,
         members=chat.members,
@@ -110,7 +110,7 @@ def message_rows(
     is_new = not chat.unread
     for message in messages:
         if message.event:
-            yield MessageRow(message.seq, event=chat_texts.sentence(message.event, name_of))
+            yield MessageRow(message.seq, event=texts.sentence(message.event, name_of))
             continue
         is_mine = message.sender == me
         if not is_new and message.seq > chat.read_seq and not is_mine:
@@ -120,9 +120,9 @@ def message_rows(
         yield MessageRow(
             message.seq,
             name=name,
-            initials=chat_texts.initials(name),
-            tone=chat_texts.tone(message.sender),
-            text=chat_texts.linked(message.text) or _picture(message),
+            initials=texts.initials(name),
+            tone=texts.tone(message.sender),
+            text=texts.linked(message.text) or _picture(message),
             sent_at=message.sent_at,
             is_mine=is_mine,
             mentions_me=me in message.mentions,
@@ -133,7 +133,7 @@ def message_rows(
 def _picture(message: ChatMessage) -> SafeString:
     """A picture message carries a link."""
     url = message.data.get("url") if isinstance(message.data, dict) else None
-    return chat_texts.linked(url if isinstance(url, str) else "")
+    return texts.linked(url if isinstance(url, str) else "")
 
 
 def member_rows(
@@ -145,8 +145,8 @@ def member_rows(
         yield MemberRow(
             user=member.user,
             name=name,
-            initials=chat_texts.initials(name),
-            tone=chat_texts.tone(member.user),
+            initials=texts.initials(name),
+            tone=texts.tone(member.user),
             role=str(member.role),
             muted_until=member.muted_until if is_muted else None,
             actions=() if member.user == me else tuple(_actions(my_role, member.role, is_muted)),

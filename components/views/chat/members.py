@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods
 
 from components.exceptions import ComponentsError, RedisUnavailable
 from components.services.chat import Chat, Role
-from components.views.chat_forms import LONGEST_TITLE, found
-from components.views.chat_pages import entered, me, page
-from components.views.chat_refusals import refusal
+from components.views.chat.forms import LONGEST_TITLE, found
+from components.views.chat.pages import entered, me, page
+from components.views.chat.refusals import refusal
 
 _AN_HOUR = 3_600.0  # seconds
 
@@ -25,7 +25,6 @@ _TO_A_MEMBER: Mapping[str, Callable[[Chat, str, str], object]] = {
     "block": lambda chat, user, by: chat.block(user, by=by),
     "mute": lambda chat, user, by: chat.mute(user, seconds=_AN_HOUR, by=by),
     "unmute": lambda chat, user, by: chat.unmute(user, by=by),
-    **{role: lambda chat, user, by, role=role: chat.set_role(user, role, by=by) for role in Role},
 }
 _TO_THE_CHAT: Mapping[str, Callable[[Chat, str], object]] = {
     "close": lambda chat, by: chat.close(by=by),
@@ -65,6 +64,8 @@ def _act(request: HttpRequest, chat: Chat) -> None:
         if len(title) > LONGEST_TITLE:
             raise ValidationError(f"A title has at most {LONGEST_TITLE} characters.")
         chat.rename(title, by=by)
+    elif action in list(Role):
+        chat.set_role(request.POST.get("user", ""), Role(action), by=by)
     elif action in _TO_A_MEMBER:
         _TO_A_MEMBER[action](chat, request.POST.get("user", ""), by)
     elif action in _TO_THE_CHAT:
