@@ -48,6 +48,8 @@ class Served:
 
     def start(self) -> None:
         """The listening socket is inherited: whoever comes before the server is ready waits in its queue."""
+        if self._process is not None:
+            return
         descriptor = self._socket.fileno()
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--fd", str(descriptor)]
         command += ["--lifespan", "off", "--no-access-log", "--log-level", "warning"]
