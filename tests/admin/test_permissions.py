@@ -9,17 +9,20 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import LockAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import ChatAdmin, LockAdmin, QueueAdmin, SemaphoreAdmin
+from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
 from components.services.queues import TaskQueue
 from components.services.semaphores import SemaphoreControls
 from tests.admin import holdings, scene
+from tests.admin.conversations import guild
 from tests.admin.periodic import HOURLY, declare_only
 from tests.support.queues import places
 
 ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
+    "chat": ChatAdmin(models.Chat, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
 }
@@ -49,6 +52,16 @@ NEEDS = {
     "queue stop": "change",
     "queue run": "change",
     "queue delete": "delete",
+    "chat close": "change",
+    "chat reopen": "change",
+    "chat kick": "change",
+    "chat block": "change",
+    "chat unblock": "change",
+    "chat mute": "change",
+    "chat unmute": "change",
+    "chat trim": "delete",
+    "chat delete_message": "delete",
+    "chat delete": "delete",
     "lock release": "change",
     "semaphore limit": "change",
     "semaphore reset": "change",
@@ -57,13 +70,22 @@ NEEDS = {
 CHANGING = set(NEEDS)
 LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
+    "chat": {"changelist", "chat", "messages", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.
-FORM = {"limit": "7"}
+FORM = {"limit": "7", "seconds": "600", "before": "6"}
+#: Whom or what in a chat a page is about; all others do not care.
+IN_CHAT = {
+    "chat reopen": {"chat": "closed"},
+    "chat unblock": {"user": "jenny"},
+    "chat unmute": {"user": "jill"},
+}
+#: Beyond view, change and delete.
+READ = "view_messages_chat"
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +96,7 @@ def one_periodic_task():
 
 @pytest.fixture
 def viewer(staff):
-    return staff(*(f"view_{model}" for model in ADMINS))
+    return staff(*(f"view_{model}" for model in ADMINS), READ)
 
 
 @pytest.fixture
@@ -84,7 +106,7 @@ def operator(staff):
 
 @pytest.fixture
 def remover(staff):
-    return staff(*(f"view_{model}" for model in ADMINS), "delete_queue")
+    return staff(*(f"view_{model}" for model in ADMINS), "delete_queue", "delete_chat")
 
 
 @pytest.fixture
@@ -94,6 +116,7 @@ def query(redis):
     holdings.held("item:42")
     permit = holdings.permit("api")
     SemaphoreControls("api").set_limit(5)
+    seq = chats()
     names = {
         "alias": "default",
         "queue": "mail",
@@ -102,13 +125,25 @@ def query(redis):
         "holder": token_of("item:42"),
         "semaphore": "api",
         "permit": permit.id,
+        "chat": "guild:7",
+        "user": "jack",
+        "seq": seq,
     }
 
     def of(page):
         state = STATE.get(page, "dead")
-        return f"?{urlencode({**names, 'state': state, 'id': ids[state]})}"
+        return f"?{urlencode({**names, **IN_CHAT.get(page, {}), 'state': state, 'id': ids[state]})}"
 
     return of
+
+
+def chats():
+    """One open and one closed; the number of a message."""
+    chat = guild("guild:7")
+    chat.mute("jill")
+    chat.block("jenny")
+    guild("closed").close()
+    return chat.send("jack", "one more").seq
 
 
 def token_of(name):
@@ -117,11 +152,19 @@ def token_of(name):
     return info.token
 
 
+def stand(name):
+    """All that can be changed of a chat."""
+    reader = ChatReader()
+    info = reader.find(name)
+    return info and (info, reader.blocked(name), Chat(name).members(), reader.messages(name))
+
+
 def what_can_change():
     queue, api = TaskQueue(), SemaphoreControls("api")
     orders = [(worker.id, worker.order) for worker in queue.workers()]
     tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused)
-    return tasks, token_of("item:42"), api.info().override, [permit.id for permit in api.holders()]
+    chats = [stand(name) for name in ("guild:7", "closed")]
+    return tasks, chats, token_of("item:42"), api.info().override, [permit.id for permit in api.holders()]
 
 
 def test_the_pages_are_the_ones_that_this_test_knows_to_be_looking_or_changing():
@@ -165,7 +208,7 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page, method):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    answers = {404} if page in ("lock change", "semaphore change") else {200}
+    answers = {404} if page in ("chat change", "lock change", "semaphore change") else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
     assert viewer.post(PAGES[page] + query(page)).status_code == 405
@@ -209,6 +252,7 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "queue changelist": {"queue pause", "queue quiet", "queue stop"},
         "queue tasks": {"queue pause", "queue resend"},
         "queue task": {"queue resend"},
+        "chat chat": {f"chat {verb}" for verb in ("close", "kick", "block", "unblock", "mute", "unmute")},
         "lock lock": {"lock release"},
         "semaphore semaphore": {"semaphore limit", "semaphore reset", "semaphore evict"},
     }
@@ -235,7 +279,7 @@ def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_without_csrf_token_is_refused(staff, query, page):
-    client = staff(*(f"change_{model}" for model in ADMINS), "delete_queue")
+    client = staff(*(f"change_{model}" for model in ADMINS), "delete_queue", "delete_chat")
     client.handler.enforce_csrf_checks = True
     before = what_can_change()
 
