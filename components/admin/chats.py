@@ -7,9 +7,10 @@ shown to those alone who may read messages, a permission of its own. What can be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from functools import wraps
+from operator import itemgetter
 from typing import Any
 
 from django import forms
@@ -19,50 +20,18 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.admin.base import Paging, Permission, View
-from components.admin.moderation import VERBS, MuteForm, Row, Target, TrimForm, Verb, find_row, role_of
-from components.admin.names import NamedPages, searched, shortened
+from components.admin.moderation import VERBS, MuteForm, TrimForm, Verb
+from components.admin.names import NamedPages, searched
+from components.admin.persons import persons
+from components.admin.targets import Row, Target, find_row, role_of
+from components.admin.transcripts import transcript
 from components.exceptions import ChatNotFound, NotAMember
-from components.services.chat import Chat, ChatMessage, ChatReader, ChatSettings, Event, EventKind
-from components.templatetags.control_room import duration, grouped, legible
+from components.services.chat import Chat, ChatReader, ChatSettings
+from components.templatetags.control_room import duration, grouped
 
 MESSAGES = 50  # that a page shows
+BLOCKED = 50  # the latest of them
 SECONDS = frozenset({"max_age", "drop_read_after", "rate_period", "slow_mode"})  # of the settings
-
-#: What an event says, with places for who did it, to whom, and what else there is to say.
-TOLD: Mapping[EventKind, str] = {
-    EventKind.CREATED: "{by} made the chat",
-    EventKind.JOINED: "{by} added {user}",
-    EventKind.LEFT: "{user} left",
-    EventKind.KICKED: "{by} kicked {user}",
-    EventKind.BLOCKED: "{by} blocked {user}",
-    EventKind.UNBLOCKED: "{by} unblocked {user}",
-    EventKind.ROLE: "{by} made {user} {detail}",
-    EventKind.MUTED: "{by} muted {user}",
-    EventKind.UNMUTED: "{by} unmuted {user}",
-    EventKind.DELETED: "{by} deleted message {detail}",
-    EventKind.RENAMED: "{by} renamed the chat: {detail}",
-    EventKind.CONFIGURED: "{by} changed the settings",
-    EventKind.CLOSED: "{by} closed the chat",
-    EventKind.REOPENED: "{by} opened the chat again",
-}
-BY_HIMSELF = "{user} joined"
-
-
-@dataclass(frozen=True)
-class Line:
-    """A message or an event as the page shows it."""
-
-    message: ChatMessage
-
-    @property
-    def who(self) -> str:
-        return shortened(legible(self.message.sender))
-
-    @property
-    def told(self) -> str:
-        """What happened, of an event."""
-        event = self.message.event
-        return legible(_told(event)) if event else ""
 
 
 class ChatAdmin(NamedPages):
@@ -117,14 +86,21 @@ class ChatAdmin(NamedPages):
         info = row.info
         members = Chat(info.id).members()
         paging = Paging.of(request, total=len(members))
+        shown = members[paging.offset : paging.offset + paging.size]
+        blocked = sorted(ChatReader().blocked(info.id).items(), key=itemgetter(1), reverse=True)
+        known = persons(
+            [info.created_by, *(member.user for member in shown), *(user for user, _ in blocked[:BLOCKED])]
+        )
         context = {
             "row": row,
+            "maker": known[info.created_by],
             "info": info,
             "subject": self.subject(info.id),
             "may_read": self.may_read(request),
             "paging": paging,
-            "members": members[paging.offset : paging.offset + paging.size],
-            "blocked": ChatReader().blocked(info.id),
+            "members": [(known[member.user], member) for member in shown],
+            "blocked": [(known[user], since) for user, since in blocked[:BLOCKED]],
+            "blocked_in_all": len(blocked),
             "settings": list(_settings(info.settings)),
         }
         return self.render(request, "admin/components/chats/chat.html", f"Chat {row.title}", context)
@@ -137,7 +113,7 @@ class ChatAdmin(NamedPages):
         context = {
             "row": row,
             "info": row.info,
-            "lines": [Line(message) for message in page.messages],
+            "lines": transcript(page.messages),
             "older": page.messages[0].seq if page.has_more and page.messages else None,
             "is_newest": before is None,
         }
@@ -255,11 +231,3 @@ def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
         else:
             written = grouped(value)
         yield name, written
-
-
-def _told(event: Event) -> str:
-    sentence = TOLD[event.kind]
-    if event.kind is EventKind.JOINED and event.by == event.user:
-        sentence = BY_HIMSELF
-    by = event.by or "The system"
-    return sentence.format(by=by, user=event.user or by, detail=event.detail)

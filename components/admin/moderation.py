@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from django import forms
-from django.http import Http404, HttpRequest
 from django.utils import timezone
 
 from components.admin.base import Action, Done, Permission
-from components.admin.names import shortened
+from components.admin.persons import persons
+from components.admin.targets import Target, role_of
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
 from components.models import Anchor
-from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Member
-from components.templatetags.control_room import grouped, legible
 
 UNTIL_UNMUTED = ""
 MUTES = [
@@ -30,67 +28,6 @@ MUTES = [
     ("604800", "a week"),
     (UNTIL_UNMUTED, "until it is taken back"),
 ]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A chat as the pages show it."""
-
-    info: ChatInfo
-
-    @property
-    def title(self) -> str:
-        """What people call it. It need not be the only one."""
-        return shortened(legible(self.info.title or self.info.id))
-
-    @property
-    def name(self) -> str:
-        """With its id: which one it is."""
-        return f"{self.title} ({self.info.id})" if self.info.title else self.info.id
-
-    @property
-    def size(self) -> str:
-        """In half a sentence."""
-        return f"{grouped(self.info.messages)} messages, {grouped(self.info.members)} members"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A chat, and of it the person or the message that the query names."""
-
-    row: Row
-    user: str = ""
-    seq: int = 0
-
-    @classmethod
-    def of(cls, request: HttpRequest) -> Target:
-        user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
-        # Redis counts to 2^63; a number of more digits is none of a message.
-        return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
-
-    @property
-    def chat(self) -> Chat:
-        return Chat(self.row.info.id)
-
-    @property
-    def member(self) -> Member | None:
-        members = self.chat.members() if self.user else []
-        return next((member for member in members if member.user == self.user), None)
-
-    @property
-    def is_blocked(self) -> bool:
-        return self.user in ChatReader().blocked(self.row.info.id)
-
-    @property
-    def message(self) -> ChatMessage | None:
-        """Of what was said; an event is none."""
-        if not self.seq:
-            return None
-        page = ChatReader().messages(self.row.info.id, before=self.seq + 1, limit=1)
-        return next((item for item in page.messages if item.seq == self.seq and item.event is None), None)
-
-    def written(self, sentence: str) -> str:
-        return sentence.format(chat=self.row.name, who=shortened(legible(self.user)), seq=grouped(self.seq))
 
 
 @dataclass(frozen=True)
@@ -136,21 +73,6 @@ class Verb:
         return Done(f"{target.written(self.said)} {found}")
 
 
-def find_row(request: HttpRequest) -> Row:
-    """The chat that the query names."""
-    chat_id = request.GET.get("chat", "")
-    info = ChatReader().find(chat_id)
-    if info is None:
-        raise Http404(f"There is no chat {chat_id!r}.")
-    return Row(info)
-
-
-def role_of(member: Member) -> str:
-    """In half a sentence."""
-    joined = f"{timezone.localtime(member.joined_at):%Y-%m-%d %H:%M:%S %Z}"
-    return f"Role: {member.role}, since {joined}."
-
-
 def _of_an_open_chat(target: Target) -> str | None:
     return None if target.row.info.is_closed else f"It has {target.row.size}."
 
@@ -188,7 +110,7 @@ def _of_a_message(target: Target) -> str | None:
     if message is None:
         return None
     sent = f"{timezone.localtime(message.sent_at):%Y-%m-%d %H:%M:%S %Z}"
-    return f"It was sent by {shortened(legible(message.sender))}, {sent}."
+    return f"It was sent by {persons([message.sender])[message.sender]}, {sent}."
 
 
 CLOSE = Verb(

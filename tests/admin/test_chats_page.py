@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 
 from components.admin.names import shortened
 from components.exceptions import Blocked, ChatClosed, Muted
@@ -240,6 +241,24 @@ def test_what_people_have_said_is_text_whatever_it_holds(reader):
         assert "<script>alert" not in html
         assert "<img" not in html
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+
+
+def test_people_go_by_their_names_with_the_id_beside_them(staff):
+    client = staff("change_chat", "view_messages_chat")
+    joe, jill = (User.objects.create_user(name) for name in ("joe", "jill"))
+    chat = Chat.create(str(joe.pk), members=[str(jill.pk), "999999"], text="hello", id="guild:7")
+    chat.send(str(jill.pk), "hello", mentions=[str(joe.pk)])
+
+    people = rows_of(client, ROOT, "chat/", chat="guild:7")
+    said = rows_of(client, ROOT, "messages/", chat="guild:7")
+    kicked = done(client, of("kick", user=jill.pk))
+
+    assert [row.partition(" M")[0] for row in people[1:]] == [f"jill {jill.pk}", "999999"]
+    assert people[0].startswith(f"joe {joe.pk} Owner")
+    assert f"by joe ({joe.pk})" in page(client, "chat/", chat="guild:7")
+    assert f" jill {jill.pk} hello mentions joe ({joe.pk}) " in said[-1]
+    assert kicked[0].startswith(f"Kicked jill ({jill.pk}) out of the chat guild:7. Role: member, ")
+    assert f" The system kicked jill ({jill.pk}) " in rows_of(client, ROOT, "messages/", chat="guild:7")[-1]
 
 
 def test_a_chat_is_closed_and_opened_again_and_both_are_logged(operator):
@@ -503,13 +522,13 @@ def test_people_and_titles_may_be_called_anything(staff, name):
     entry = LogEntry.objects.latest("pk")
     logged_page = client.get(entry.get_admin_url(), follow=True)
 
-    shown = legible(name)
+    shown = shortened(legible(name))
     assert "guild:7" in row
     assert any(" ".join(shown.split()) in person for person in people)
-    assert any(" ".join(shortened(shown).split()) in line for line in said)
-    assert muted[0].startswith(f"Muted {shortened(shown)} in the chat ")
-    assert blocked[0].startswith(f"Blocked {shortened(shown)} in the chat ")
-    assert unblocked[0].startswith(f"Unblocked {shortened(shown)} in the chat ")
+    assert any(" ".join(shown.split()) in line for line in said)
+    assert muted[0].startswith(f"Muted {shown} in the chat ")
+    assert blocked[0].startswith(f"Blocked {shown} in the chat ")
+    assert unblocked[0].startswith(f"Unblocked {shown} in the chat ")
     assert logged_page.request["PATH_INFO"] == f"{ROOT}chat/"
     assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
 
