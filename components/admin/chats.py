@@ -23,7 +23,7 @@ from components.admin.base import Paging, Permission, View
 from components.admin.moderation import VERBS, MuteForm, TrimForm, Verb
 from components.admin.names import NamedPages, searched
 from components.admin.persons import persons
-from components.admin.targets import Row, Target, find_row, role_of
+from components.admin.targets import Row, Seat, Target, find_row, role_of
 from components.admin.transcripts import transcript
 from components.exceptions import ChatNotFound, NotAMember
 from components.services.chat import Chat, ChatReader, ChatSettings
@@ -98,7 +98,7 @@ class ChatAdmin(NamedPages):
             "subject": self.subject(info.id),
             "may_read": self.may_read(request),
             "paging": paging,
-            "members": [(known[member.user], member) for member in shown],
+            "members": [Seat(known[member.user], member) for member in shown],
             "blocked": [(known[user], since) for user, since in blocked[:BLOCKED]],
             "blocked_in_all": len(blocked),
             "settings": list(_settings(info.settings)),

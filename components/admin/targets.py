@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import MAXYEAR
 from functools import cached_property
 
 from django.http import Http404, HttpRequest
@@ -10,8 +11,10 @@ from django.utils import timezone
 
 from components.admin.names import shortened
 from components.admin.persons import Person, persons
+from components.exceptions import InvalidName
 from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Member
 from components.templatetags.control_room import grouped, legible
+from components.validation import check_name
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,19 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Seat:
+    """A member as the pages show him."""
+
+    person: Person
+    member: Member
+
+    @property
+    def is_muted_for_good(self) -> bool:
+        until = self.member.muted_until
+        return until is not None and until.year == MAXYEAR
+
+
+@dataclass(frozen=True)
 class Target:
     """A chat, and of it the person or the message that the query names."""
 
@@ -47,6 +63,10 @@ class Target:
     @classmethod
     def of(cls, request: HttpRequest) -> Target:
         user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
+        try:
+            user = user and check_name("person", user)
+        except InvalidName as error:
+            raise Http404(str(error)) from None
         # Redis counts to 2^63; a number of more digits is none of a message.
         return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
 

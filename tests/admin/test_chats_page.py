@@ -350,6 +350,17 @@ def test_who_was_never_in_the_chat_can_be_blocked_in_advance(operator):
     assert set(ChatReader().blocked("guild:7")) == {"jenny"}
 
 
+@pytest.mark.parametrize("verb", ["kick", "block", "unblock", "mute", "unmute"])
+def test_what_can_be_no_person_is_a_404_in_words(operator, verb):
+    guild()
+
+    response = operator.post(of(verb, user="x" * 600))
+
+    assert response.status_code == 404
+    assert "A person cannot be called" in words(response)
+    assert logged() == []
+
+
 def test_nobody_is_nobody_to_block(operator):
     guild()
 
@@ -376,6 +387,7 @@ def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     assert "Who is muted reads on, and can say nothing." in asked
     assert muted[0].startswith(f"Muted jack in the chat {NAME} {how_long}. Role: member, since ")
     assert 'aria-label="Unmute jack"' in listed
+    assert ("until taken back" in listed) == (not seconds)
     assert unmuted[0].startswith(f"Unmuted jack in the chat {NAME}. Role: member, since ")
     assert again == [f"Nobody to unmute: jack is not muted in the chat {NAME}."]
     assert logged() == muted + unmuted
@@ -511,7 +523,9 @@ def test_who_is_faster_makes_an_action_do_nothing_and_log_nothing(operator, monk
 @pytest.mark.parametrize("name", AWKWARD)
 def test_people_and_titles_may_be_called_anything(staff, name):
     client = staff("change_chat", "delete_chat", "view_messages_chat")
-    Chat.create("joe", members=[name], title=name[:100], text="hello", id="guild:7").send(name, "hello")
+    Chat.create("joe", members=[name], title=legible(name)[:100], text="hello", id="guild:7").send(
+        name, "hello"
+    )
 
     [row] = rows_of(client, ROOT)
     people = rows_of(client, ROOT, "chat/", chat="guild:7")
