@@ -56,6 +56,8 @@ LAYERS: dict[str, set[str]] = {
     "models": set(),
     "migrations": set(),
     "people": {"conf"},
+    "urls": {"views"},
+    "views": {"conf", "exceptions", "middleware", "people", "services", "validation"},
     "templatetags": {"exceptions"},
     "admin": {
         "backends",

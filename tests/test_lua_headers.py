@@ -23,6 +23,8 @@ LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,
     "semaphores/acquire": 65,
+    "mailboxes/pull": 50,
+    "mailboxes/push": 55,
     "chat/send": 85,
     "chat/look": 85,
     "chat/enter": 60,
