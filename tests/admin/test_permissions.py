@@ -9,18 +9,21 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.semaphores import SemaphoreControls
 from tests.admin import holdings, scene
+from tests.admin.conversations import guild
 from tests.admin.periodic import HOURLY, declare_only
 from tests.support.queues import places
 
 ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
+    "chat": ChatAdmin(models.Chat, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
     "mailbox": MailboxAdmin(models.Mailbox, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
@@ -51,6 +54,16 @@ NEEDS = {
     "queue stop": "change",
     "queue run": "change",
     "queue delete": "delete",
+    "chat close": "change",
+    "chat reopen": "change",
+    "chat kick": "change",
+    "chat block": "change",
+    "chat unblock": "change",
+    "chat mute": "change",
+    "chat unmute": "change",
+    "chat trim": "delete",
+    "chat delete_message": "delete",
+    "chat delete": "delete",
     "lock release": "change",
     "mailbox unblock": "change",
     "mailbox clear": "delete",
@@ -61,17 +74,24 @@ NEEDS = {
 CHANGING = set(NEEDS)
 LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
+    "chat": {"changelist", "chat", "messages", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
-#: What a form sends; all others do not care.
-FORM = {"limit": "7"}
 #: To read what was written is a permission beyond view, change and delete.
-DELETES = ["delete_queue", "delete_mailbox"]
-READS = ["view_messages_mailbox"]
+DELETES = ["delete_queue", "delete_chat", "delete_mailbox"]
+READS = ["view_messages_chat", "view_messages_mailbox"]
+#: What a form sends; all others do not care.
+FORM = {"limit": "7", "seconds": "600", "before": "6"}
+#: Whom or what in a chat a page is about; all others do not care.
+IN_CHAT = {
+    "chat reopen": {"chat": "closed"},
+    "chat unblock": {"user": "jenny"},
+    "chat unmute": {"user": "jill"},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -103,6 +123,7 @@ def query(redis):
     permit = holdings.permit("api")
     SemaphoreControls("api").set_limit(5)
     letters()
+    seq = chats()
     names = {
         "alias": "default",
         "queue": "mail",
@@ -113,11 +134,14 @@ def query(redis):
         "permit": permit.id,
         "mailbox": "jack",
         "sender": "joe",
+        "chat": "guild:7",
+        "user": "jack",
+        "seq": seq,
     }
 
     def of(page):
         state = STATE.get(page, "dead")
-        return f"?{urlencode({**names, 'state': state, 'id': ids[state]})}"
+        return f"?{urlencode({**names, **IN_CHAT.get(page, {}), 'state': state, 'id': ids[state]})}"
 
     return of
 
@@ -129,10 +153,26 @@ def letters():
     mailbox.block("joe")
 
 
+def chats():
+    """One open and one closed; the number of a message."""
+    chat = guild("guild:7")
+    chat.mute("jill")
+    chat.block("jenny")
+    guild("closed").close()
+    return chat.send("jack", "one more").seq
+
+
 def token_of(name):
     info = LockReader().find(name)
     assert info
     return info.token
+
+
+def stand(name):
+    """All that can be changed of a chat."""
+    reader = ChatReader()
+    info = reader.find(name)
+    return info and (info, reader.blocked(name), Chat(name).members(), reader.messages(name))
 
 
 def what_can_change():
@@ -147,6 +187,7 @@ def what_can_change():
         token_of("item:42"),
         api.info().override,
         [permit.id for permit in api.holders()],
+        [stand(name) for name in ("guild:7", "closed")],
     )
 
 
@@ -191,7 +232,8 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page, method):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    answers = {404} if page in ("lock change", "mailbox change", "semaphore change") else {200}
+    lead_nowhere = ("chat change", "lock change", "mailbox change", "semaphore change")
+    answers = {404} if page in lead_nowhere else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
     assert viewer.post(PAGES[page] + query(page)).status_code == 405
@@ -235,6 +277,7 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "queue changelist": {"queue pause", "queue quiet", "queue stop"},
         "queue tasks": {"queue pause", "queue resend"},
         "queue task": {"queue resend"},
+        "chat chat": {f"chat {verb}" for verb in ("close", "kick", "block", "unblock", "mute", "unmute")},
         "lock lock": {"lock release"},
         "mailbox mailbox": {"mailbox unblock"},
         "semaphore semaphore": {"semaphore limit", "semaphore reset", "semaphore evict"},

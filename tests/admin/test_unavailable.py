@@ -26,6 +26,8 @@ def query(page):
         "permit": "p",
         "mailbox": "jack",
         "sender": "joe",
+        "chat": "guild:7",
+        "user": "joe",
     }
     given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
     return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"

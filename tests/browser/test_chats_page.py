@@ -1,0 +1,167 @@
+"""The Chats page in a real browser: policy, keyboard, no scripts, refresh, colours, small screens."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import expect
+
+from components.services.chat import Chat, ChatReader
+from tests.admin.conversations import guild
+from tests.admin.test_locks_page import AWKWARD
+from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
+
+ROOT = "/admin/components/chat/"
+PAGES = {
+    "chats": ROOT,
+    "chat found by nobody": f"{ROOT}?q=nowhere",
+    "chat": f"{ROOT}chat/?chat=guild:7",
+    "odd people": f"{ROOT}chat/?chat=odd",
+    "closed": f"{ROOT}chat/?chat=closed",
+    "messages": f"{ROOT}messages/?chat=guild:7",
+    "odd messages": f"{ROOT}messages/?chat=odd",
+    "close": f"{ROOT}close/?chat=guild:7",
+    "mute": f"{ROOT}mute/?chat=guild:7&user=jack",
+    "mute an odd one": f"{ROOT}mute/?chat=odd&{urlencode({'user': max(AWKWARD, key=len)})}",
+    "trim": f"{ROOT}trim/?chat=guild:7",
+    "kick": f"{ROOT}kick/?chat=guild:7&user=jack",
+    "nobody to kick": f"{ROOT}kick/?chat=guild:7&user=jenny",
+    "delete message": f"{ROOT}delete-message/?chat=guild:7&seq={{seq}}",
+    "missing": f"{ROOT}chat/?chat=gone",
+    "history": f"{ROOT}guild%3A7/history/",
+}
+
+
+@pytest.fixture
+def admin(transactional_db):
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client
+
+
+@pytest.fixture
+def pages(redis):
+    """The address of each page, of chats of every kind."""
+    chat = guild()
+    chat.mute("jill", seconds=600)
+    chat.block("jenny")
+    guild("closed").close()
+    odd = Chat.create("joe", members=AWKWARD, id="odd", title="<b>" + "x" * 60)
+    for name in AWKWARD:
+        odd.send(name, "x" * 300, data={name: "y" * 300})
+    odd.send("joe", "two\nlines \u202eturned")
+    seq = chat.send("jack", "one more").seq
+    return {name: path.format(seq=seq) for name, path in PAGES.items()}
+
+
+def said(page):
+    return page.locator(".messagelist")
+
+
+def test_no_page_breaks_the_policy_or_has_a_script_error(window, admin, pages):
+    opened = window(admin)
+    for path in pages.values():
+        response = opened.page.goto(opened.base + path)
+
+        assert "default-src 'self'" in response.headers["content-security-policy"]
+        assert "unsafe" not in response.headers["content-security-policy"]
+    assert opened.complaints == []
+
+
+def test_a_member_is_kicked_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, redis):
+    guild()
+    page = window(admin).open(ROOT)
+
+    for name in ("Lantern Keepers", "Kick jack", "Kick"):
+        press_tab_until(page, name)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+
+    expect(said(page)).to_contain_text("Kicked jack out of the chat")
+
+
+def test_all_works_without_scripts(window, admin, redis):
+    guild()
+    page = window(admin, java_script_enabled=False).open(ROOT)
+
+    page.get_by_role("link", name="Lantern Keepers").click()
+    page.get_by_role("link", name="Mute jack").click()
+    page.get_by_label("Mute for").select_option("an hour")
+    page.get_by_role("button", name="Mute").click()
+    expect(said(page)).to_contain_text("for 1 h.")
+    page.get_by_role("link", name="Messages", exact=True).click()
+    page.get_by_role("row", name="look").get_by_role("link", name="Delete message").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(said(page)).to_contain_text("Deleted message")
+    page.get_by_role("link", name="Chat Lantern Keepers").click()
+    page.get_by_role("link", name="Trim…").click()
+    page.get_by_label("First number to stay").fill("1000")
+    page.get_by_role("button", name="Trim").click()
+    expect(said(page)).to_contain_text("Trimmed the chat")
+
+    assert list(ChatReader().messages("guild:7").messages) == []
+
+
+def test_the_figures_are_renewed_every_five_seconds(window, admin, redis):
+    opened = window(admin)
+    opened.page.clock.install()
+    page = opened.open(ROOT)
+    expect(page.locator("#live tbody a")).to_have_count(0)
+
+    guild()
+    refreshed(page)
+
+    expect(page.locator("#live tbody a")).to_have_count(1)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_has_the_contrast_of_wcag_aa(window, admin, pages, theme):
+    opened = window(admin, color_scheme=theme)
+
+    contrasts = {
+        (name, text): ratio
+        for name, path in pages.items()
+        for text, ratio in opened.open(path).evaluate(CONTRASTS).items()
+    }
+
+    assert len(contrasts) > 100
+    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
+
+
+def test_a_small_screen_scrolls_tables_and_not_the_page(window, admin, pages):
+    opened = window(admin, viewport={"width": 360, "height": 640})
+
+    widths = {
+        name: opened.open(path).evaluate("document.documentElement.scrollWidth")
+        for name, path in pages.items()
+    }
+
+    assert widths == dict.fromkeys(pages, 360)
+
+
+def test_the_structure_says_what_is_what(window, admin, pages):
+    opened = window(admin)
+    for name in pages.keys() - {"history"}:
+        page = opened.open(pages[name])
+
+        levels = page.eval_on_selector_all(
+            "main :is(h1, h2, h3, h4)", "nodes => nodes.map(n => Number(n.tagName[1]))"
+        )
+        unnamed = page.eval_on_selector_all(
+            "main :is(a, button, input:not([type=hidden]), select, [role=region], nav)",
+            """nodes => nodes.filter(n => !(n.ariaLabel || n.textContent.trim() || n.labels?.length || n.value))
+                .map(n => n.outerHTML)""",
+        )
+        lacking = page.eval_on_selector_all(
+            "main :is(th:not([scope]), table:not(:has(> caption)))", "nodes => nodes.map(n => n.outerHTML)"
+        )
+        identified = page.eval_on_selector_all("[id]", "nodes => nodes.map(n => n.id)")
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        assert unnamed == lacking == []
+        assert len(identified) == len(set(identified))
