@@ -114,8 +114,8 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
     page.route("**/messages", lose)
     say(page, "once")
 
-    expect(page.locator(".pending")).to_have_count(0)
     expect(said(page)).to_have_text([KEYS, "once"])
+    expect(page.locator(".pending")).to_have_count(0)
     assert lost[0].status == 201
     assert stored(chat, served.ids["joe"]) == [KEYS, "once"]
 
