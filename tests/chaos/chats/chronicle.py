@@ -110,14 +110,14 @@ class Chronicle:
         kinds = (EventKind.JOINED, EventKind.UNBLOCKED, *_OUT)
         return [(event.kind, event.user) for _, event in sorted(self.events.items()) if event.kind in kinds]
 
-    def stays(self, person: str) -> list[Stay]:
+    def stays(self, person: str, *, sees_his_joining: bool = False) -> list[Stay]:
         found = [Stay(0)] if person in self.first_members else []
         for seq, event in sorted(self.events.items()):
             if event.user != person:
                 continue
             is_inside = bool(found) and found[-1].before == FOR_EVER
             if event.kind is EventKind.JOINED and not is_inside:
-                found.append(Stay(seq))
+                found.append(Stay(seq - 1 if sees_his_joining else seq))
             elif event.kind in _OUT and is_inside:
                 found[-1] = Stay(found[-1].after, seq)
         return found

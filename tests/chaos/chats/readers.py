@@ -19,7 +19,7 @@ from pathlib import Path
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.chaos.chats.settings")
 
 from components.exceptions import RedisUnavailable
-from components.services.chat import ChatMessage, ChatNews, Inbox, Position
+from components.services.chat import Changes, ChatMessage, ChatNews, Inbox, Position
 from tests.chaos.chats import notes, plan
 
 LOSSY = 1  # the place of the one that does not get all replies
@@ -35,6 +35,8 @@ class Reader:
         self._persons = plan.PERSONS[place :: plan.READERS]
         #: How far each is in each chat, as a client that keeps what it has got.
         self._positions: defaultdict[str, dict[str, Position]] = defaultdict(dict)
+        #: Chats that each was told to be in no more: he asks for them only when he is told of them again.
+        self._gone: defaultdict[str, set[str]] = defaultdict(set)
         for kind, *words in notes.read(folder, self._role):
             if kind == "F" and len(words) > 3:
                 self._positions[words[0]][words[1]] = Position(notes.seq(words[-1]))
@@ -63,11 +65,11 @@ class Reader:
         return bool(ends)
 
     def _look_for_changes(self, person: str) -> bool:
-        changes = Inbox(person).changes(self._since(person), limit=_LIMIT)
-        self._positions[person].update(changes.positions)
-        if ends := self._note(person, changes.chats):
+        since = self._since(person)
+        changes = Inbox(person).changes(since, limit=_LIMIT)
+        if ends := self._take(person, since, changes):
             self._note_read(person, Inbox(person).acknowledge(ends))
-        return bool(ends)
+        return bool(ends) or self._since(person).keys() != since.keys()
 
     async def _wait_for_all(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -77,24 +79,34 @@ class Reader:
     async def _wait(self, person: str) -> None:
         inbox = Inbox(person)
         while True:
-            is_over = self._over.exists()
+            is_over, since = self._over.exists(), self._since(person)
             try:
-                changes = await inbox.achanges(
-                    self._since(person), limit=_LIMIT, wait=0.0 if is_over else _WAIT
-                )
-                self._positions[person].update(changes.positions)
-                ends = self._note(person, changes.chats)
-                if ends:
+                changes = await inbox.achanges(since, limit=_LIMIT, wait=0.0 if is_over else _WAIT)
+                if ends := self._take(person, since, changes):
                     self._note_read(person, await inbox.aacknowledge(ends))
             except RedisUnavailable:
                 await asyncio.sleep(_PAUSE)
                 continue
-            if not ends and is_over:
+            if is_over and not ends and self._since(person).keys() == since.keys():
                 return
 
     def _since(self, person: str) -> dict[str, Position]:
         """From the beginning, in chats of which nothing has come yet."""
-        return {chat: Position(0) for chat in plan.steady_chats(person)} | self._positions[person]
+        known = {chat: Position(0) for chat in plan.steady_chats(person)} | self._positions[person]
+        return {chat: position for chat, position in known.items() if chat not in self._gone[person]}
+
+    def _take(self, person: str, since: dict[str, Position], changes: Changes) -> dict[str, int]:
+        """
+        Note what came, and how far he is. Of a chat that he did not ask for the newest messages come: he asks next
+        time, from where he was in it.
+        """
+        new = {chat.chat_id for chat in changes.chats} - since.keys()
+        for chat in new:
+            self._positions[person].setdefault(chat, Position(0))
+        positions = self._positions[person]
+        positions.update((chat, at) for chat, at in changes.positions.items() if chat not in new)
+        self._gone[person] = self._gone[person] - new | set(changes.gone)
+        return self._note(person, [chat for chat in changes.chats if chat.chat_id not in new])
 
     def _note(self, person: str, news: Sequence[ChatNews]) -> dict[str, int]:
         """Note what came; the last seq of each chat of which something came."""

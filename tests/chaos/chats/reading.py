@@ -3,7 +3,8 @@ What one person was given of one chat, from the notes of his reader; and what th
 
 Promised: he has seen all that was said while he was in the chat, in order, and nothing else; of what retention took
 from him he was told the number. Each came once, but for what came again because it had not been acknowledged. What he
-has said himself need not come if he had read all before it, and what is deleted comes to those who are quick.
+has said himself need not come if he had read all before it, and what is deleted comes to those who are quick. Who
+asks by the reading position begins after his joining, who keeps a position of his own, with it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Reading:
     def check(self, *, sees_his_own: bool) -> Iterator[str]:
         yield from self.complaints
         seen, inside = set(self.seen), set()
-        stays = self.chronicle.stays(self.person)
+        stays = self.chronicle.stays(self.person, sees_his_joining=sees_his_own)
         for stay in stays:
             due = self.chronicle.between(stay.after, stay.before)
             inside.update(due)
