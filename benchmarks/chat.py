@@ -37,9 +37,10 @@ def main() -> None:
         channels = [name for name in chatting.CHANNELS if is_there(name)]
         systems = [*map(chatting.store, chatting.STORES), *map(chatting.channel, channels[1:])]
         report.print_guarantees(systems)
-        sends, sizes, fetches = compare_stores(bench, options)
-        groups, wakes = compare_channels(bench, crew, channels, options)
-    report.print_bars_of(report.Measured(sends, sizes, fetches, groups, wakes))
+        measured = report.Measured(
+            *compare_stores(bench, options), *compare_channels(bench, crew, channels, options)
+        )
+    report.print_bars_of(measured)
 
 
 def read_options() -> Namespace:
@@ -70,7 +71,11 @@ def compare_stores(bench: Bench, options: Namespace) -> tuple[report.Sends, repo
     )
     report.print_sends(sends)
     sizes = {
-        name: {count: turns.stored(bench, store, count) for count in SIZES} for name, store in stores.items()
+        name: {
+            speakers: {count: turns.stored(bench, store, count, speakers) for count in SIZES}
+            for speakers in (1, turns.MEMBERS)
+        }
+        for name, store in stores.items()
     }
     report.print_sizes(sizes)
     fetches: dict[str, dict[int, list[turns.Fetch]]] = {name: {} for name in stores}
@@ -89,19 +94,26 @@ def compare_stores(bench: Bench, options: Namespace) -> tuple[report.Sends, repo
 
 def compare_channels(
     bench: Bench, crew: Crew, names: Sequence[str], options: Namespace
-) -> tuple[report.Groups, report.Wakes]:
-    groups = alternate(
-        "group", names, options.rounds, lambda name: turns.group(bench, crew, name, options.messages)
+) -> tuple[report.Groups, report.Groups, report.Wakes]:
+    apart, together = (
+        alternate(
+            "a group",
+            names,
+            options.rounds,
+            lambda name: turns.group(bench, crew, name, options.messages, together=is_together),  # noqa: B023
+        )
+        for is_together in (False, True)
     )
-    report.print_groups(groups)
+    report.print_groups("in another process", apart)
+    report.print_groups("in the same process", together)
     wakes = alternate(
-        "wake",
-        names,
+        "waking",
+        [name for name in names if name in chatting.WAKERS],
         options.rounds,
         lambda name: turns.wake(bench, crew, name, options.wakes, options.pause),
     )
     report.print_wakes(wakes)
-    return groups, wakes
+    return apart, together, wakes
 
 
 def alternate(what: str, names: Sequence[str], rounds: int, turn: Callable[[str], _T]) -> dict[str, list[_T]]:

@@ -54,15 +54,16 @@ def send(bench: Bench, store: Store, count: int) -> Alone:
     return alone(bench, lambda: store.send("chat", members[0], text()), count)
 
 
-def stored(bench: Bench, store: Store, count: int) -> float:
-    """Bytes that Redis needs for a message."""
+def stored(bench: Bench, store: Store, count: int, speakers: int) -> float:
+    """Bytes that Redis needs for a message of so many speakers in turns; of several nobody has read the others'."""
     bench.clear()
     members = people(MEMBERS)
     store.create("chat", members)
-    store.send("chat", members[0], text())
+    for speaker in members[:speakers]:
+        store.send("chat", speaker, text())
     before = bench.memory()
     for number in range(count):
-        store.send("chat", members[number % MEMBERS], text())
+        store.send("chat", members[number % speakers], text())
     return (bench.memory() - before) / count
 
 
