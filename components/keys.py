@@ -295,6 +295,16 @@ def chat_sent(tag: str, chat_id: str) -> str:
     return _key("chats", tag, f"sent:{chat_id}")
 
 
+def chat_deleted(tag: str, chat_id: str) -> str:
+    """ZSET words of a deleted message (seq, digest, sent at) by seq. Goes with the history that it was in."""
+    return _key("chats", tag, f"deleted:{chat_id}")
+
+
+def chat_calls(tag: str, chat_id: str) -> str:
+    """STRING per call (prefix of it: ends in "/"), what was answered, if it asks again. Expires after a minute."""
+    return _key("chats", tag, f"calls:{chat_id}")
+
+
 def chat_rate(tag: str, chat_id: str) -> str:
     """STRING per person (prefix of him: ends in "/"), when he may speak again. Expires then."""
     return _key("chats", tag, f"rate:{chat_id}")

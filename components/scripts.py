@@ -4,25 +4,33 @@ Script("queues/push"): the file lua/queues/push.lua, callable, and awaitable wit
 EVALSHA first; a server that does not know the script gets the source with EVAL, in the same order
 of round trips. A reply that was lost is asked for once more: that is safe because every script
 of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
+
+many() and amany() send several calls in one round trip to each node: redis-py's own pipelines of a cluster
+take no scripts.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha1
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from redis import Redis
+from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
-from components.client import REPLY_LOST, redis_errors
+from components.client import REPLY_LOST, AnyRedis, redis_errors
 from components.twins import answer, at_once
 
 _ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
+
+#: The keys and the arguments of a call.
+Call: TypeAlias = tuple[Sequence[str], Sequence[Any]]
 
 
 class Script:
@@ -71,3 +79,63 @@ class Script:
             return await answer(client.evalsha(self.sha, len(keys), *keys, *args))
         except NoScriptError:
             return await answer(client.eval(self.source, len(keys), *keys, *args))
+
+    def many(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        """The answers to several calls, which are sent together; raises RedisUnavailable as one does."""
+        if isinstance(client, _ASYNCHRONOUS):
+            raise TypeError(f"{client!r} is asynchronous: await amany() with it.")
+        return at_once(self.amany(client, calls))
+
+    async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+        """The same, awaited; with either client, as acall(). What a node could not answer so is asked singly."""
+        answers: list[Any] = [None] * len(calls)
+        with redis_errors():
+            if isinstance(client, AsyncRedis | AsyncRedisCluster):
+                await client.initialize()
+            nodes = _by_node(client, calls)
+            asked = [self._pipelined(node, [calls[each] for each in numbers]) for node, numbers in nodes]
+            if isinstance(client, AsyncRedis | AsyncRedisCluster):
+                found = await asyncio.gather(*asked)
+            else:
+                found = [await each for each in asked]
+            for (_node, numbers), part in zip(nodes, found, strict=True):
+                for number, answered in zip(numbers, part, strict=True):
+                    answers[number] = answered
+            for number, (keys, args) in enumerate(calls):
+                if isinstance(answers[number], Exception):
+                    answers[number] = await self.send(client, keys=keys, args=args)
+        return answers
+
+    async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
+        """The answers of one node, errors among them."""
+        sent = [("EVALSHA", self.sha, len(keys), *keys, *args) for keys, args in calls]
+        try:
+            answers = await _send_together(node, sent)
+            if any(isinstance(each, NoScriptError) for each in answers):
+                return (await _send_together(node, [("SCRIPT LOAD", self.source), *sent]))[1:]
+        except REPLY_LOST as error:
+            return [error] * len(calls)
+        return answers
+
+
+def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
+    """What can be sent to together, and the numbers of the calls that go there."""
+    if not isinstance(client, RedisCluster | AsyncRedisCluster):
+        return [(client, list(range(len(calls))))]
+    nodes: dict[str, tuple[Any, list[int]]] = {}
+    for number, (keys, _args) in enumerate(calls):
+        node: Any = client.get_node_from_key(keys[0])
+        target = client.get_redis_connection(node) if isinstance(client, RedisCluster) else node
+        nodes.setdefault(node.name, (target, []))[1].append(number)
+    return list(nodes.values())
+
+
+async def _send_together(node: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    if hasattr(node, "execute_pipeline"):  # a node of an asynchronous cluster
+        sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
+        await node.execute_pipeline(sent)
+        return [command.result for command in sent]
+    pipe = node.pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)
+    return cast(list[Any], await answer(pipe.execute(raise_on_error=False)))

@@ -1,5 +1,7 @@
 """Group chat by pull messaging: who is away loses nothing. Chat is one chat, Inbox all chats of a person."""
 
+from components.services.chat.chats import Chat
+from components.services.chat.inboxes import Inbox
 from components.services.chat.records import (
     Changes,
     ChatInfo,
@@ -18,6 +20,7 @@ from components.services.chat.records import (
 
 __all__ = [
     "Changes",
+    "Chat",
     "ChatInfo",
     "ChatMessage",
     "ChatNews",
@@ -25,6 +28,7 @@ __all__ = [
     "Erased",
     "Event",
     "EventKind",
+    "Inbox",
     "Member",
     "Page",
     "Position",

@@ -187,7 +187,8 @@ class ChatNews:
     @property
     def position(self) -> Position:
         """Where a client is that has got this."""
-        return Position(self.messages[-1].seq if self.messages else self.last_seq, self.revision)
+        # What was erased after the last of them will not come: with nothing more, he has all.
+        return Position(self.messages[-1].seq if self.has_more else self.last_seq, self.revision)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,31 @@
+-- Who is in a chat, and how far each has read. Changes nothing.
+-- KEYS[1] chat      HASH, what the chat is and how far it has come
+-- KEYS[2] members   HASH person -> words: role, number, joined at, sees after, ordinal read, muted until, call
+-- KEYS[3] reads     ZSET person by the seq up to which he has read
+-- KEYS[4] mentions  prefix to a person: ZSET seqs that mention him, unread
+-- KEYS[5] own       prefix to a person: ZSET seqs that he said after what he has read
+-- KEYS[6] deleted   ZSET words of a deleted message by seq
+-- ARGV[1] person who asks; "" for who may see all
+-- Returns the millisecond, and per member: person, words, seq, unread, mentions; nothing for a stranger
+local chat, members, reads, mentions, own, deleted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local person = ARGV[1]
+
+local head = redis.call("HMGET", chat, "n", "cut", "base", "at", "settings", "gone", "seq")
+if not head[1] or head[6] then return {} end
+if person ~= "" and redis.call("HEXISTS", members, person) == 0 then return {} end
+local time = redis.call("TIME")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local n, cut, base = head[1], tonumber(head[2]), head[3]
+local age = tonumber(string.match(head[5], "^%S+ %S+ %S+ (%S+)"))
+if age > 0 and head[4] + age <= now then cut, base = tonumber(head[7]), n end
+local found, all = { now }, redis.call("ZRANGE", reads, 0, -1, "WITHSCORES")
+for each = 1, #all, 2 do
+  local who, read = all[each], tonumber(all[each + 1])
+  local record, after = redis.call("HGET", members, who), "(" .. math.max(read, cut)
+  local read_n = read > cut and string.match(record, "^%S+ %S+ %S+ %S+ (%S+)") or base
+  local unread = n - read_n - redis.call("ZCOUNT", own .. who, after, "+inf")
+    - redis.call("ZCOUNT", deleted, after, "+inf")
+  local mentioned = redis.call("ZCOUNT", mentions .. who, after, "+inf")
+  table.insert(found, { who, record, read, unread, mentioned })
+end
+return found

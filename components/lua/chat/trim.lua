@@ -1,0 +1,62 @@
+-- Let the oldest of a chat go, by its limits or up to a seq; some of it at a time.
+-- KEYS[1] chat      HASH, what the chat is and how far it has come
+-- KEYS[2] messages  STREAM <seq>-0 -> message
+-- KEYS[3] reads     ZSET person by the seq up to which he has read
+-- KEYS[4] sent      prefix to a part: HASH digest of sender and client id -> seq
+-- KEYS[5] deleted   ZSET words of a deleted message (seq, digest, sent at) by seq
+-- KEYS[6] calls     prefix to a call: STRING, what it was answered
+-- ARGV[1] seq up to which all goes; 0 for what the limits say
+-- ARGV[2] call
+-- ARGV[3] so many at most
+-- Returns how many went, and 1 if there are more
+local chat, messages, reads, sent, deleted, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local before, call, most_now = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+
+local answered = redis.call("GET", calls .. call)
+if answered then
+  local gone, more = string.match(answered, "(%d+) (%d+)")
+  return { tonumber(gone), tonumber(more) }
+end
+local head = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "cut", "base", "level", "settings", "gone")
+if not head[1] or head[9] then return { 0, 0 } end
+local bytes, cut, base, level = tonumber(head[4]), head[5], head[6], tonumber(head[7])
+local most, most_bytes, age, drop = string.match(head[8], "^%S+ (%S+) (%S+) (%S+) (%S+)")
+most, most_bytes, age, drop = tonumber(most), tonumber(most_bytes), tonumber(age), tonumber(drop)
+local time = redis.call("TIME")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local function forget(seq, digest)
+  local number = tonumber(string.sub(digest, 1, 8), 16)
+  for each = level, 0, -1 do
+    local part = sent .. each .. ":" .. number % 2 ^ each
+    if redis.call("HGET", part, digest) == seq then return redis.call("HDEL", part, digest) end
+  end
+end
+
+local slowest = tonumber(redis.call("ZRANGE", reads, 0, 0, "WITHSCORES")[2] or 0)
+local live, gone, more, due_at = redis.call("XLEN", messages), 0, 1, now + math.max(age, drop) / 100
+for _, entry in ipairs(redis.call("XRANGE", messages, "-", "+", "COUNT", most_now)) do
+  local seq, fields = string.match(entry[1], "%d+"), entry[2]
+  local is_old = age > 0 and fields[6] + age <= now
+  local is_read = drop > 0 and fields[6] + drop <= now and tonumber(seq) <= slowest
+  if not (tonumber(seq) <= before or live > most or bytes > most_bytes or is_old or is_read) then
+    more = 0
+    break
+  end
+  if fields[2] ~= "" then forget(seq, string.sub(redis.sha1hex(fields[2] .. "\0" .. fields[4]), 1, 16)) end
+  bytes, live, gone = bytes - #fields[2] - #fields[4] - #fields[10] - #fields[12], live - 1, gone + 1
+  cut, base = seq, fields[8]
+end
+if gone > 0 then redis.call("XTRIM", messages, "MINID", "=", cut + 1) end
+if live == 0 then
+  more = 0
+  -- By itself the stream goes when the last of it is too old.
+  if age > 0 and head[3] + age <= now then cut, base, bytes = head[1], head[2], 0 end
+end
+for _, words in ipairs(redis.call("ZRANGEBYSCORE", deleted, "-inf", cut)) do
+  forget(string.match(words, "^(%S+) (%S+)"))
+end
+redis.call("ZREMRANGEBYSCORE", deleted, "-inf", cut)
+redis.call("HSET", chat, "bytes", bytes, "cut", cut, "base", base, "due_at", math.ceil(due_at))
+redis.call("SET", calls .. call, gone .. " " .. more, "PX", 60000)
+return { gone, more }

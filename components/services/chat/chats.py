@@ -1,0 +1,106 @@
+"""
+Chat: a group chat in which nothing is lost by who is away (chapter 6.5.2 of the book).
+
+Messages and events of a chat are one sequence, which never restarts; each member has a reading position in it, which
+he moves himself. What he has not read stays until the limits of the chat let it go, however far the others have read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from components.client import AnyRedis, get_async_client, get_client
+from components.exceptions import ChatExists, TooManyMembers
+from components.services import news
+from components.services.chat import core
+from components.services.chat.formats import (
+    check_client_id,
+    check_settings,
+    check_title,
+    write_body,
+    write_event,
+    write_settings,
+)
+from components.services.chat.ids import check_id, new_call, new_id
+from components.services.chat.memberships import Membership, hint_all
+from components.services.chat.records import ChatSettings, EventKind
+from components.twins import at_once
+
+#: How a chat works of which nothing else is said.
+USUAL = ChatSettings()
+
+
+class Chat(Membership):
+    """The chat *id*. Every method raises RedisUnavailable, and ChatNotFound if there is none, or who asks is no member."""
+
+    @classmethod
+    def create(
+        cls,
+        owner: str,
+        *,
+        members: Sequence[str] = (),
+        text: str = "",
+        data: Any = None,
+        title: str = "",
+        id: str | None = None,
+        client_id: str | None = None,
+        settings: ChatSettings = USUAL,
+    ) -> Self:
+        """
+        A new chat of *owner* and *members*, with a first message if there is a text, or data.
+
+        Asked for again with the same id, owner and client id it is the same chat. Raises ChatExists, InvalidName,
+        TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration; nothing is stored then.
+        """
+        chat = cls(new_id() if id is None else check_id(id))
+        at_once(
+            chat._create(get_client(), [owner, *members], text, data, check_title(title), client_id, settings)
+        )
+        return chat
+
+    @classmethod
+    async def acreate(
+        cls,
+        owner: str,
+        *,
+        members: Sequence[str] = (),
+        text: str = "",
+        data: Any = None,
+        title: str = "",
+        id: str | None = None,
+        client_id: str | None = None,
+        settings: ChatSettings = USUAL,
+    ) -> Self:
+        """create(), awaited."""
+        chat = cls(new_id() if id is None else check_id(id))
+        await chat._create(
+            get_async_client(), [owner, *members], text, data, check_title(title), client_id, settings
+        )
+        return chat
+
+    async def _create(
+        self,
+        client: AnyRedis,
+        members: Sequence[str],
+        text: str,
+        data: Any,
+        title: str,
+        client_id: str | None,
+        settings: ChatSettings,
+    ) -> None:
+        persons = list(dict.fromkeys(map(core.check_person, members)))
+        check_settings(settings)
+        if len(persons) > settings.max_members:
+            raise TooManyMembers(f"A chat of {len(persons):,} members: it takes {settings.max_members:,}.")
+        body, size = write_body(text, data) if text or data is not None else (b"", 0)
+        if len(text) > settings.max_text or size > settings.max_data:
+            raise core.refusal(self.id, b"long", settings.max_text, settings.max_data)
+        call = new_call() if client_id is None else check_client_id(client_id)
+        event = write_event(EventKind.CREATED, persons[0])
+        args = [self.id, call, title, write_settings(settings), event, body, persons[0]]
+        for person in persons:
+            args += [person, news.channel("inbox", person)]
+        await hint_all(client, self.id, persons)
+        if await core.create.acall(client, keys=self._keys.create, args=args) != b"created":
+            raise ChatExists(f"There is a chat {self.id!r} already.")

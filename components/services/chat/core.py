@@ -1,0 +1,150 @@
+"""
+What the methods of Chat and Inbox have in common: keys, scripts, and what a refusal of a script is called.
+
+A chat and all that belongs to it lie in the slot of its bucket: its state and limits in a hash, messages and events
+in a stream under one sequence of their own, the members' records in a hash, their reading positions in a sorted set.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from components import keys
+from components.buckets import bucket
+from components.client import AnyRedis
+from components.conf import conf
+from components.exceptions import (
+    Blocked,
+    ChatClosed,
+    ChatNotFound,
+    ComponentsError,
+    InvalidMessage,
+    MessageNotFound,
+    Muted,
+    NotAllowed,
+    NotAMember,
+    TooFast,
+    TooManyMembers,
+)
+from components.scripts import Script
+from components.services.chat.formats import instant
+from components.services.chat.ids import new_call
+from components.validation import check_name
+
+MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
+READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
+TRIMMED = 500  # entries in one run of the script
+YOUNG_AFTER_LEAVING = 60_000  # milliseconds: so long after a hint its person may be on his way into the chat
+YOUNG = 86_400_000  # milliseconds
+
+create = Script("chat/create")
+send = Script("chat/send")
+history = Script("chat/history")
+look = Script("chat/look")
+read = Script("chat/read")
+enter = Script("chat/enter")
+remove = Script("chat/remove")
+members = Script("chat/members")
+trim = Script("chat/trim")
+hint = Script("chat/hint")
+forget = Script("chat/forget")
+
+
+class Keys:
+    """The keys of one chat, for each script."""
+
+    def __init__(self, chat_id: str) -> None:
+        tag = bucket(chat_id)
+        chat, messages = keys.chat(tag, chat_id), keys.chat_messages(tag, chat_id)
+        who, reads = keys.chat_members(tag, chat_id), keys.chat_reads(tag, chat_id)
+        mentions, own = keys.chat_mentions(tag, chat_id) + "/", keys.chat_own(tag, chat_id) + "/"
+        sent, rate = keys.chat_sent(tag, chat_id) + "/", keys.chat_rate(tag, chat_id) + "/"
+        calls, blocked = keys.chat_calls(tag, chat_id) + "/", keys.chat_blocked(tag, chat_id)
+        deleted, names = keys.chat_deleted(tag, chat_id), keys.chat_names(tag)
+        self.create = (chat, messages, who, reads, sent, names)
+        self.send = (chat, messages, who, reads, sent, names, mentions, own, rate, deleted)
+        self.history = (chat, messages, who)
+        self.read = (chat, messages, who, reads, mentions, own, deleted)
+        self.enter = (chat, messages, who, reads, blocked, calls)
+        self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names)
+        self.members = (chat, who, reads, mentions, own, deleted)
+        self.trim = (chat, messages, reads, sent, deleted, calls)
+
+
+def keys_of(chat_id: str) -> Keys:
+    """Those of this chat under the prefix of now, which is a setting."""
+    return _keys_of(chat_id, conf().prefix)
+
+
+@lru_cache(maxsize=1_024)
+def _keys_of(chat_id: str, prefix: str) -> Keys:
+    return Keys(chat_id)
+
+
+def keys_of_look(tag: str) -> list[str]:
+    """For look.lua: the prefixes to the ids of a bucket's chats."""
+    kinds = ("", "_messages", "_members", "_reads", "_mentions", "_own", "_deleted")
+    return [getattr(keys, f"chat{kind}")(tag, "") for kind in kinds]
+
+
+def keys_of_inbox(person: str) -> list[str]:
+    """The hints of a person, and the chats that he has left."""
+    tag = bucket(person)
+    return [keys.inbox_chats(tag, person), keys.inbox_past(tag, person)]
+
+
+def check_person(person: object) -> str:
+    """*person*, if one can be called so. Raises InvalidName."""
+    return check_name("person", person)
+
+
+async def trim_all(client: AnyRedis, chat_id: str, *, before: int = 0, runs: int | None = None) -> int:
+    """Let go what a chat's limits say, or all up to *before*; how many entries that were."""
+    gone, more = 0, 1
+    while more and (runs is None or runs > 0):
+        args = [before, new_call(), TRIMMED]
+        went, more = await trim.acall(client, keys=keys_of(chat_id).trim, args=args)
+        gone, runs = gone + int(went), runs and runs - 1
+    return gone
+
+
+async def forget_hints(client: AnyRedis, person: str, chat_ids: list[str], *, young: int) -> None:
+    await forget.acall(client, keys=keys_of_inbox(person), args=[young, *chat_ids])
+
+
+def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
+    """The error for what a script has said in place of doing something."""
+    match said:
+        case b"closed":
+            return ChatClosed(f"The chat {chat_id!r} is closed.")
+        case b"denied":
+            return NotAllowed(f"The role in the chat {chat_id!r} does not include this.")
+        case b"last":
+            return NotAllowed(f"He is the last owner of the chat {chat_id!r}: name another before.")
+        case b"absent":
+            return NotAMember(f"He is not in the chat {chat_id!r}.")
+        case b"nowhere":
+            return MessageNotFound(f"There is no such message in the chat {chat_id!r}.")
+        case b"blocked":
+            return Blocked(f"{why[0].decode()!r} is blocked in the chat {chat_id!r}.")
+        case b"full":
+            return TooManyMembers(f"The chat {chat_id!r} takes {why[0]:,} members at most.")
+        case b"muted":
+            until = "until that is taken back" if why[0] < 0 else f"until {instant(why[0]).isoformat()}"
+            return Muted(f"The person may not speak in the chat {chat_id!r} {until}.")
+        case b"long":
+            return InvalidMessage(
+                f"The message is too long: the chat {chat_id!r} takes texts of up to {why[0]:,} characters and data "
+                f"of up to {why[1]:,} bytes."
+            )
+        case b"fast":
+            seconds = why[0] / 1000
+            return TooFast(
+                f"Too much was sent to the chat {chat_id!r}: there is room in {seconds:g} s.", seconds
+            )
+    return unknown(chat_id)
+
+
+def unknown(chat_id: object) -> ChatNotFound:
+    return ChatNotFound(f"There is no chat {repr(chat_id)[:80]}, or the person is not in it.")

@@ -1,0 +1,42 @@
+"""
+Ids of chats: UUIDs of version 7 (RFC 9562), or what a project chooses, such as "guild:7". They stand in URLs, and in
+keys before a slash and the name of a person, so they hold no slash.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+
+from components.exceptions import InvalidName
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
+
+
+def new_id() -> str:
+    """32 hexadecimal digits, which begin with the milliseconds of now."""
+    random = secrets.randbits(74)
+    return (
+        f"{time.time_ns() // 1_000_000:012x}7{random >> 62:03x}{(0b10 << 62) | random & (1 << 62) - 1:016x}"
+    )
+
+
+def is_id(text: object) -> bool:
+    """Whether a chat can have this id."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def check_id(chat_id: object) -> str:
+    """*chat_id*, if a chat can have it. Raises InvalidName."""
+    if isinstance(chat_id, str) and is_id(chat_id):
+        return chat_id
+    raise InvalidName(
+        f"A chat cannot have the id {repr(chat_id)[:80]}: it must be 1 to 64 letters, digits and . _ : - of ASCII, "
+        "and begin with a letter or a digit."
+    )
+
+
+def new_call() -> str:
+    """A name for one request, by which it is recognised if it comes twice."""
+    return secrets.token_urlsafe(9)

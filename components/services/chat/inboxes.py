@@ -1,0 +1,150 @@
+"""
+Inbox: all chats of a person.
+
+In which chats he may be, his inbox knows as hints; whether he is, only the chats do. So all that is asked of an inbox
+takes two round trips to each node, however many chats there are: the hints, then one script for each bucket of chats.
+Nothing is changed by it, but hints that have been denied for a day are cleared away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from components.buckets import bucket
+from components.client import AnyRedis, get_async_client, get_client, redis_errors
+from components.services.chat import core
+from components.services.chat.ids import is_id
+from components.services.chat.news import read_news
+from components.services.chat.records import Changes, ChatNews, Position
+from components.services.chat.talking import check_limit, check_seq
+from components.services.news import channel
+from components.twins import answer, at_once
+
+#: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
+Question = tuple[str, int | str, int | str]
+
+
+class Inbox:
+    """The chats of *user*. Every method raises RedisUnavailable."""
+
+    def __init__(self, user: str) -> None:
+        self.user = core.check_person(user)
+
+    def fetch(self, *, limit: int = 100) -> list[ChatNews]:
+        """The chats in which something is after the reading position, with the first *limit* of it."""
+        return at_once(self._fetch(get_client(), limit))
+
+    async def afetch(self, *, limit: int = 100) -> list[ChatNews]:
+        """fetch(), awaited."""
+        return await self._fetch(get_async_client(), limit)
+
+    def chats(self) -> list[ChatNews]:
+        """All of them without their messages, the one in which something happened last before the others."""
+        return at_once(self._chats(get_client()))
+
+    async def achats(self) -> list[ChatNews]:
+        """chats(), awaited."""
+        return await self._chats(get_async_client())
+
+    def changes(self, since: Mapping[str, Position], *, limit: int = 50) -> Changes:
+        """What is new in all chats after these positions; of a chat that has none, the newest *limit* messages."""
+        return at_once(self._changes(get_client(), since, limit))
+
+    def acknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
+        """All up to these seqs is read; the positions after it, of those chats that he is in."""
+        return at_once(self._acknowledge(get_client(), seqs))
+
+    async def aacknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
+        """acknowledge(), awaited."""
+        return await self._acknowledge(get_async_client(), seqs)
+
+    async def _fetch(self, client: AnyRedis, limit: int) -> list[ChatNews]:
+        hints = await self._hints(client)
+        found = await self._look(client, hints, [(id, "read", "") for id in hints], check_limit(limit))
+        return _newest_first(found)
+
+    async def _chats(self, client: AnyRedis) -> list[ChatNews]:
+        hints = await self._hints(client)
+        return _newest_first(await self._look(client, hints, [(id, "last", "") for id in hints], 0))
+
+    async def _changes(self, client: AnyRedis, since: Mapping[str, Position], limit: int) -> Changes:
+        known = {id: position for id, position in since.items() if is_id(id)}
+        hints = await self._hints(client)
+        return await self._changes_of(client, hints, [*hints, *(known.keys() - hints.keys())], since, limit)
+
+    async def _changes_of(
+        self,
+        client: AnyRedis,
+        hints: Mapping[str, int],
+        asked: Sequence[str],
+        since: Mapping[str, Position],
+        limit: int,
+    ) -> Changes:
+        """The changes in the chats *asked* for; all others are as they were."""
+        questions: list[Question] = []
+        for chat_id in asked:
+            position = since.get(chat_id)
+            seq = check_seq("seq", position.seq) if position else "last"
+            questions.append((chat_id, seq, position.revision if position else ""))
+        found = await self._look(client, hints, questions, check_limit(limit))
+        positions = dict(since)
+        for chat_id in since:
+            if found.get(chat_id) is None and (chat_id in asked or not is_id(chat_id)):
+                del positions[chat_id]
+        chats = _newest_first(found)
+        positions |= {chat.chat_id: chat.position for chat in chats}
+        return Changes(chats, [id for id in since if id not in positions], positions)
+
+    async def _hints(self, client: AnyRedis) -> dict[str, int]:
+        """The chats that he may be in, by the millisecond of the hint."""
+        key, _past = core.keys_of_inbox(self.user)
+        with redis_errors():
+            found = await answer(client.zrange(key, 0, -1, withscores=True))
+        return {chat_id.decode(): int(hinted_at) for chat_id, hinted_at in found}
+
+    async def _look(
+        self, client: AnyRedis, hints: Mapping[str, int], questions: Sequence[Question], limit: int
+    ) -> dict[str, ChatNews | bool]:
+        """The chats that he is in, True for one with nothing new. Hints that were denied for long go."""
+        asked: dict[str, list[Question]] = {}
+        for question in questions:
+            asked.setdefault(bucket(question[0]), []).append(question)
+        opening = [self.user, limit, core.MAX_BYTES, core.READS_TOLD]
+        calls = [
+            (core.keys_of_look(tag), [*opening, *(word for question in some for word in question)])
+            for tag, some in asked.items()
+        ]
+        found: dict[str, ChatNews | bool] = {}
+        denied = []
+        for some, (now, *parts) in zip(asked.values(), await core.look.amany(client, calls), strict=True):
+            for (chat_id, _seq, _revision), part in zip(some, parts, strict=True):
+                if part != 0:
+                    found[chat_id] = True if part == 1 else read_news(chat_id, part)
+                elif now - hints.get(chat_id, now) > core.YOUNG:
+                    denied.append(chat_id)
+        if denied:
+            await core.forget_hints(client, self.user, denied, young=core.YOUNG)
+        return found
+
+    async def _acknowledge(self, client: AnyRedis, seqs: Mapping[str, int]) -> dict[str, int]:
+        calls: list[tuple[Sequence[str], Sequence[Any]]] = []
+        known = {id: check_seq("seq", seq) for id, seq in seqs.items() if is_id(id)}
+        for chat_id, seq in known.items():
+            args = [self.user, seq, channel("chat", chat_id), core.READS_TOLD]
+            calls.append((core.keys_of(chat_id).read, args))
+        positions = {}
+        for chat_id, (position, is_due) in zip(known, await core.read.amany(client, calls), strict=True):
+            if position >= 0:
+                positions[chat_id] = int(position)
+            if is_due:
+                await core.trim_all(client, chat_id, runs=1)
+        return positions
+
+
+def _newest_first(found: Mapping[str, ChatNews | bool]) -> list[ChatNews]:
+    return sorted((chat for chat in found.values() if isinstance(chat, ChatNews)), key=_last_at, reverse=True)
+
+
+def _last_at(chat: ChatNews) -> float:
+    return chat.last_message.sent_at.timestamp() if chat.last_message else 0.0

@@ -1,0 +1,139 @@
+"""
+Membership: who is in a chat, comes and goes.
+
+An inbox lies in another slot than the chats in it. So who enters has the hint in his inbox before he is a member, and
+who leaves loses it after: what may be left over is a hint that the chat denies, and inboxes clear these away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.client import AnyRedis, get_async_client, get_client
+from components.services import news
+from components.services.chat import core
+from components.services.chat.formats import ROLES, instant, muted_until, write_event
+from components.services.chat.ids import new_call
+from components.services.chat.records import EventKind, Member
+from components.services.chat.talking import Talk
+from components.twins import at_once
+
+
+class Membership(Talk):
+    """The members of a chat. *by* is who does it, None is the system, which may do all."""
+
+    def members(self, *, user: str | None = None) -> list[Member]:
+        """Owners first, then moderators, then by joining; ChatNotFound unless *user*, if given, is one of them."""
+        return at_once(self._members(get_client(), user))
+
+    async def amembers(self, *, user: str | None = None) -> list[Member]:
+        """members(), awaited."""
+        return await self._members(get_async_client(), user)
+
+    def join(self, user: str) -> None:
+        """
+        Come in by oneself; who is in already stays as he is. Raises ChatNotFound unless the chat is open, Blocked,
+        ChatClosed, TooManyMembers.
+        """
+        at_once(self._add(get_client(), [user], core.check_person(user)))
+
+    async def ajoin(self, user: str) -> None:
+        """join(), awaited."""
+        await self._add(get_async_client(), [user], core.check_person(user))
+
+    def add(self, users: Sequence[str], *, by: str | None = None) -> list[str]:
+        """
+        Let these in; those who were not in it before. *by* needs to be owner or moderator, unless the chat is open.
+
+        Raises NotAllowed, Blocked, TooManyMembers, and nobody is let in then.
+        """
+        return at_once(self._add(get_client(), users, by))
+
+    async def aadd(self, users: Sequence[str], *, by: str | None = None) -> list[str]:
+        """add(), awaited."""
+        return await self._add(get_async_client(), users, by)
+
+    def leave(self, user: str) -> None:
+        """
+        Go. After the last owner the first moderator is owner, else the first member. After the last member the chat
+        is gone.
+        """
+        at_once(self._remove(get_client(), user, user, EventKind.LEFT))
+
+    async def aleave(self, user: str) -> None:
+        """leave(), awaited."""
+        await self._remove(get_async_client(), user, user, EventKind.LEFT)
+
+    def kick(self, user: str, *, by: str | None = None) -> None:
+        """Let a member be none. Raises NotAllowed unless the role of *by* is above his, NotAMember."""
+        at_once(self._remove(get_client(), user, by, EventKind.KICKED))
+
+    async def akick(self, user: str, *, by: str | None = None) -> None:
+        """kick(), awaited."""
+        await self._remove(get_async_client(), user, by, EventKind.KICKED)
+
+    def block(self, user: str, *, by: str | None = None) -> None:
+        """Let a person not come back, nor come; a member is kicked. Raises NotAllowed."""
+        at_once(self._remove(get_client(), user, by, EventKind.BLOCKED))
+
+    async def ablock(self, user: str, *, by: str | None = None) -> None:
+        """block(), awaited."""
+        await self._remove(get_async_client(), user, by, EventKind.BLOCKED)
+
+    async def _members(self, client: AnyRedis, user: str | None) -> list[Member]:
+        who = "" if user is None else core.check_person(user)
+        found = await core.members.acall(client, keys=self._keys.members, args=[who])
+        if not found:
+            raise core.unknown(self.id)
+        members = []
+        for person, words, read_seq, unread, mentions in found[1:]:
+            role, number, joined_at, _seen, _ordinal, muted, _call = words.decode().split(" ", 6)
+            until = muted_until(muted)
+            if until and until <= instant(found[0]):
+                until = None
+            member = Member(
+                person.decode(), ROLES[role], instant(int(joined_at)), read_seq, unread, mentions, until
+            )
+            members.append(("omu".index(role), int(number), member))
+        return [member for _rank, _number, member in sorted(members, key=lambda each: each[:2])]
+
+    async def _add(self, client: AnyRedis, users: Sequence[str], by: str | None) -> list[str]:
+        actor = "" if by is None else core.check_person(by)
+        persons = list(dict.fromkeys(map(core.check_person, users)))
+        new = await self._enter(client, actor, persons, new_call(), is_done=False)
+        if new:
+            await hint_all(client, self.id, new)
+            new = await self._enter(client, actor, persons, new_call(), is_done=True)
+            await core.trim_all(client, self.id, runs=1)
+        return new
+
+    async def _enter(
+        self, client: AnyRedis, by: str, persons: Sequence[str], call: str, *, is_done: bool
+    ) -> list[str]:
+        """Who is new among *persons*."""
+        args: list[str | bytes | int] = [by, call, int(is_done), self._channel]
+        for person in persons:
+            event = write_event(EventKind.JOINED, by, person)
+            args += [person, event, news.channel("inbox", person)]
+        said, *facts = await core.enter.acall(client, keys=self._keys.enter, args=args)
+        if said != b"added":
+            raise core.refusal(self.id, said, *facts)
+        return [person.decode() for person in facts]
+
+    async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
+        actor = "" if by is None else core.check_person(by)
+        body = write_event(kind, actor, core.check_person(user))
+        is_blocked, inbox = int(kind == EventKind.BLOCKED), news.channel("inbox", user)
+        args = [self.id, user, actor, new_call(), body, is_blocked, self._channel, inbox]
+        said = await core.remove.acall(client, keys=self._keys.remove, args=args)
+        if said not in (b"removed", b"blocked", b"nothing"):
+            raise core.refusal(self.id, said)
+        if said == b"removed":
+            await core.forget_hints(client, user, [self.id], young=core.YOUNG_AFTER_LEAVING)
+            await core.trim_all(client, self.id, runs=1)
+
+
+async def hint_all(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> None:
+    """Note the chat in their inboxes."""
+    calls = [(core.keys_of_inbox(person)[:1], [chat_id]) for person in persons]
+    await core.hint.amany(client, calls)

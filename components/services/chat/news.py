@@ -1,0 +1,34 @@
+"""What look.lua says of a chat, as a record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from components.services.chat.formats import ROLES, muted_until, read_message
+from components.services.chat.records import ChatNews
+
+
+def read_news(chat_id: str, found: Any) -> ChatNews:
+    """From what it returns for a chat that the person is in."""
+    title, words, reads, last, entries = found
+    role, *numbers, muted, has_more = words.decode().split()
+    closed, last_seq, read_seq, unread, mentions, members, revision, missed, oldest = map(int, numbers)
+    return ChatNews(
+        chat_id=chat_id,
+        title=title.decode(),
+        role=ROLES[role],
+        is_closed=bool(closed),
+        last_seq=last_seq,
+        read_seq=read_seq,
+        unread=unread,
+        mentions=mentions,
+        members=members,
+        revision=revision,
+        messages=[read_message(chat_id, entry) for entry in entries],
+        has_more=has_more == "1",
+        missed=missed,
+        oldest=oldest,
+        last_message=read_message(chat_id, last) if last else None,
+        reads={who.decode(): int(seq) for who, seq in zip(reads[::2], reads[1::2], strict=True)},
+        muted_until=muted_until(muted),
+    )

@@ -1,0 +1,191 @@
+"""Chats and inboxes, as a person uses them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from redis import Redis
+
+from components.exceptions import ChatExists, ChatNotFound, InvalidMessage, TooFast
+from components.services.chat import Chat, ChatSettings, EventKind, Inbox, Role
+
+FREE = ChatSettings(rate_limit=0)
+
+
+def texts(messages: object) -> list[str]:
+    return [message.text or message.event.kind for message in messages]  # type: ignore[attr-defined]
+
+
+def test_what_was_said_while_away_is_there_on_coming_back(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack", "jill"], text="hello", title="Party")
+    chat.send("joe", "who brings the cake?", mentions=["jill", "nobody"])
+
+    [news] = Inbox("jill").fetch()
+
+    assert texts(news.messages) == ["created", "hello", "who brings the cake?"]
+    assert (news.title, news.role, news.unread, news.mentions, news.members) == (
+        "Party",
+        Role.MEMBER,
+        2,
+        1,
+        3,
+    )
+    assert news.messages[-1].mentions == ("jill",)
+    assert news.reads == {"joe": 3, "jack": 0, "jill": 0}
+    assert [chat.chat_id for chat in Inbox("jill").chats()] == [chat.id]
+    assert Inbox("joe").fetch() == []
+
+
+def test_fetching_changes_nothing_and_acknowledging_does(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], text="hello")
+    inbox = Inbox("jack")
+
+    assert inbox.fetch() == inbox.fetch()
+    assert inbox.acknowledge({chat.id: 1, "other": 7}) == {chat.id: 1}
+    assert texts(inbox.fetch()[0].messages) == ["hello"]
+    assert inbox.acknowledge({chat.id: 100}) == {chat.id: 2}
+    assert inbox.fetch() == []
+    assert chat.acknowledge("jack", 1) == 2
+
+
+def test_a_message_sent_twice_is_there_once(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=FREE)
+
+    first = chat.send("joe", "hello", client_id="a")
+    again = chat.send("joe", "hello", client_id="a")
+
+    assert again == replace(first, is_duplicate=True)
+    assert not first.is_duplicate
+    assert texts(chat.history("joe").messages) == ["created", "hello"]
+
+
+def test_structured_data_travel_beside_the_text(redis: Redis) -> None:
+    chat = Chat.create("joe")
+
+    chat.send("joe", "look", data={"picture": "https://example.org/a.png", "empty": [], "large": 2**60})
+
+    message = chat.message("joe", 2)
+    assert message.data == {"picture": "https://example.org/a.png", "empty": [], "large": 2**60}
+    assert message.text == "look"
+
+
+def test_the_history_is_read_both_ways(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=FREE)
+    for number in range(2, 11):
+        chat.send("joe", str(number))
+
+    newest = chat.history("joe", limit=3)
+    older = chat.history("joe", before=newest.messages[0].seq, limit=100)
+    newer = chat.history("joe", after=8, limit=1)
+
+    assert (texts(newest.messages), newest.has_more, newest.oldest) == (["8", "9", "10"], True, 1)
+    assert (texts(older.messages), older.has_more) == (["created", *"234567"], False)
+    assert (texts(newer.messages), newer.has_more) == (["9"], True)
+
+
+def test_who_joins_leaves_and_joins_again_sees_what_he_may(redis: Redis) -> None:
+    chat = Chat.create("joe", text="secret", settings=replace(FREE, is_open=True, history=0))
+    chat.join("jack")
+    chat.send("joe", "for jack")
+    assert texts(chat.history("jack").messages) == ["joined", "for jack"]
+
+    chat.leave("jack")
+    chat.send("joe", "not for jack")
+    with pytest.raises(ChatNotFound):
+        chat.history("jack")
+    assert Inbox("jack").fetch() == Inbox("jack").chats() == []
+
+    chat.join("jack")
+    chat.join("jack")
+    assert texts(chat.history("jack").messages) == ["joined"]
+    assert [news.unread for news in Inbox("jack").chats()] == [0]
+
+
+def test_a_joiner_sees_as_much_as_the_chat_shows(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=replace(FREE, history=2))
+    for number in range(5):
+        chat.send("joe", str(number))
+
+    assert chat.add(["jack", "joe"]) == ["jack"]
+
+    assert texts(chat.history("jack").messages) == ["3", "4", "joined"]
+    assert chat.news("jack").unread == 0
+
+
+def test_after_the_last_owner_the_first_member_is_owner(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack", "jill"])
+
+    chat.leave("joe")
+
+    assert [(member.user, member.role) for member in chat.members()] == [
+        ("jack", "owner"),
+        ("jill", "member"),
+    ]
+    [_created, left, role] = chat.history("jill").messages
+    assert left.event
+    assert role.event
+    assert (left.event.kind, left.event.user) == (EventKind.LEFT, "joe")
+    assert (role.event.kind, role.event.user, role.event.detail) == (EventKind.ROLE, "jack", "owner")
+
+
+def test_changes_tell_what_is_new_since_a_position(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], text="hello", settings=FREE)
+    inbox = Inbox("jack")
+    first = inbox.changes({})
+    assert [texts(news.messages) for news in first.chats] == [["created", "hello"]]
+
+    assert inbox.changes(first.positions).chats == []
+
+    chat.send("joe", "news")
+    other = Chat.create("jill", members=["jack"])
+    second = inbox.changes(first.positions)
+    assert {news.chat_id: texts(news.messages) for news in second.chats} == {
+        chat.id: ["news"],
+        other.id: ["created"],
+    }
+
+    chat.leave("jack")
+    third = inbox.changes(second.positions)
+    assert (third.chats, list(third.gone), list(third.positions)) == ([], [chat.id], [other.id])
+
+
+def test_a_chat_is_created_once(redis: Redis) -> None:
+    first = Chat.create("joe", text="hello", id="guild:7", client_id="a")
+    again = Chat.create("joe", text="hello", id="guild:7", client_id="a")
+
+    with pytest.raises(ChatExists):
+        Chat.create("joe", id="guild:7")
+    assert texts(again.history("joe").messages) == ["created", "hello"]
+    assert first.id == again.id
+    assert not first.send("joe", "other").is_duplicate
+    assert first.send("joe", "hello", client_id="a").is_duplicate
+
+
+def test_who_is_too_fast_is_told_when_there_is_room(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=ChatSettings(rate_limit=2, rate_period=60))
+    chat.send("joe", "1")
+    chat.send("joe", "2", client_id="a")
+
+    with pytest.raises(TooFast) as refused:
+        chat.send("joe", "3")
+
+    assert 29 < refused.value.retry_after <= 30
+    assert chat.send("joe", "2", client_id="a").is_duplicate
+
+
+def test_a_message_too_long_for_the_chat_is_refused(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=ChatSettings(max_text=3, max_data=10))
+
+    for text, data in [
+        ("four", None),
+        ("", "a" * 9),
+        ("", None),
+        (" ", None),
+        ("\ud800", None),
+        ("", {1, 2}),
+    ]:
+        with pytest.raises(InvalidMessage):
+            chat.send("joe", text, data=data)
+
+    assert texts(chat.history("joe").messages) == ["created"]
