@@ -15,35 +15,41 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from copy import copy
 from importlib import import_module
-from typing import Any, cast
+from random import sample
+from typing import Any, TypeVar, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, TimeoutError
 
 from components.exceptions import NoEventLoop
+
+_T = TypeVar("_T")
 
 
 class _Clients:
     """The clients of one loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._made: dict[int, tuple[Redis, object]] = {}
+        self._made: dict[tuple[type, int], tuple[Any, object]] = {}
         self._closing = AsyncExitStack()
         self._closing.callback(_loops.pop, loop, None)
         self._end = _closed_at_the_end(self._closing)
         with suppress(StopIteration):  # it runs as far as its yield, where it waits for the end of the loop
             anext(self._end).__await__().send(None)
 
-    def get(self, settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
-        found = self._made.get(id(settings))
+    def get(self, kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
+        found = self._made.get((kind, id(settings)))
         if found is None:
-            found = self._made[id(settings)] = make(self._closing), settings  # held, the id stays its own
-        return found[0]
+            # Held, the settings keep their id.
+            found = self._made[kind, id(settings)] = make(self._closing), settings
+        made: _T = found[0]
+        return made
 
 
 #: Only the thread of a loop adds and uses its entry; what is done with the mapping itself is atomic.
@@ -56,8 +62,13 @@ async def _closed_at_the_end(closing: AsyncExitStack) -> AsyncGenerator[None]:
 
 
 def client_of_the_loop(settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
+    """The client that the running loop keeps for the object *settings*, made where it has none yet."""
+    return kept_by_the_loop(Redis, settings, make)
+
+
+def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
     """
-    The client that the running loop keeps for the object *settings*, made where it has none yet.
+    The one *kind* that the running loop keeps for the object *settings*, made where it has none yet.
 
     *make* is given the stack on which to leave what must be awaited at the end of the loop.
     """
@@ -73,7 +84,7 @@ def client_of_the_loop(settings: object, make: Callable[[AsyncExitStack], Redis]
         for closed in [other for other in list(_loops) if other.is_closed()]:
             _loops.pop(closed, None)
         clients = _loops[loop] = _Clients(loop)
-    return clients.get(settings, make)
+    return clients.get(kind, settings, make)
 
 
 def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
@@ -112,6 +123,31 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
         closing.push_async_callback(client.nodes_manager.aclose, attr)
     closing.push_async_callback(client.aclose)
     return cast(Redis, client)
+
+
+async def connect(client: Redis | RedisCluster) -> AbstractConnection:
+    """
+    A new connection beside those of *client*, to any node of a cluster. Its reader must be patient: it has no
+    timeouts but those of connecting. To be closed by who asked for it.
+    """
+    if not isinstance(client, RedisCluster):
+        pool = client.connection_pool
+        return await _open(pool.connection_class, pool.connection_kwargs)
+    await client.initialize()
+    nodes = client.get_nodes()
+    for last, node in enumerate(sample(nodes, len(nodes)), start=1):
+        try:
+            return await _open(node.connection_class, node.connection_kwargs)
+        except (ConnectionError, TimeoutError):
+            if last == len(nodes):
+                raise
+    raise ConnectionError("The cluster has no nodes.")
+
+
+async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> AbstractConnection:
+    connection = kind(**{**options, "socket_timeout": None, "retry": Retry(NoBackoff(), 0)})
+    await connection.connect()  # type: ignore[no-untyped-call]
+    return connection
 
 
 def _counterpart(kind: type) -> Any:

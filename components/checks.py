@@ -9,6 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.utils.module_loading import import_string
 
 from components.backends.mail_checks import check_mail
 from components.conf import Conf, components_setting, problems
@@ -60,6 +61,20 @@ def _check_cache(alias: str) -> list[CheckMessage]:
                 id="components.W003",
             )
         )
+    return found
+
+
+@register("components")
+def check_paths(**kwargs: Any) -> list[CheckMessage]:
+    """E006: what COMPONENTS names by a dotted path cannot be imported."""
+    given, found = components_setting(), list[CheckMessage]()
+    for name in ("people", "api_authentication"):
+        path = given.get(name)
+        try:
+            if isinstance(path, str) and not callable(import_string(path)):
+                raise ImportError(f"{path} cannot be called.")
+        except ImportError as error:
+            found.append(Error(f'settings.COMPONENTS["{name.upper()}"]: {error}', id="components.E006"))
     return found
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from threading import Lock as ThreadLock
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from django.conf import settings
 from django.core.cache import caches
@@ -21,6 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_redis.client import DefaultClient
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     ClusterError,
@@ -42,6 +43,8 @@ from components.exceptions import RedisUnavailable
 
 if TYPE_CHECKING:
     from components.services.locks import Lock
+
+_T = TypeVar("_T")
 
 #: The command may or may not have been carried out: its reply did not arrive.
 REPLY_LOST = (ConnectionError, TimeoutError)
@@ -86,6 +89,23 @@ def get_async_client() -> AsyncRedis:
     """
     alias = conf().cache
     return aclient.client_of_the_loop(settings.CACHES.get(alias), lambda end: _new_async_client(alias, end))
+
+
+def kept_by_the_loop(kind: type[_T], make: Callable[[AsyncExitStack], _T]) -> _T:
+    """
+    The one *kind* that the running event loop keeps beside its client; made where it has none yet.
+
+    *make* is given the stack on which to leave what must be awaited at the end of the loop.
+    """
+    return aclient.kept_by_the_loop(kind, settings.CACHES.get(conf().cache), make)
+
+
+async def new_async_connection() -> AbstractConnection:
+    """
+    A connection of its own to the Redis of the running loop's client, for who listens: it has no timeout of
+    reading or writing, and must be closed by who asked for it. Raises redis-py's errors.
+    """
+    return await aclient.connect(get_async_client())
 
 
 def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:

@@ -35,6 +35,14 @@ class Conf:
     #: The TASKS alias and the queue that mail travels through.
     mail_tasks: str = "default"
     mail_queue: str = "default"
+    #: How many long-polls one process keeps waiting; more are answered at once.
+    max_waiters: int = 2_000
+    #: Dotted path of a callable(request) -> user or None, for requests with "Authorization: Bearer …".
+    api_authentication: str | None = None
+    #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
+    people: str = "components.people.Users"
+    #: The template that the pages for visitors extend.
+    base_template: str = "components/base.html"
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,7 @@ _AT_LEAST = {
     "timeout": 0.001,
     "max_crashes": 1,
     "max_body": 1,
+    "max_waiters": 0,
 }
 
 

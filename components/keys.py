@@ -342,12 +342,12 @@ def mailbox(tag: str, name: str) -> str:
 
 
 def mailbox_messages(tag: str, name: str) -> str:
-    """STREAM <id>-0 -> message. An entry goes when it is acknowledged, or dropped by the limit."""
+    """STREAM <id>-0 -> message. An entry goes when it is acknowledged or dropped. Expires with the mailbox."""
     return _key("mailboxes", tag, f"messages:{name}")
 
 
 def mailbox_handed(tag: str, name: str) -> str:
-    """ZSET id of a message that was handed out, by id. Goes when it is acknowledged or dropped."""
+    """ZSET "<id> <pull>" of what was handed out, by id. An entry goes with its message. Expires with the mailbox."""
     return _key("mailboxes", tag, f"handed:{name}")
 
 
@@ -357,7 +357,7 @@ def mailbox_dropped(tag: str, name: str) -> str:
 
 
 def mailbox_sent(tag: str, name: str) -> str:
-    """HASH per day (prefix: ends in ":"): digest of sender and client id -> id. Expires after two days."""
+    """HASH per day (prefix of ":" and the day): what was pushed, who sent what went. Expires after two days."""
     return _key("mailboxes", tag, f"sent:{name}")
 
 

@@ -43,12 +43,32 @@ class Anchor(models.Model):
         return self.label or self.name
 
 
+class Chat(Anchor):
+    """Of a chat, not the chat: that is components.services.chat.Chat. Who may look at chats may not read them."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view", "change", "delete")
+        permissions = (("view_messages_chat", "Can read the messages of chats"),)
+        verbose_name = "chat"
+        verbose_name_plural = "chats"
+
+
 class Lock(Anchor):
     """Of a lock, not the lock: that is components.services.locks.Lock. Who may change it may release it by force."""
 
     class Meta(Anchor.Meta):
         verbose_name = "lock"
         verbose_name_plural = "locks"
+
+
+class Mailbox(Anchor):
+    """Of a mailbox, not the mailbox itself. Who may look at mailboxes may not read the messages."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view", "change", "delete")
+        permissions = (("view_messages_mailbox", "Can read the messages of mailboxes"),)
+        verbose_name = "mailbox"
+        verbose_name_plural = "mailboxes"
 
 
 class Queue(Anchor):

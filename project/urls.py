@@ -1,4 +1,4 @@
-"""The demo site: the market at the root, the control room under /admin/."""
+"""The demo site: the market at the root, chats and the API beside it, the control room under /admin/."""
 
 from django.contrib import admin
 from django.templatetags.static import static
@@ -12,5 +12,6 @@ icon = RedirectView.as_view(url=lazy(static, str)("market/coin.svg"))
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("favicon.ico", icon),
+    path("", include("components.urls")),
     path("", include("project.market.urls")),
 ]

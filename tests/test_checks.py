@@ -34,6 +34,7 @@ BAD: dict[str, dict[str, Any]] = {
     "E001": {"COMPONENTS": {"PREFX": "a"}},
     "E002": {"COMPONENTS": {"CACHE": "redis"}},
     "E003": {"TASKS": {"default": {**settings.TASKS["default"], "OPTIONS": {"leese": 5}}}},
+    "E006": {"COMPONENTS": {"PEOPLE": "components.people.Nobody"}},
     "W002": cache({"CONNECTION_POOL_KWARGS": {"retry_on_timeout": True}}),
     "W003": cache({"SOCKET_TIMEOUT": 1}),
     "W004": {"COMPONENTS": {"EMBEDDED": Path("var")}},
@@ -52,6 +53,16 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
 
     assert list(messages) == [check]
     assert messages[check].is_serious() == check.startswith("E")
+
+
+@pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])
+@pytest.mark.parametrize("name", ["PEOPLE", "API_AUTHENTICATION"])
+def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None:
+    with override_settings(**{**cache(), "COMPONENTS": {name: path}}):
+        [message] = found().values()
+
+    assert message.msg.startswith(f'settings.COMPONENTS["{name}"]: ')
+    assert message.id == "components.E006"
 
 
 def test_every_check_is_tested() -> None:

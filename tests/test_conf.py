@@ -99,6 +99,8 @@ def test_a_wrong_setting_is_an_error_in_use() -> None:
         (Conf, {"prefix": "a{b"}, "'prefix' is 'a{b'"),
         (Conf, {"prefix": "a b"}, "'prefix' is 'a b'"),
         (Conf, {"embedded": "var/redis"}, "'embedded' is 'var/redis' (str); it must be Path or NoneType."),
+        (Conf, {"max_waiters": -1}, "'max_waiters' is -1; it must be a finite number, at least 0."),
+        (Conf, {"api_authentication": 5}, "'api_authentication' is 5 (int); it must be str or NoneType."),
         (QueueOptions, {"leese": 5}, "'leese' is not known; did you mean 'lease'?"),
         (QueueOptions, {"lease": True}, "'lease' is True (bool); it must be float or int."),
         (QueueOptions, {"due_first": 1}, "'due_first' is 1 (int); it must be bool."),

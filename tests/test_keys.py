@@ -19,10 +19,12 @@ from components import keys
 from components.buckets import bucket
 from components.services.fences import FencedValue
 from components.services.locks import Lock
+from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues.parking import Parking
 from components.services.semaphores import Semaphore
 from components.twins import at_once
+from tests.support.mailboxes import sent
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 from tests.support.semaphores import Waiter, take
 
@@ -136,9 +138,23 @@ def share(name: str) -> tuple[str, str]:
     return released.id, waiter.id
 
 
+#: What lies in buckets by name, beginnings of keys.
+_IN_BUCKETS = ("mailbox", "semaphore")
+
+
+def correspond(name: str) -> str:
+    """A mailbox of which something is known in all its keys; the part of that of what was pushed."""
+    mailbox = Mailbox(name, limit=1, when_full="drop_oldest")
+    for text in ("one", "two"):
+        mailbox.push("jill", text)
+    mailbox.pull()
+    mailbox.block("joe")
+    return sent(name).rpartition(":sent:")[2]
+
+
 def entity(key: str) -> str:
     """What a key of that name in the schema is made for here: locks and semaphores lie in buckets."""
-    return "00" if key.startswith("lock") else bucket("default") if key.startswith("sem") else "default"
+    return "00" if key.startswith("lock") else bucket("default") if key.startswith(_IN_BUCKETS) else "default"
 
 
 def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
@@ -158,6 +174,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     queue.pause("default")
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
+    parts["mailbox_sent"] = correspond("default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

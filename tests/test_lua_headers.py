@@ -28,6 +28,8 @@ LONGER = {
     "chat/enter": 60,
     "chat/remove": 60,
     "chat/trim": 50,
+    "mailboxes/pull": 50,
+    "mailboxes/push": 55,
 }
 WIDEST = 118  # characters
 #: What goes through all keys or all of one, and so takes longer the more there is.

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
 
-from components.models import Lock, Queue, Semaphore
+from components.models import Chat, Lock, Mailbox, Queue, Semaphore
 
 
 def test_no_migration_is_missing(db):
@@ -22,6 +22,8 @@ def test_no_migration_is_missing(db):
         ("queue", {"view", "change", "delete"}),
         ("lock", {"view", "change"}),
         ("semaphore", {"view", "change"}),
+        ("chat", {"view", "change", "delete", "view_messages"}),
+        ("mailbox", {"view", "change", "delete", "view_messages"}),
     ],
 )
 def test_permissions_exist_for_what_can_be_done_and_no_others(db, model, verbs):
@@ -39,7 +41,7 @@ def test_dumpdata_finds_no_rows(db, options):
     assert json.loads(out.getvalue()) == []
 
 
-@pytest.mark.parametrize("anchor", [Lock, Queue, Semaphore])
+@pytest.mark.parametrize("anchor", [Chat, Lock, Mailbox, Queue, Semaphore])
 def test_an_anchor_asks_no_database(anchor):
     assert list(anchor.objects.filter(name="default/mail")) == []
     assert str(anchor(name="default/mail")) == "default/mail"

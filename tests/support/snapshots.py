@@ -13,6 +13,7 @@ _READ = {
     b"set": lambda redis, key: redis.smembers(key),
     b"zset": lambda redis, key: dict(redis.zrange(key, 0, -1, withscores=True)),
     b"list": lambda redis, key: redis.lrange(key, 0, -1),
+    b"stream": lambda redis, key: redis.xrange(key),
 }
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")

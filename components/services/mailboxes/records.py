@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -25,7 +25,7 @@ class Fate(StrEnum):
 class Mail:
     """A message in a mailbox."""
 
-    #: Grows from message to message of a mailbox, and is never given anew.
+    #: One more than that of the message before, and never given anew: the first was the server's microsecond.
     id: int
     sender: str
     text: str
@@ -34,6 +34,16 @@ class Mail:
     sent_at: datetime
     #: It was handed out before, and not acknowledged.
     is_again: bool
+
+
+class Mails(list[Mail]):
+    """What a pull() hands out, oldest first."""
+
+    def __init__(self, mails: Iterable[Mail] = (), *, missed: int = 0) -> None:
+        super().__init__(mails)
+        #: How many were dropped that the recipient does not know of. It does once it acknowledges something that was
+        #: handed out together with this number.
+        self.missed = missed
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ OWNER = "the owner"  # of all chats; he says nothing, and reads nothing
 
 SENDERS, READERS = 3, 4  # processes
 #: How each process of readers reads: what is pending, what has changed, or the latter and waits for it.
-STYLES = ("fetch", "fetch", "changes", "achanges")
+STYLES = ("fetch", "fetch", "changes", "changes")
 SOCKET_TIMEOUT = 1.0  # seconds: how long a reply that was lost silently is waited for
 
 _STEADY = 8  # chats

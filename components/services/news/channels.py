@@ -1,8 +1,4 @@
-"""
-News: a hint to who waits that there is something to look at. Nothing is stored, so nothing depends on it but time.
-
-Scripts publish on the channel of what they change.
-"""
+"""Names of the channels on which scripts publish. A channel is no key: it belongs to no slot, and holds nothing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,75 @@
+"""
+Who the people are: services know them by opaque ids, pages and the API show names.
+
+COMPONENTS["PEOPLE"] names a class with the methods of Users, made once without arguments, for a project with
+profiles, friends or guilds. Its methods are called in a thread that may use the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Protocol, cast
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.utils.module_loading import import_string
+
+from components.conf import conf
+
+
+class People(Protocol):
+    """What a class of people must be able to tell."""
+
+    def names(self, ids: Iterable[str]) -> dict[str, str]:
+        """The names to show, by id; ids of nobody are left out."""
+
+    def find(self, names: Iterable[str]) -> dict[str, str]:
+        """The ids of those who are called exactly so, by name; names of nobody are left out."""
+
+    def refused(self, by: str, ids: Iterable[str]) -> set[str]:
+        """To whom of *ids* the person *by* may not write, and whom he may not add to a chat."""
+
+
+class Users:
+    """The users of AUTH_USER_MODEL, str(user.pk) being the id. Everybody may write to everybody."""
+
+    def names(self, ids: Iterable[str]) -> dict[str, str]:
+        keys = [key for each in set(ids) if (key := _primary_key(each)) is not None]
+        return {str(user.pk): user.get_username() for user in self._users.filter(pk__in=keys)}
+
+    def find(self, names: Iterable[str]) -> dict[str, str]:
+        model = get_user_model()
+        wanted = {name for name in names if "\0" not in name}  # which PostgreSQL does not take
+        found = self._users.filter(is_active=True, **{f"{model.USERNAME_FIELD}__in": wanted})
+        return {user.get_username(): str(user.pk) for user in found if user.get_username() in wanted}
+
+    def refused(self, by: str, ids: Iterable[str]) -> set[str]:
+        return set()
+
+    @property
+    def _users(self) -> Any:
+        return get_user_model()._default_manager
+
+
+def _primary_key(id: str) -> Any:
+    """What the database calls him; None if *id* cannot be str() of that."""
+    field = cast(Any, get_user_model()._meta.pk)
+    if "\0" in id:
+        return None
+    try:
+        key = field.clean(id, None)
+    except ValidationError:
+        return None
+    return key if str(key) == id else None
+
+
+@lru_cache(maxsize=1)
+def _made(path: str) -> People:
+    made: People = import_string(path)()
+    return made
+
+
+def people() -> People:
+    """What COMPONENTS["PEOPLE"] names. Raises ImportError."""
+    return _made(conf().people)

@@ -1,0 +1,92 @@
+"""
+What a message is as bytes: a letter that says the format, then the text as it is or, if there are data, both as JSON.
+
+What cannot be stored is refused before anything is sent. Lua never looks into a body.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha1
+from typing import Any
+
+from components.exceptions import InvalidMessage, UnknownFormat
+
+_TEXT, _JSON = "t", "j"
+_DIGITS = 16  # of the digest: two pushes of two days are not mistaken for each other
+MAX_CLIENT_ID = 64  # characters
+
+
+def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
+    """The body of a message. Raises InvalidMessage."""
+    check_text(text, max_text=max_text)
+    if data is None:
+        if not text.strip():
+            raise InvalidMessage("The message is empty: it has neither a text nor data.")
+        return _TEXT + text
+    shown = _as_json(data)
+    if len(shown.encode()) > max_data:
+        raise InvalidMessage(
+            f"The data are {len(shown.encode()):,} bytes of JSON; a message takes {max_data:,} at most."
+        )
+    return f"{_JSON}[{_as_json(text)},{shown}]"
+
+
+def decode(body: bytes) -> tuple[str, Any]:
+    """Text and data of a message. Raises UnknownFormat."""
+    form, rest = chr(body[0]), body[1:].decode()
+    if form == _TEXT:
+        return rest, None
+    if form != _JSON:
+        raise UnknownFormat(f"A message begins with {form!r}: a newer release has stored it. Use that one.")
+    text, data = json.loads(rest)
+    return text, data
+
+
+def digest(sender: str, client_id: str) -> str:
+    """By which a push that is repeated is known."""
+    text = f"{len(sender)}:{sender}{client_id}"
+    return sha1(text.encode(), usedforsecurity=False).hexdigest()[:_DIGITS]
+
+
+def check_text(text: object, *, max_text: int) -> None:
+    """Raises InvalidMessage if *text* is none, or longer."""
+    if not isinstance(text, str):
+        raise InvalidMessage(f"The text of a message is {type(text).__name__}; it must be str.")
+    if len(text) > max_text:
+        raise InvalidMessage(f"The text has {len(text):,} characters; a message takes {max_text:,} at most.")
+    _check_characters("text", text)
+
+
+def check_client_id(client_id: object) -> str:
+    """*client_id*, if it can be one. Raises InvalidMessage."""
+    if not isinstance(client_id, str) or not 1 <= len(client_id) <= MAX_CLIENT_ID:
+        raise InvalidMessage(f"A client id is text of 1 to {MAX_CLIENT_ID} characters.")
+    _check_characters("client id", client_id)
+    return client_id
+
+
+def _check_characters(what: str, text: str) -> None:
+    """Half surrogate pairs cannot be sent; a NUL cannot be shown, nor put into most databases."""
+    for wrong, name in (("\0", "a NUL"), *((chr(code), "half of a character") for code in _halves(text))):
+        if wrong in text:
+            raise InvalidMessage(f"The {what} holds {name}, at position {text.index(wrong)}.")
+
+
+def _halves(text: str) -> list[int]:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return [ord(text[error.start])]
+    return []
+
+
+def _as_json(data: Any) -> str:
+    try:
+        shown = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        shown.encode()
+    except UnicodeEncodeError:
+        raise InvalidMessage("The data hold half of a character, which cannot be sent.") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidMessage(f"The data are no JSON: {error}") from None
+    return shown

@@ -1,0 +1,78 @@
+"""
+endpoint(get=…, post=…): one address of the API as an async view.
+
+It finds out who asks, calls the handler of the method, and turns what that returns or raises into JSON. Nothing is
+kept by caches on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.csrf import csrf_exempt
+
+from components.exceptions import RedisUnavailable
+from components.middleware import mark_unavailable
+from components.views.api.authentication import authenticate
+from components.views.api.fields import check_media_type
+from components.views.api.problems import RAISED, Problem, problem_of, response_to
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a handler has to say."""
+
+    #: None: nothing, with status 204.
+    content: Mapping[str, Any] | None = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Called with the request, the id of who asks, and the parts of the address.
+Handler = Callable[..., Awaitable[Answer]]
+
+
+def endpoint(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponse]]:
+    """The view of an address whose methods, in small letters, are *handlers*."""
+    methods = {name.upper(): handler for name, handler in handlers.items()}
+    if "GET" in methods:
+        methods["HEAD"] = methods["GET"]
+
+    async def view(request: HttpRequest, **parts: str) -> HttpResponse:
+        try:
+            response = await _answer(request, methods, parts)
+        except Problem as problem:
+            response = response_to(problem)
+        except RAISED as error:
+            response = response_to(problem_of(error))
+            if isinstance(error, RedisUnavailable):
+                mark_unavailable(request, response, error)
+        response["Cache-Control"] = "no-store"
+        patch_vary_headers(response, ["Authorization", "Cookie"])
+        return response
+
+    return csrf_exempt(view)  # authenticate() checks it, where a session is what authenticates
+
+
+async def _answer(
+    request: HttpRequest, methods: Mapping[str, Handler], parts: Mapping[str, str]
+) -> HttpResponse:
+    handler = methods.get(request.method or "")
+    if handler is None:
+        allowed = ", ".join(methods)
+        raise Problem("method-not-allowed", f"Allowed are: {allowed}.", headers={"Allow": allowed})
+    check_media_type(request)
+    user = await authenticate(request)
+    answer = await handler(request, user, **parts)
+    if answer.content is None:
+        return HttpResponse(status=204, headers=dict(answer.headers))
+    return JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))
+
+
+async def nowhere(request: HttpRequest, user: str, path: str) -> Answer:
+    """Whatever is no address of the API."""
+    raise Problem("not-found", "The address leads nowhere.")

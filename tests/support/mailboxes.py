@@ -1,0 +1,32 @@
+"""Short words for what tests of mailboxes do again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.services.mailboxes import Mail
+
+DAY = 86_400  # seconds
+
+
+def texts(mails: Iterable[Mail]) -> list[str]:
+    return [mail.text for mail in mails]
+
+
+def sent(name: str, *, ago: int = 0) -> str:
+    """The key of the pushes of the day *ago* days before this one."""
+    return f"{keys.mailbox_sent(bucket(name), name)}:{int(time.time()) // DAY - ago}"
+
+
+def tomorrow(redis: Redis, name: str) -> None:
+    """A day passes for what is known of the pushes into a mailbox, and what it is known for has an end."""
+    for ago in (2, 1, 0):
+        left = redis.pttl(sent(name, ago=ago)) - DAY * 1000
+        if redis.exists(sent(name, ago=ago)):
+            redis.rename(sent(name, ago=ago), sent(name, ago=ago + 1))
+            redis.pexpire(sent(name, ago=ago + 1), left)

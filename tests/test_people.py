@@ -1,0 +1,84 @@
+"""Who the people are: users by default, and whatever class the project names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test.utils import override_settings
+
+from components.people import Users, people
+
+pytestmark = pytest.mark.django_db
+
+
+class Friends(Users):
+    """A project's own."""
+
+    def refused(self, by: str, ids: Iterable[str]) -> set[str]:
+        return set(ids) - {by}
+
+
+@pytest.fixture
+def joe() -> User:
+    return User.objects.create_user("joe")
+
+
+@pytest.fixture
+def jill() -> User:
+    return User.objects.create_user("jill")
+
+
+def test_names_are_those_of_the_users_that_there_are(joe: User, jill: User) -> None:
+    assert people().names([str(joe.pk), str(jill.pk), "999"]) == {str(joe.pk): "joe", str(jill.pk): "jill"}
+    assert people().names([]) == {}
+
+
+def test_who_was_deactivated_keeps_his_name_and_is_not_found(joe: User) -> None:
+    User.objects.update(is_active=False)
+
+    assert people().names([str(joe.pk)]) == {str(joe.pk): "joe"}
+    assert people().find(["joe"]) == {}
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        "",
+        "x",
+        " 1",
+        "1 ",
+        "01",
+        "+1",
+        "-1",
+        "1.0",
+        "9" * 18,
+        "9" * 19,
+        "9" * 30,
+        "9" * 5000,
+        "٣",
+        "1\0",
+        "\ud800",
+    ],
+)
+def test_what_is_no_id_is_nobodys(id: str, joe: User) -> None:
+    User.objects.filter(pk=joe.pk).update(id=1)
+
+    assert people().names([id, "1"]) == {"1": "joe"}
+
+
+def test_people_are_found_by_their_exact_name(joe: User) -> None:
+    assert people().find(["joe", "Joe", "jo", "joe ", "joe\0", ""]) == {"joe": str(joe.pk)}
+
+
+def test_everybody_may_write_to_everybody_unless_the_project_says_no(joe: User, jill: User) -> None:
+    ids = [str(joe.pk), str(jill.pk)]
+    assert people().refused(ids[0], ids) == set()
+    with override_settings(COMPONENTS={"PEOPLE": "tests.test_people.Friends"}):
+        assert people().refused(ids[0], ids) == {ids[1]}
+    assert people().refused(ids[0], ids) == set()
+
+
+def test_they_are_made_once() -> None:
+    assert people() is people()
