@@ -17,7 +17,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember, RedisUnavailable
-from components.services.chat import Chat, ChatReader, EventKind
+from components.services.chat import Chat, EventKind
 from tests.chaos.chats import plan
 from tests.chaos.chats.troupe import Troupe
 from tests.support.proxy import LossyProxy
@@ -89,7 +89,7 @@ class Monkey:
         return self._troupe.kill("readers", self._random)
 
     def _stop_reader(self) -> bool:
-        return self._troupe.stop("readers", self._random, self._random.uniform(1.0, 3.0))
+        return self._troupe.stop("readers", self._random, self._random.uniform(4.0, 8.0))
 
     def _kill_redis(self) -> bool:
         self._server.kill()
@@ -118,7 +118,7 @@ class Monkey:
     def _delete_message(self) -> bool:
         """One of the last, which some have read and some have not."""
         chat = self._random.choice([chat for chat in plan.CHATS if chat not in plan.SHORT])
-        page = self._insist(lambda: ChatReader().messages(chat, limit=20))
+        page = self._insist(lambda: Chat(chat).history(plan.OWNER, limit=20))
         there = [m.seq for m in page.messages if not m.event]
         if not there:
             return False

@@ -24,12 +24,12 @@ OWNER = "the owner"  # of all chats; he says nothing, and reads nothing
 
 SENDERS, READERS = 3, 4  # processes
 #: How each process of readers reads: what is pending, what has changed, or the latter and waits for it.
-STYLES = ("fetch", "fetch", "changes", "changes")
+STYLES = ("fetch", "fetch", "changes", "achanges")
 SOCKET_TIMEOUT = 1.0  # seconds: how long a reply that was lost silently is waited for
 
 _STEADY = 8  # chats
-_ENOUGH = 1 << 40
-_KEPT = 50  # messages of a chat that keeps but few
+_ENOUGH = 1 << 30
+_KEPT = 300  # messages of a chat that keeps but few: more than are sent there while a sender is away
 #: What a message says besides who says it: what may be torn, taken for markup, or for another encoding.
 _SAYINGS = (
     "Is there anybody out there, in the fog, on this long shore?",

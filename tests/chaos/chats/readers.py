@@ -23,7 +23,10 @@ from components.services.chat import Changes, ChatMessage, ChatNews, Inbox, Posi
 from tests.chaos.chats import notes, plan
 
 LOSSY = 1  # the place of the one that does not get all replies
-_PAUSE, _IDLE = 0.02, 0.05  # seconds: while Redis is away, or there is nothing to read
+_PAUSE, _BREATH = (
+    0.02,
+    0.2,
+)  # seconds: while Redis is away; between two looks, so that there is something to read
 _LIMIT = 100  # messages of a chat
 _WAIT = 2.0  # seconds
 
@@ -53,10 +56,9 @@ class Reader:
             except RedisUnavailable:
                 time.sleep(_PAUSE)
                 continue
-            if not any(came):
-                if is_over:
-                    return None
-                time.sleep(_IDLE)
+            if is_over and not any(came):
+                return None
+            time.sleep(_BREATH)
 
     def _fetch(self, person: str) -> bool:
         news = Inbox(person).fetch(limit=_LIMIT)

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from components.services.chat import ChatInfo, ChatMessage, ChatReader, Inbox
+from components.services.chat import Chat, ChatMessage, Inbox
 from tests.chaos.chats import notes, plan
 from tests.chaos.chats.chronicle import Accepted, Chronicle
 from tests.chaos.chats.monkey import DISTURBANCES, Monkey
@@ -28,7 +28,6 @@ class Verdict:
         self._done = monkey.done + troupe.done
         self._chronicles = {chat: Chronicle(chat, frozenset(plan.first_members(chat))) for chat in plan.CHATS}
         self._readings: dict[tuple[str, str], Reading] = {}
-        self._infos = {info.id: info for info in ChatReader().page(limit=2 * len(plan.CHATS))}
         #: client id -> whether it may be there though it was refused.
         self._refused: dict[str, bool] = {}
         self._counts: Counter[str] = Counter()
@@ -46,7 +45,7 @@ class Verdict:
             self._read_sender(f"sender-{place}")
         for chat, chronicle in self._chronicles.items():
             chronicle.add_history(history(chat))
-            self.complaints += self._check_chat(chronicle, self._infos[chat])
+            self.complaints += self._check_chat(chronicle)
         for place in range(plan.READERS):
             self._read_reader(f"reader-{place}")
         for person in plan.PERSONS:
@@ -65,8 +64,8 @@ class Verdict:
         for chat, messages in accepted.items():
             self._chronicles[chat].add_accepted(messages)
 
-    def _check_chat(self, chronicle: Chronicle, info: ChatInfo) -> Iterator[str]:
-        yield from chronicle.check(info.last_seq)
+    def _check_chat(self, chronicle: Chronicle) -> Iterator[str]:
+        yield from chronicle.check(Chat(chronicle.chat).news(plan.OWNER).last_seq)
         for each in chronicle.accepted.values():
             if self._refused.get(each.client_id) is False:
                 yield f"{chronicle.chat}: {each} had been refused."
@@ -131,14 +130,9 @@ class Verdict:
 
 
 def history(chat: str) -> Iterator[ChatMessage]:
-    """All that is there, oldest first."""
-    pages = []
-    before = None
-    while True:
-        page = ChatReader().messages(chat, before=before, limit=_PAGE)
-        pages.append(page.messages)
-        if not page.has_more:
-            break
-        before = page.messages[0].seq
-    for messages in reversed(pages):
-        yield from messages
+    """All that is there, oldest first: the owner was there from the beginning."""
+    after, has_more = 0, True
+    while has_more:
+        page = Chat(chat).history(plan.OWNER, after=after, limit=_PAGE)
+        yield from page.messages
+        after, has_more = page.messages[-1].seq, page.has_more
