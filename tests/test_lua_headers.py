@@ -23,13 +23,13 @@ LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,
     "semaphores/acquire": 65,
+    "mailboxes/pull": 50,
+    "mailboxes/push": 55,
     "chat/send": 85,
     "chat/look": 85,
     "chat/enter": 60,
     "chat/remove": 60,
     "chat/trim": 50,
-    "mailboxes/pull": 50,
-    "mailboxes/push": 55,
 }
 WIDEST = 118  # characters
 #: What goes through all keys or all of one, and so takes longer the more there is.

@@ -32,9 +32,9 @@ class Asker:
         self, method: str, path: str, content: Any = None, *, raw: bytes | None = None, **headers: str
     ) -> Any:
         body = raw if raw is not None else b"" if content is None else json.dumps(content).encode()
-        kind = {"content_type": "application/json"} if body else {"content_type": ""}
         names = {name.replace("_", "-"): value for name, value in headers.items()}
-        response = await self.client.generic(method, f"/api/{path}", body, headers=names, **kind)
+        kind = names.pop("Content-Type", "application/json" if body else "")
+        response = await self.client.generic(method, f"/api/{path}", body, content_type=kind, headers=names)
         assert response["Cache-Control"] == "no-store"
         return response
 

@@ -2,6 +2,7 @@
 
 from components.services.chat.chats import Chat
 from components.services.chat.inboxes import Inbox
+from components.services.chat.readers import ChatReader
 from components.services.chat.records import (
     Changes,
     ChatInfo,
@@ -24,6 +25,7 @@ __all__ = [
     "ChatInfo",
     "ChatMessage",
     "ChatNews",
+    "ChatReader",
     "ChatSettings",
     "Erased",
     "Event",

@@ -14,6 +14,7 @@ from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import ChatExists, TooManyMembers
 from components.services import news
 from components.services.chat import core
+from components.services.chat.controls import Controls
 from components.services.chat.formats import (
     check_client_id,
     check_settings,
@@ -23,7 +24,7 @@ from components.services.chat.formats import (
     write_settings,
 )
 from components.services.chat.ids import check_id, new_call, new_id
-from components.services.chat.memberships import Membership, hint_all
+from components.services.chat.memberships import hint_all
 from components.services.chat.records import ChatSettings, EventKind
 from components.twins import at_once
 
@@ -31,8 +32,8 @@ from components.twins import at_once
 USUAL = ChatSettings()
 
 
-class Chat(Membership):
-    """The chat *id*. Every method raises RedisUnavailable, and ChatNotFound if there is none, or who asks is no member."""
+class Chat(Controls):
+    """The chat *id*. Its methods raise RedisUnavailable; ChatNotFound if there is none, or who asks is no member."""
 
     @classmethod
     def create(

@@ -7,13 +7,13 @@ in a stream under one sequence of their own, the members' records in a hash, the
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from components import keys
 from components.buckets import bucket
-from components.client import AnyRedis
-from components.conf import conf
+from components.client import AnyRedis, redis_errors
 from components.exceptions import (
     Blocked,
     ChatClosed,
@@ -30,6 +30,7 @@ from components.exceptions import (
 from components.scripts import Script
 from components.services.chat.formats import instant
 from components.services.chat.ids import new_call
+from components.twins import answer
 from components.validation import check_name
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
@@ -47,6 +48,13 @@ enter = Script("chat/enter")
 remove = Script("chat/remove")
 members = Script("chat/members")
 trim = Script("chat/trim")
+role = Script("chat/role")
+mute = Script("chat/mute")
+unblock = Script("chat/unblock")
+change = Script("chat/change")
+delete = Script("chat/delete")
+delete_message = Script("chat/delete_message")
+erase = Script("chat/erase")
 hint = Script("chat/hint")
 forget = Script("chat/forget")
 
@@ -70,15 +78,22 @@ class Keys:
         self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names)
         self.members = (chat, who, reads, mentions, own, deleted)
         self.trim = (chat, messages, reads, sent, deleted, calls)
+        self.role = self.mute = (chat, messages, who, calls)
+        self.unblock = (chat, messages, who, blocked, calls)
+        self.change = (chat, messages, who, calls, sent)
+        self.delete_message = (chat, messages, who, mentions, own, deleted, calls)
+        self.erase = (chat, messages, mentions, own, deleted, calls)
+        self.blocked, self.settings = blocked, chat
+        self.delete = (chat, messages, who, reads, mentions, own, blocked, sent, deleted, names)
 
 
 def keys_of(chat_id: str) -> Keys:
     """Those of this chat under the prefix of now, which is a setting."""
-    return _keys_of(chat_id, conf().prefix)
+    return _keys_of(chat_id, keys.chat(bucket(chat_id), chat_id))
 
 
 @lru_cache(maxsize=1_024)
-def _keys_of(chat_id: str, prefix: str) -> Keys:
+def _keys_of(chat_id: str, first: str) -> Keys:
     return Keys(chat_id)
 
 
@@ -94,9 +109,20 @@ def keys_of_inbox(person: str) -> list[str]:
     return [keys.inbox_chats(tag, person), keys.inbox_past(tag, person)]
 
 
+def check_actor(by: object) -> str:
+    """Who does something; None is the system, which scripts know as "". Raises InvalidName."""
+    return "" if by is None else check_person(by)
+
+
 def check_person(person: object) -> str:
     """*person*, if one can be called so. Raises InvalidName."""
     return check_name("person", person)
+
+
+async def blocked_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
+    with redis_errors():
+        found = await answer(client.hgetall(chat.blocked))
+    return {person.decode(): instant(since) for person, since in found.items()}
 
 
 async def trim_all(client: AnyRedis, chat_id: str, *, before: int = 0, runs: int | None = None) -> int:

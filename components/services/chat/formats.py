@@ -3,7 +3,8 @@ What is stored of a chat, to bytes and back.
 
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body). A body begins with a letter: "t" and the text; "j" and
-JSON of text and data; "e" and an event. Its parts each have their length before them, as mentions have: Lua writes these.
+JSON of text and data; "e" and an event. Its parts each have their length before them, as mentions have: Lua writes
+some of these.
 Settings are words with blanks between, durations in milliseconds; "-" and 0 stand for None.
 """
 
@@ -86,8 +87,10 @@ def check_title(title: object) -> str:
     raise InvalidMessage(f"The title is {repr(title)[:80]}; it must be up to 200 printable characters.")
 
 
-def write_event(kind: EventKind, by: str, user: str = "", detail: str = "") -> bytes:
-    return b"e" + b"".join(b"%d:%s" % (len(part), part) for part in map(str.encode, (kind, by, user, detail)))
+def write_event(kind: EventKind, by: str, user: str = "", detail: str | None = "") -> bytes:
+    """The body of an event; without a *detail* that a script will append if it is None."""
+    parts = [kind, by, user] if detail is None else [kind, by, user, detail]
+    return b"e" + b"".join(b"%d:%s" % (len(part), part) for part in map(str.encode, parts))
 
 
 def _parts(packed: bytes) -> Iterator[str]:

@@ -14,9 +14,10 @@ from typing import Any
 from components.buckets import bucket
 from components.client import AnyRedis, get_async_client, get_client, redis_errors
 from components.services.chat import core
+from components.services.chat.erasure import erase_person
 from components.services.chat.ids import is_id
 from components.services.chat.news import read_news
-from components.services.chat.records import Changes, ChatNews, Position
+from components.services.chat.records import Changes, ChatNews, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
 from components.services.news import channel
 from components.twins import answer, at_once
@@ -58,6 +59,18 @@ class Inbox:
     async def aacknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
         """acknowledge(), awaited."""
         return await self._acknowledge(get_async_client(), seqs)
+
+    def erase(self) -> Erased:
+        """
+        Let all that he has said be gone, in the chats that he is in and was in, and his memberships with it.
+
+        Repeat it if it was interrupted. That he came and went stays, and what others said of him.
+        """
+        return at_once(self._erase(get_client()))
+
+    async def aerase(self) -> Erased:
+        """erase(), awaited."""
+        return await self._erase(get_async_client())
 
     async def _fetch(self, client: AnyRedis, limit: int) -> list[ChatNews]:
         hints = await self._hints(client)
@@ -126,6 +139,9 @@ class Inbox:
         if denied:
             await core.forget_hints(client, self.user, denied, young=core.YOUNG)
         return found
+
+    async def _erase(self, client: AnyRedis) -> Erased:
+        return await erase_person(client, self.user)
 
     async def _acknowledge(self, client: AnyRedis, seqs: Mapping[str, int]) -> dict[str, int]:
         calls: list[tuple[Sequence[str], Sequence[Any]]] = []

@@ -98,7 +98,7 @@ class Membership(Talk):
         return [member for _rank, _number, member in sorted(members, key=lambda each: each[:2])]
 
     async def _add(self, client: AnyRedis, users: Sequence[str], by: str | None) -> list[str]:
-        actor = "" if by is None else core.check_person(by)
+        actor = core.check_actor(by)
         persons = list(dict.fromkeys(map(core.check_person, users)))
         new = await self._enter(client, actor, persons, new_call(), is_done=False)
         if new:
@@ -121,7 +121,7 @@ class Membership(Talk):
         return [person.decode() for person in facts]
 
     async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
-        actor = "" if by is None else core.check_person(by)
+        actor = core.check_actor(by)
         body = write_event(kind, actor, core.check_person(user))
         is_blocked, inbox = int(kind == EventKind.BLOCKED), news.channel("inbox", user)
         args = [self.id, user, actor, new_call(), body, is_blocked, self._channel, inbox]

@@ -21,6 +21,7 @@ LARGEST_BODY = 65_536  # bytes
 MOST_PEOPLE = 1_000  # in one request: what a chat takes by default
 LONGEST_KEY = 64  # characters
 _LARGEST = 2**53 - 1  # what JSON carries everywhere
+_MOST_DIGITS = 16
 _KEY = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
 _MISSING: Any = object()
@@ -124,7 +125,7 @@ def body(request: HttpRequest, *known: str, largest: int = LARGEST_BODY) -> Valu
     content = _read(request, largest)
     try:
         # The numbers that JSON does not know would be stored, and read by nobody.
-        given = json.loads(content, parse_constant=_no_number) if content.strip() else {}
+        given = json.loads(content.decode(), parse_constant=_no_number) if content.strip() else {}
     except (ValueError, RecursionError) as error:
         raise Problem("malformed", f"The body is no JSON in UTF-8: {_reason(error)}") from None
     if not isinstance(given, dict):
@@ -138,6 +139,13 @@ def idempotency_key(request: HttpRequest) -> str | None:
     if key is not None and not _KEY.fullmatch(key):
         raise invalid("Idempotency-Key", f"It must be 1 to {LONGEST_KEY} ASCII characters without blanks.")
     return key
+
+
+def number(text: str) -> int:
+    """The number of a message in an address. Raises Problem."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= _LARGEST):
+        raise Problem("message-not-found", "The number of a message is a whole number.")
+    return int(text)
 
 
 def _has_body(request: HttpRequest) -> bool:

@@ -36,9 +36,6 @@ KINDS: dict[str, Kind] = {
         "The cursor is not valid",
         "A cursor is what sync gave to the same person. Begin anew without one.",
     ),
-    "invalid-receipt": Kind(
-        400, "The receipt is not valid", "A receipt is what the same person got for a message to a mailbox."
-    ),
     "not-authenticated": Kind(
         401, "Log in first", "The session or the bearer token is missing, or not valid."
     ),

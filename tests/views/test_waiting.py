@@ -1,0 +1,126 @@
+"""Requests that wait: woken at once, bounded in number, given up with their clients, short where nobody can wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.services.mailboxes import Mailbox
+from components.views.api import waiting
+from tests.support.waiting import eventually
+from tests.views.conftest import Asker
+from tests.views.serving import Site, serve
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+PULL = ("POST", "mailbox/pull", {"timeout": 50})
+
+
+@pytest.fixture
+def site(redis: Redis) -> Iterator[Site]:
+    with serve() as site:
+        yield site
+
+
+def test_who_waits_is_woken(site: Site) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site.ask, *PULL)
+        assert eventually(lambda: waiting.waiters() == 1)
+        Mailbox("joe").push("jill", "hello")
+
+        status, told, headers = answer.result(20)
+        assert (status, [each["text"] for each in told["messages"]]) == (200, ["hello"])
+        assert "Retry-After" not in headers
+    assert eventually(lambda: waiting.waiters() == 0)
+
+
+def test_nothing_in_time_is_an_empty_answer(site: Site) -> None:
+    status, told, headers = site.ask("POST", "mailbox/pull", {"timeout": 0.05})
+
+    assert (status, told["messages"]) == (200, [])
+    assert "Retry-After" not in headers
+
+
+def test_a_client_that_goes_away_frees_its_place(site: Site, redis_server: EmbeddedServer) -> None:
+    with site.waiting(*PULL), site.waiting(*PULL, by="jill"):
+        assert eventually(lambda: waiting.waiters() == 2)
+    assert eventually(lambda: waiting.waiters() == 0)
+
+    # What is handed out to nobody would have to be asked for again.
+    Mailbox("joe").push("jill", "hello")
+    assert Mailbox("joe").info().handed_out == 0
+    with Redis.from_url(redis_server.url) as client:
+        assert len(client.client_list(_type="pubsub")) == 1
+
+
+def test_more_than_the_limit_are_answered_at_once(redis: Redis) -> None:
+    with serve(MAX_WAITERS=1) as site, site.waiting(*PULL):
+        assert eventually(lambda: waiting.waiters() == 1)
+
+        status, told, headers = site.ask(*PULL, by="jill")
+        assert (status, told["messages"]) == (200, [])
+        assert 3 <= int(headers["Retry-After"]) <= 8
+
+        Mailbox("jill").push("joe", "hello")
+        status, told, headers = site.ask(*PULL, by="jill")
+        assert [each["text"] for each in told["messages"]] == ["hello"]
+        assert "Retry-After" not in headers
+    assert eventually(lambda: waiting.waiters() == 0)
+
+
+def test_many_can_wait_in_one_process(site: Site, redis_server: EmbeddedServer) -> None:
+    people = [f"person {number}" for number in range(100)]
+    with ThreadPoolExecutor(len(people)) as pool:
+        answers = [pool.submit(site.ask, *PULL, by=name) for name in people]
+        assert eventually(lambda: waiting.waiters() == len(people))
+        with Redis.from_url(redis_server.url) as client:
+            assert eventually(lambda: client.client_list(_type="pubsub"))
+            assert len(client.client_list(_type="pubsub")) == 1
+        for name in people:
+            Mailbox(name).push("somebody", name)
+        assert [answer.result(20)[1]["messages"][0]["text"] for answer in answers] == people
+
+
+@pytest.mark.django_db
+def test_under_wsgi_nobody_waits() -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("joe"))
+
+    began = time.monotonic()
+    answer = client.post("/api/mailbox/pull", {"timeout": 50}, content_type="application/json")
+
+    assert answer.json()["messages"] == []
+    assert 3 <= int(answer["Retry-After"]) <= 8
+    assert time.monotonic() - began < 40
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_holds_no_connection_to_the_database(joe: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(type(connections["default"]), "close", lambda self: closed.append(self.alias))
+
+    joe("POST", "mailbox/pull", {"timeout": 0.01})
+    assert closed == ["default"]
+
+
+@pytest.mark.django_db
+def test_a_transaction_around_a_view_is_left_alone(joe: Asker, jill: Asker) -> None:
+    assert joe("POST", "mailbox/pull", {"timeout": 0.01}).status_code == 200
+    assert User.objects.filter(username="jill").exists()
+
+
+def test_a_place_is_given_back_whatever_happens() -> None:
+    with override_settings(COMPONENTS={"MAX_WAITERS": 1}):
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError), waiting.place():
+                1 / (waiting.waiters() - 1)
+    assert waiting.waiters() == 0
