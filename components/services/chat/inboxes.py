@@ -8,6 +8,7 @@ Nothing is changed by it, but hints that have been denied for a day are cleared 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,8 +20,9 @@ from components.services.chat.ids import is_id
 from components.services.chat.news import read_news
 from components.services.chat.records import Changes, ChatNews, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
-from components.services.news import channel
+from components.services.news import Listener, channel
 from components.twins import answer, at_once
+from components.validation import check_seconds
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
 Question = tuple[str, int | str, int | str]
@@ -52,6 +54,29 @@ class Inbox:
         """What is new in all chats after these positions; of a chat that has none, the newest *limit* messages."""
         return at_once(self._changes(get_client(), since, limit))
 
+    async def achanges(self, since: Mapping[str, Position], *, limit: int = 50, wait: float = 0.0) -> Changes:
+        """changes(), awaited: as soon as there are any, or after *wait* seconds without."""
+        client, left = get_async_client(), check_seconds("wait", wait, may_be_zero=True)
+        if not left:
+            return await self._changes(client, since, limit)
+        until, inbox = asyncio.get_running_loop().time() + left, channel("inbox", self.user)
+        async with Listener.of_the_loop().interest([inbox]) as interest:
+            woken = {inbox}
+            while True:
+                # What comes after the channels of the chats were subscribed to wakes, what came before is read.
+                if inbox in woken:
+                    hints = await self._hints(client)
+                    channels = {channel("chat", chat_id): chat_id for chat_id in hints.keys() | since.keys()}
+                    await interest.add(channels)
+                    asked = list(channels.values())
+                else:
+                    asked = [channels[name] for name in woken if name in channels]
+                changes = await self._changes_of(client, hints, asked, since, limit)
+                left = until - asyncio.get_running_loop().time()
+                if changes.chats or changes.gone or left <= 0:
+                    return changes
+                woken = await interest.wait(left)
+
     def acknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
         """All up to these seqs is read; the positions after it, of those chats that he is in."""
         return at_once(self._acknowledge(get_client(), seqs))
@@ -82,9 +107,8 @@ class Inbox:
         return _newest_first(await self._look(client, hints, [(id, "last", "") for id in hints], 0))
 
     async def _changes(self, client: AnyRedis, since: Mapping[str, Position], limit: int) -> Changes:
-        known = {id: position for id, position in since.items() if is_id(id)}
         hints = await self._hints(client)
-        return await self._changes_of(client, hints, [*hints, *(known.keys() - hints.keys())], since, limit)
+        return await self._changes_of(client, hints, [*hints, *(since.keys() - hints.keys())], since, limit)
 
     async def _changes_of(
         self,
@@ -96,15 +120,15 @@ class Inbox:
     ) -> Changes:
         """The changes in the chats *asked* for; all others are as they were."""
         questions: list[Question] = []
-        for chat_id in asked:
+        for chat_id in filter(is_id, asked):
             position = since.get(chat_id)
             seq = check_seq("seq", position.seq) if position else "last"
             questions.append((chat_id, seq, position.revision if position else ""))
         found = await self._look(client, hints, questions, check_limit(limit))
         positions = dict(since)
-        for chat_id in since:
-            if found.get(chat_id) is None and (chat_id in asked or not is_id(chat_id)):
-                del positions[chat_id]
+        for chat_id in asked:
+            if chat_id not in found:
+                positions.pop(chat_id, None)
         chats = _newest_first(found)
         positions |= {chat.chat_id: chat.position for chat in chats}
         return Changes(chats, [id for id in since if id not in positions], positions)
