@@ -51,7 +51,7 @@ class Monkey:
         deadline = next_beat + within
         while not (self._troupe.is_done("senders") and self._has_done_all()):
             now = time.monotonic()
-            assert now < deadline, f"after {within} s: {self.done}, {self._troupe.complaints}"
+            assert now < deadline, f"It is not over after {within} s; done so far: {self.done}."
             self._troupe.look()
             if now >= next_beat:
                 next_beat = now + _BEAT

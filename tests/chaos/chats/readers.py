@@ -91,6 +91,7 @@ class Reader:
                 continue
             if is_over and not ends and self._since(person).keys() == since.keys():
                 return
+            await asyncio.sleep(_BREATH)
 
     def _since(self, person: str) -> dict[str, Position]:
         """From the beginning, in chats of which nothing has come yet."""

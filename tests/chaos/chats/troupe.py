@@ -1,6 +1,6 @@
 """
 The processes that send and read, each replaced when it was killed. One that ends by itself has done its work; any
-other end, and any output, is a complaint.
+other end, and any output, fails the test.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class Troupe:
         self._url, self._folder = url, folder
         self.parts: list[Part] = []
         self.done: Counter[str] = Counter()
-        self.complaints: list[str] = []
 
     def __enter__(self) -> Self:
         places = [("readers", place) for place in range(plan.READERS)]
@@ -112,8 +111,10 @@ class Troupe:
     def _note_end(self, part: Part) -> None:
         code, output = part.command.exit_code(), part.command.output
         part.close()
-        if code not in (0, -signal.SIGKILL) or output:
-            self.complaints.append(f"A process of {part.role} ended with {code}: {output[-_LONGEST:]}")
+        assert code in (0, -signal.SIGKILL), (
+            f"{part.role} {part.place} ended with {code}: {output[-_LONGEST:]}"
+        )
+        assert not output, f"{part.role} {part.place} said: {output[-_LONGEST:]}"
         if code == 0:
             part.is_done = True
         else:

@@ -31,7 +31,7 @@ class Verdict:
         #: client id -> whether it may be there though it was refused.
         self._refused: dict[str, bool] = {}
         self._counts: Counter[str] = Counter()
-        self.complaints = list(troupe.complaints)
+        self.complaints: list[str] = []
         self.figures: list[tuple[str, object]] = []
 
     def __str__(self) -> str:
