@@ -30,11 +30,12 @@ READY = """
     1. As jack, buy something that joe sells.
     2. In the control room, see the mail to joe go through the queue "mail": {queues}
     3. Read the mail: {mail}
+    4. As jack in one browser and joe in another, talk: {chat}
 {redis}
   Ctrl-C stops everything.
 """
 TRY_REDIS = """\
-    4. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
+    5. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
        Redis comes back after {pause:g} seconds, and nothing is lost.
 """
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -97,6 +98,7 @@ class Command(BaseCommand):
                 admin_password=demo.ADMIN_PASSWORD,
                 queues=site + reverse("admin:components_queue_changelist"),
                 mail=settings.VAR / "mail",
+                chat=site + reverse("components:chats"),
                 redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
             )
         )
