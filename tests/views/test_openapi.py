@@ -28,6 +28,7 @@ from components.views.api.problems import KINDS
 from components.views.api.urls import urlpatterns
 from tests.views.serving import WITHOUT_DATABASE, Person
 
+ROOT = Path(__file__).parent.parent.parent
 FILE = Path(components.__file__).parent / "static" / "components" / "openapi.json"
 DESCRIPTION: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -135,3 +136,20 @@ def test_it_is_served_as_a_static_file(client: Client) -> None:
 
     assert answer.status_code == 200
     assert json.loads(b"".join(answer)) == DESCRIPTION
+
+
+def test_the_documentation_names_every_type_of_problem_and_no_other() -> None:
+    errors = (ROOT / "docs" / "http-api.md").read_text(encoding="utf-8").partition("## Errors")[2]
+    table = {
+        (int(status), kind)
+        for line in re.findall(r"^\| [0-9, ]+ \|.*", errors, re.MULTILINE)
+        for status, kind in zip_statuses(line)
+    }
+
+    assert table == {(kind.status, name) for name, kind in KINDS.items()}
+
+
+def zip_statuses(line: str) -> list[tuple[str, str]]:
+    """A row of one status and its types, or of as many types as statuses."""
+    statuses, kinds = re.findall(r"\b\d{3}\b", line), re.findall(r"`([a-z-]+)`", line)
+    return list(zip(statuses if len(statuses) > 1 else statuses * len(kinds), kinds, strict=True))
