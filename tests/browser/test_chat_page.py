@@ -7,8 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from components.services.chat import Chat, ChatSettings, Inbox
-from tests.browser.test_queues_page import CONTRASTS
+from components.services.chat import Chat, Inbox
 from tests.support.waiting import eventually
 
 KEYS = "Who has the key?"
@@ -123,7 +122,9 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
 def test_what_is_unsent_outlives_the_page(enter, served, chat):
     page = enter("joe").chat(f"/chat/{chat.id}/")
     expect(said(page)).to_have_count(1)
-    page.route("**/messages", lambda route: route.abort() if route.request.method == "POST" else route.fallback())
+    page.route(
+        "**/messages", lambda route: route.abort() if route.request.method == "POST" else route.fallback()
+    )
     say(page, "still here")
     expect(page.locator(".pending")).to_have_text(re.compile("still here.*Sending", re.DOTALL))
     page.unroute("**/messages")
@@ -195,7 +196,9 @@ def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
     expect(page.get_by_role("log")).to_have_text(re.compile("new below"))
     page.get_by_role("button", name="Newest").click()
     expect(item(page)).to_have_accessible_name(re.compile("new below$"))
-    assert chat.news(served.ids["joe"]).unread == 0 or eventually(lambda: not chat.news(served.ids["joe"]).unread)
+    assert chat.news(served.ids["joe"]).unread == 0 or eventually(
+        lambda: not chat.news(served.ids["joe"]).unread
+    )
 
 
 def test_a_deleted_message_is_gone_for_all(enter, chat):

@@ -58,7 +58,9 @@ async def change(request: HttpRequest, user: str, chat_id: str) -> Answer:
     values = body(request, "title", *_SETTINGS)
     chat, settings = Chat(chat_id), _settings(values)
     title = values.text("title", longest=LONGEST_TITLE) if "title" in values else None
-    await chat.anews(user)  # a stranger sets nothing in motion, not even the trimming that comes with settings
+    await chat.anews(
+        user
+    )  # a stranger sets nothing in motion, not even the trimming that comes with settings
     if title is not None:
         await chat.arename(title, by=user)
     if settings:
