@@ -20,10 +20,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 
 import components
 from components.services.chat import Chat, ChatSettings
-from components.services.chat.records import EventKind, Role
 from components.services.mailboxes import Mailbox
-from components.views.api.problems import KINDS
-from components.views.api.urls import urlpatterns
 from tests.views.serving import WITHOUT_DATABASE, Person
 
 FILE = Path(components.__file__).parent / "static" / "components" / "openapi.json"
