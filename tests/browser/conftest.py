@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from tests.browser.payloads import HOSTILE_NAMES
 from tests.browser.served import Served
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -99,7 +100,9 @@ def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]
 @pytest.fixture(scope="session")
 def served_site(redis_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     chromium()  # without a browser there is nobody to serve
-    site = Served(tmp_path_factory.mktemp("served"), redis_server.url, ("joe", "jack", "jill"))
+    site = Served(
+        tmp_path_factory.mktemp("served"), redis_server.url, ("joe", "jack", "jill", *HOSTILE_NAMES)
+    )
     yield site
     site.close()
 

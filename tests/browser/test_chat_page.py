@@ -7,8 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from components.services.chat import Chat, ChatSettings, Inbox
-from tests.browser.test_queues_page import CONTRASTS
+from components.services.chat import Chat, Inbox
 from tests.support.waiting import eventually
 
 KEYS = "Who has the key?"
@@ -133,6 +132,57 @@ def test_what_is_unsent_outlives_the_page(enter, served, chat):
     page.goto(f"{served.url}/chat/")
 
     assert eventually(lambda: stored(chat, served.ids["joe"]) == [KEYS, "still here"])
+
+
+def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
+    window = enter("joe")
+    first = window.chat(f"/chat/{chat.id}/")
+    second = first.context.new_page()
+    second.goto(first.url)
+    second.locator("#chat[data-live]").wait_for()
+    first.context.set_offline(True)
+
+    say(first, "from the first")
+    say(second, "from the second")
+    for page in (first, second):
+        expect(said(page)).to_have_text([KEYS, "from the first", "from the second"])
+    first.context.set_offline(False)
+
+    for page in (first, second):
+        expect(page.locator(".pending")).to_have_count(0)
+        expect(said(page)).to_have_text([KEYS, "from the first", "from the second"])
+    assert stored(chat, served.ids["joe"]) == [KEYS, "from the first", "from the second"]
+
+
+def test_what_is_written_too_fast_is_sent_a_little_later(enter, served, chat):
+    chat.configure(rate_limit=2, rate_period=2.0)
+    window = enter("jack")
+    page = window.chat(f"/chat/{chat.id}/")
+    texts = [f"number {number}" for number in range(4)]
+    for text in texts:
+        say(page, text)
+    expect(said(page)).to_have_text([KEYS, *texts])
+
+    expect(page.locator(".pending")).to_have_count(0, timeout=15_000)
+    assert stored(chat, served.ids["joe"]) == [KEYS, *texts]
+    assert any("429" in complaint for complaint in window.complaints)
+
+
+def test_the_page_says_while_redis_is_away_and_goes_on_after(enter, served, chat):
+    page = enter("joe").chat(f"/chat/{chat.id}/")
+    away = {"status": 503, "content_type": "application/problem+json", "body": '{"status": 503}'}
+    page.route("**/api/**", lambda route: route.fulfill(**away))
+    chat.send(served.ids["jack"], "ends the wait")
+    expect(said(page)).to_have_text([KEYS, "ends the wait"])
+    expect(status(page)).to_contain_text("The server cannot be used at the moment.")
+    say(page, "later")
+    expect(page.locator(".pending")).to_have_count(1)
+
+    page.unroute("**/api/**")
+
+    expect(status(page)).to_be_empty()
+    expect(page.locator(".pending")).to_have_count(0)
+    assert stored(chat, served.ids["joe"]) == [KEYS, "ends the wait", "later"]
 
 
 def test_a_restart_of_the_server_loses_nothing(enter, served, chat):

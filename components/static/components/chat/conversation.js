@@ -130,6 +130,7 @@ export class Conversation {
             ondelete: (message) => this.#delete(message),
         });
         this.#keepPlace(() => {
+            if (!chat.hasOlder && this.#more.contains(document.activeElement)) this.#scroller.focus();
             this.#more.hidden = !chat.hasOlder;
             reconcile(this.#history, [...this.#gap(chat), ...rows.filter((row) => row.seq <= this.#liveAfter)]);
             reconcile(this.#live, rows.filter((row) => row.seq > this.#liveAfter));

@@ -94,6 +94,10 @@ export class Outbox extends EventTarget {
 
     /** Whether to go on with the next one. */
     #failed(item, error) {
+        if (error.status === 404 && !this.#store.chats.has(item.chat)) {
+            this.remove(item.clientId); // he is in this chat no more: there is nowhere to show it
+            return true;
+        }
         if (error instanceof Problem && !error.isTemporary && !error.isSignedOut) {
             this.#write({ ...item, failed: error.message });
             this.#tell();

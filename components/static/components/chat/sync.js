@@ -48,6 +48,7 @@ export class Sync extends EventTarget {
         // The first answer after an outage comes at once: it says that all is well again.
         const wait = this.state === "online" ? WAIT : 0;
         const answer = await this.#api.sync(this.#cursor, wait, this.#control.signal);
+        if (answer.user !== this.#store.me) return location.reload(); // somebody else has logged in meanwhile
         this.#cursor = answer.cursor;
         this.#failures = 0;
         const news = answer.chats.flatMap((chat) => chat.messages ?? []);
