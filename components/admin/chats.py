@@ -84,10 +84,11 @@ class ChatAdmin(NamedPages):
     def chat(self, request: HttpRequest) -> HttpResponse:
         row = find_row(request)
         info = row.info
-        members = Chat(info.id).members()
+        chat = Chat(info.id)
+        members = chat.members()
         paging = Paging.of(request, total=len(members))
         shown = members[paging.offset : paging.offset + paging.size]
-        blocked = sorted(ChatReader().blocked(info.id).items(), key=itemgetter(1), reverse=True)
+        blocked = sorted(chat.blocked().items(), key=itemgetter(1), reverse=True)
         known = persons(
             [info.created_by, *(member.user for member in shown), *(user for user, _ in blocked[:BLOCKED])]
         )

@@ -36,7 +36,7 @@ class Row:
     @property
     def size(self) -> str:
         """In half a sentence."""
-        return f"{grouped(self.info.messages)} messages, {grouped(self.info.members)} members"
+        return f"{grouped(self.info.messages)} messages and events, {grouped(self.info.members)} members"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Target:
 
     @property
     def is_blocked(self) -> bool:
-        return self.user in ChatReader().blocked(self.row.info.id)
+        return self.user in self.chat.blocked()
 
     @property
     def message(self) -> ChatMessage | None:

@@ -9,10 +9,11 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import ChatAdmin, LockAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
 from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
+from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.semaphores import SemaphoreControls
 from tests.admin import holdings, scene
@@ -24,6 +25,7 @@ ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
     "chat": ChatAdmin(models.Chat, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
+    "mailbox": MailboxAdmin(models.Mailbox, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
 }
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
@@ -63,6 +65,8 @@ NEEDS = {
     "chat delete_message": "delete",
     "chat delete": "delete",
     "lock release": "change",
+    "mailbox unblock": "change",
+    "mailbox clear": "delete",
     "semaphore limit": "change",
     "semaphore reset": "change",
     "semaphore evict": "change",
@@ -72,6 +76,7 @@ LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
+    "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
 #: A state in which each verb may be done to a task; all others do not care.
@@ -84,8 +89,9 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
-#: Beyond view, change and delete.
-READ = "view_messages_chat"
+#: To read what was written is a permission beyond view, change and delete.
+DELETES = ["delete_chat", "delete_mailbox", "delete_queue"]
+READS = ["view_messages_chat", "view_messages_mailbox"]
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +102,7 @@ def one_periodic_task():
 
 @pytest.fixture
 def viewer(staff):
-    return staff(*(f"view_{model}" for model in ADMINS), READ)
+    return staff(*(f"view_{model}" for model in ADMINS), *READS)
 
 
 @pytest.fixture
@@ -106,7 +112,7 @@ def operator(staff):
 
 @pytest.fixture
 def remover(staff):
-    return staff(*(f"view_{model}" for model in ADMINS), "delete_queue", "delete_chat")
+    return staff(*(f"view_{model}" for model in ADMINS), *DELETES)
 
 
 @pytest.fixture
@@ -116,6 +122,7 @@ def query(redis):
     holdings.held("item:42")
     permit = holdings.permit("api")
     SemaphoreControls("api").set_limit(5)
+    letters()
     seq = chats()
     names = {
         "alias": "default",
@@ -128,6 +135,8 @@ def query(redis):
         "chat": "guild:7",
         "user": "jack",
         "seq": seq,
+        "mailbox": "jack",
+        "sender": "joe",
     }
 
     def of(page):
@@ -146,6 +155,13 @@ def chats():
     return chat.send("jack", "one more").seq
 
 
+def letters():
+    """A mailbox with a message and a blocked sender."""
+    mailbox = Mailbox("jack")
+    mailbox.push("jill", "hello")
+    mailbox.block("joe")
+
+
 def token_of(name):
     info = LockReader().find(name)
     assert info
@@ -156,7 +172,7 @@ def stand(name):
     """All that can be changed of a chat."""
     reader = ChatReader()
     info = reader.find(name)
-    return info and (info, reader.blocked(name), Chat(name).members(), reader.messages(name))
+    return info and (info, Chat(name).blocked(), Chat(name).members(), reader.messages(name))
 
 
 def what_can_change():
@@ -164,7 +180,16 @@ def what_can_change():
     orders = [(worker.id, worker.order) for worker in queue.workers()]
     tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused)
     chats = [stand(name) for name in ("guild:7", "closed")]
-    return tasks, chats, token_of("item:42"), api.info().override, [permit.id for permit in api.holders()]
+    jack = Mailbox("jack")
+    return (
+        tasks,
+        chats,
+        jack.peek(),
+        jack.blocked(),
+        token_of("item:42"),
+        api.info().override,
+        [permit.id for permit in api.holders()],
+    )
 
 
 def test_the_pages_are_the_ones_that_this_test_knows_to_be_looking_or_changing():
@@ -208,7 +233,8 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page, method):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    answers = {404} if page in ("chat change", "lock change", "semaphore change") else {200}
+    gone = {f"{model} change" for model in ("chat", "lock", "mailbox", "semaphore")}
+    answers = {404} if page in gone else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
     assert viewer.post(PAGES[page] + query(page)).status_code == 405
@@ -254,6 +280,7 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "queue task": {"queue resend"},
         "chat chat": {f"chat {verb}" for verb in ("close", "kick", "block", "unblock", "mute", "unmute")},
         "lock lock": {"lock release"},
+        "mailbox mailbox": {"mailbox unblock"},
         "semaphore semaphore": {"semaphore limit", "semaphore reset", "semaphore evict"},
     }
     for page, verbs in shown.items():
@@ -279,7 +306,7 @@ def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_without_csrf_token_is_refused(staff, query, page):
-    client = staff(*(f"change_{model}" for model in ADMINS), "delete_queue", "delete_chat")
+    client = staff(*(f"change_{model}" for model in ADMINS), *DELETES)
     client.handler.enforce_csrf_checks = True
     before = what_can_change()
 
