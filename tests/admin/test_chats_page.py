@@ -370,7 +370,7 @@ def test_nobody_is_nobody_to_block(operator):
 
 @pytest.mark.parametrize(
     ("seconds", "how_long"),
-    [("600", "for 10 min"), ("86400", "for 1 d"), ("", "until it is taken back")],
+    [("600", "for 10 min"), ("86400", "for 1 d"), ("good", "until it is taken back")],
 )
 def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     chat = guild()
@@ -387,7 +387,7 @@ def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     assert "Who is muted reads on, and can say nothing." in asked
     assert muted[0].startswith(f"Muted jack in the chat {NAME} {how_long}. Role: member, since ")
     assert 'aria-label="Unmute jack"' in listed
-    assert ("until taken back" in listed) == (not seconds)
+    assert ("until taken back" in listed) == (seconds == "good")
     assert unmuted[0].startswith(f"Unmuted jack in the chat {NAME}. Role: member, since ")
     assert again == [f"Nobody to unmute: jack is not muted in the chat {NAME}."]
     assert logged() == muted + unmuted
@@ -402,6 +402,15 @@ def test_a_time_that_is_not_offered_mutes_nobody(operator, seconds):
     assert f"Select a valid choice. {seconds} is not one of the available choices." in words(response)
     assert members()["jack"].muted_until is None
     assert logged() == []
+
+
+def test_a_time_that_is_not_given_mutes_nobody(operator):
+    guild()
+
+    response = operator.post(of("mute", user="jack"))
+
+    assert "This field is required." in words(response)
+    assert members()["jack"].muted_until is None
 
 
 def test_who_is_not_in_the_chat_cannot_be_muted(operator):
@@ -578,13 +587,13 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(staff, viewer, opera
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("", 5),
-        ("chat/", 5),
-        ("messages/", 3),
-        ("close/", 3),
-        ("kick/", 3),
-        ("mute/", 3),
-        ("delete-message/", 3),
+        ("", 4),
+        ("chat/", 3),
+        ("messages/", 2),
+        ("close/", 1),
+        ("kick/", 2),
+        ("mute/", 2),
+        ("delete-message/", 2),
     ],
 )
 def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff, name, most):
@@ -602,7 +611,7 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_chats(staff, nam
     for number in range(120):
         Chat.create("joe", id=f"other:{number}", text="hello")
 
-    assert few <= most
+    assert few == most
     assert round_trips() == few
     assert ChatReader().count() == 121
 
