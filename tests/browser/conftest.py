@@ -16,6 +16,11 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from tests.browser.payloads import HOSTILE_NAMES
+from tests.browser.served import Served
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -30,6 +35,11 @@ class Window:
 
     def open(self, path: str) -> Page:
         self.page.goto(self.base + path)
+        return self.page
+
+    def chat(self, path: str) -> Page:
+        """The same for a page of chats, once its scripts have taken over."""
+        self.open(path).locator("#chat[data-live]").wait_for()
         return self.page
 
     def note(self, message: ConsoleMessage) -> None:
@@ -78,6 +88,45 @@ def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]
             cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
             context.add_cookies([cookie])
         window = Window(context.new_page(), live_server.url)
+        window.page.on("console", window.note)
+        window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
+        return window
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def served_site(redis_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    chromium()  # without a browser there is nobody to serve
+    site = Served(
+        tmp_path_factory.mktemp("served"), redis_server.url, ("joe", "jack", "jill", *HOSTILE_NAMES)
+    )
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def served(served_site: Served, redis: Redis) -> Served:
+    """The demo site in a process of its own, running, on the test's empty Redis."""
+    served_site.start()
+    return served_site
+
+
+@pytest.fixture
+def enter(browser: Browser, served: Served) -> Iterator[Callable[..., Window]]:
+    """enter(name, **options of a browser context): a window of the served site in which that user is logged in."""
+    contexts = []
+
+    def opened(name: str, **options: Any) -> Window:
+        context = browser.new_context(locale="en-GB", **options)
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        session = {"name": settings.SESSION_COOKIE_NAME, "value": served.sessions[name], "url": served.url}
+        context.add_cookies([session])
+        window = Window(context.new_page(), served.url)
         window.page.on("console", window.note)
         window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
         return window

@@ -1,5 +1,5 @@
 """
-The demo site in an ASGI server of its own: a process that waits for many at once, and can be killed and started again.
+The demo site in an ASGI server of its own: a process that waits for many at once, can be killed and started again.
 
 `python -m tests.browser.served NAME…` makes its database with these users, and prints who they are and what they are
 logged in by. The database is a file: the process shares no memory with the tests.
@@ -48,6 +48,8 @@ class Served:
 
     def start(self) -> None:
         """The listening socket is inherited: whoever comes before the server is ready waits in its queue."""
+        if self._process is not None:
+            return
         descriptor = self._socket.fileno()
         command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--fd", str(descriptor)]
         command += ["--lifespan", "off", "--no-access-log", "--log-level", "warning"]

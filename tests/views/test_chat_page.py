@@ -239,7 +239,8 @@ def test_a_member_may_do_nothing_of_an_owners(people, chat, form):
         ({}, "The form says nothing that can be done."),
         ({"action": "add", "names": "nobody"}, "There is nobody of this name"),
         ({"action": "add", "names": ""}, "Give at least one user name."),
-        ({"action": "rename", "title": "x" * 201}, "A title has at most 200 characters."),
+        ({"action": "rename", "title": "x" * 201}, "A title has at most 200 characters"),
+        ({"action": "rename", "title": "a\tb"}, "all of them can be printed"),
     ],
 )
 def test_a_form_that_cannot_be_followed_is_told_why(people, chat, form, told):

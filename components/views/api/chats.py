@@ -23,7 +23,7 @@ _SETTINGS = ("history", "slow_mode", "is_open")
 async def listing(request: HttpRequest, user: str) -> Answer:
     """GET chats: all of the person's, the one that spoke last first."""
     found = await Inbox(user).achats()
-    names = await names_of(shapes.people_in(each.last_message for each in found))
+    names = await names_of(shapes.people_of(found))
     return Answer({"chats": [shapes.chat(each) for each in found], "people": names})
 
 
@@ -58,6 +58,9 @@ async def change(request: HttpRequest, user: str, chat_id: str) -> Answer:
     values = body(request, "title", *_SETTINGS)
     chat, settings = Chat(chat_id), _settings(values)
     title = values.text("title", longest=LONGEST_TITLE) if "title" in values else None
+    await chat.anews(
+        user
+    )  # a stranger sets nothing in motion, not even the trimming that comes with settings
     if title is not None:
         await chat.arename(title, by=user)
     if settings:
@@ -90,7 +93,7 @@ async def join(request: HttpRequest, user: str, chat_id: str) -> Answer:
 async def _one(chat: Chat, user: str) -> dict[str, Any]:
     news = await chat.anews(user)
     info = await chat.ainfo()
-    names = await names_of([*shapes.people_in([news.last_message]), *news.reads])
+    names = await names_of(shapes.people_of([news]))
     return {**shapes.chat(news), "settings": shapes.settings(info.settings), "people": names}
 
 

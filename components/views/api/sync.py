@@ -45,13 +45,12 @@ async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
         return await _all(user)
     since = read_cursor(user, cursor)
     changes, could_wait = await _changes(user, since, seconds)
-    messages = [message for each in changes.chats for message in (*each.messages, each.last_message)]
     told = {
         "user": user,
         "cursor": make_cursor(user, changes.positions) if changes.chats or changes.gone else cursor,
         "chats": [shapes.changed_chat(each) for each in changes.chats],
         "gone": list(changes.gone),
-        "people": await names_of(shapes.people_in(messages)),
+        "people": await names_of(shapes.people_of(changes.chats)),
     }
     return Answer(told, headers={} if could_wait else retry_after())
 
@@ -64,7 +63,7 @@ async def _all(user: str) -> Answer:
         "cursor": make_cursor(user, {each.chat_id: Position(each.last_seq, each.revision) for each in found}),
         "chats": [{**shapes.chat(each), "messages": [], "has_more": False, "missed": 0} for each in found],
         "gone": [],
-        "people": await names_of(shapes.people_in(each.last_message for each in found)),
+        "people": await names_of(shapes.people_of(found)),
     }
     return Answer(told)
 

@@ -31,6 +31,15 @@ def found(names: str, by: str) -> list[str]:
     return list(dict.fromkeys(ids[name] for name in wanted))
 
 
+def checked_title(title: str) -> str:
+    """*title*, if a chat can be called so. Raises ValidationError."""
+    if len(title) > LONGEST_TITLE or not title.isprintable():
+        raise forms.ValidationError(
+            f"A title has at most {LONGEST_TITLE} characters, and all of them can be printed."
+        )
+    return title
+
+
 class CreateForm(forms.Form):
     """A new chat. *key* is the same for a form that is sent twice, which makes one chat."""
 
@@ -43,7 +52,6 @@ class CreateForm(forms.Form):
     title = forms.CharField(
         label="Title",
         required=False,
-        max_length=LONGEST_TITLE,
         help_text="Without one it is named after its members.",
     )
     text = forms.CharField(
@@ -58,6 +66,9 @@ class CreateForm(forms.Form):
     def __init__(self, me: str, data: Any = None, **options: Any) -> None:
         super().__init__(data, label_suffix="", **options)
         self._me = me
+
+    def clean_title(self) -> str:
+        return checked_title(self.cleaned_data["title"])
 
     def clean_members(self) -> list[str]:
         return [id for id in found(self.cleaned_data["members"], self._me) if id != self._me]

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from components.exceptions import ComponentsError, RedisUnavailable
 from components.services.chat import Chat, Role
-from components.views.chat.forms import LONGEST_TITLE, found
+from components.views.chat.forms import checked_title, found
 from components.views.chat.pages import entered, me, page
 from components.views.chat.refusals import refusal
 
@@ -60,10 +60,7 @@ def _act(request: HttpRequest, chat: Chat) -> None:
     if action == "add":
         chat.add(found(request.POST.get("names", ""), by), by=by)
     elif action == "rename":
-        title = request.POST.get("title", "").strip()
-        if len(title) > LONGEST_TITLE:
-            raise ValidationError(f"A title has at most {LONGEST_TITLE} characters.")
-        chat.rename(title, by=by)
+        chat.rename(checked_title(request.POST.get("title", "").strip()), by=by)
     elif action in list(Role):
         chat.set_role(request.POST.get("user", ""), Role(action), by=by)
     elif action in _TO_A_MEMBER:

@@ -14,14 +14,16 @@ export class Composer {
     #text;
     #names;
     #chat;
-    #people;
+    #ask;
+    #known;
     #chosen = 0;
     #offered = [];
 
-    /** *people()* gives the promise of [{ id, name }] who can be mentioned; *onsend(text, mentions)*. */
-    constructor(chat, title, people, onsend) {
+    /** *ask()* gives the promise of [{ id, name }] who can be mentioned, *known()* those known now; *onsend(text, mentions)*. */
+    constructor(chat, title, { ask, known, onsend }) {
         this.#chat = chat;
-        this.#people = people;
+        this.#ask = ask;
+        this.#known = known;
         this.#names = h("ul", { class: "chat-names", id: "chat-names", role: "listbox", "aria-label": "Members", hidden: true });
         this.#text = h("textarea", {
             name: "text", rows: 1, placeholder: "Message", "aria-label": `Message to ${title}`, "aria-autocomplete": "list",
@@ -53,13 +55,13 @@ export class Composer {
         this.focus();
     }
 
-    async #send(onsend) {
+    #send(onsend) {
         const text = this.#text.value.trim();
         if (!text) return;
+        onsend(text, mentionsIn(text, this.#known()));
         this.#text.value = "";
         this.#written();
         this.focus();
-        onsend(text, mentionsIn(text, await this.#people()));
     }
 
     #pressed(event) {
@@ -101,7 +103,7 @@ export class Composer {
 
     async #offer() {
         const asked = this.#asked();
-        const people = asked === null ? [] : await this.#people();
+        const people = asked === null ? [] : await this.#ask();
         if (asked !== this.#asked()) return; // written on in the meantime
         const fits = ({ name }) => name.toLowerCase().startsWith((asked ?? "").toLowerCase());
         this.#offered = asked === null ? [] : people.filter(fits).slice(0, OFFERED);

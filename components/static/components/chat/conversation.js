@@ -32,6 +32,7 @@ export class Conversation {
     #newAfter = Infinity;
     #isLoading = false;
     #people;
+    #asking;
     #timer;
     #told = 0;
 
@@ -43,9 +44,14 @@ export class Conversation {
         const rows = h("div", { class: "chat-rows" }, this.#more, this.#history, this.#live);
         this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": "Messages", tabindex: 0, "aria-busy": "true" }, rows);
         this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Newest");
-        this.composer = new Composer(id, this.#name, () => this.#mentionable(), (text, mentions) => this.#send(text, mentions));
+        this.composer = new Composer(id, this.#name, {
+            ask: () => this.#askPeople(),
+            known: () => this.#people ?? this.#readers(),
+            onsend: (text, mentions) => this.#send(text, mentions),
+        });
         main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#foot);
         this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+        this.#renderFoot(this.#chat);
         if (this.#chat.isLoaded) this.#opened();
         else this.load();
     }
@@ -124,6 +130,7 @@ export class Conversation {
             ondelete: (message) => this.#delete(message),
         });
         this.#keepPlace(() => {
+            if (!chat.hasOlder && this.#more.contains(document.activeElement)) this.#scroller.focus();
             this.#more.hidden = !chat.hasOlder;
             reconcile(this.#history, [...this.#gap(chat), ...rows.filter((row) => row.seq <= this.#liveAfter)]);
             reconcile(this.#live, rows.filter((row) => row.seq > this.#liveAfter));
@@ -235,20 +242,27 @@ export class Conversation {
         this.composer.focus();
     }
 
-    /** Who can be mentioned: asked for once, and again after a failure; those known by their reading until then. */
-    async #mentionable() {
-        const { store, api } = this.#app;
-        this.#people ??= api.members(this.id).catch(() => null);
-        const answer = await this.#people;
-        if (!answer) this.#people = undefined;
-        store.learn(Object.fromEntries((answer?.members ?? []).map(({ id, name }) => [id, name])));
-        const ids = answer ? answer.members.map((member) => member.id) : Object.keys(this.#chat?.reads ?? {});
-        return ids.filter((id) => id !== store.me).map((id) => ({ id, name: store.nameOf(id) }));
+    /** Who can be mentioned: the members, asked for once; while they cannot be asked for, those known by their reading. */
+    #askPeople() {
+        this.#asking ??= this.#app.api.members(this.id).then(({ members }) => {
+            this.#app.store.learn(Object.fromEntries(members.map(({ id, name }) => [id, name])));
+            this.#people = this.#named(members.map((member) => member.id));
+        }).catch(() => this.forgetPeople());
+        return this.#asking.then(() => this.#people ?? this.#readers());
     }
 
-    /** Members may have changed: ask again when it matters. */
+    #readers() {
+        return this.#named(Object.keys(this.#chat?.reads ?? {}));
+    }
+
+    #named(ids) {
+        const { me, nameOf } = this.#app.store;
+        return ids.filter((id) => id !== me).map((id) => ({ id, name: nameOf(id) }));
+    }
+
+    /** Members have changed: ask again when it matters. */
     forgetPeople() {
-        this.#people = undefined;
+        this.#asking = undefined;
     }
 
     close() {

@@ -136,6 +136,7 @@ sync.addEventListener("news", ({ detail }) => {
     if (!isStarted && !isForm) started();
     else if (detail.fresh) conversation?.load();
     isStarted = true;
+    root.dataset.live = ""; // from now on the page is this script's
 });
 
 sync.addEventListener("state", () => {

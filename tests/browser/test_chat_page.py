@@ -1,0 +1,288 @@
+"""The chat page in a real browser, with two people in it, on a server that can go away."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from components.services.chat import Chat, Inbox
+from tests.support.waiting import eventually
+
+KEYS = "Who has the key?"
+
+
+@pytest.fixture
+def chat(served):
+    return Chat.create(served.ids["joe"], members=[served.ids["jack"]], title="Keepers", text=KEYS)
+
+
+def composer(page):
+    return page.get_by_role("textbox", name="Message to")
+
+
+def say(page, text):
+    composer(page).fill(text)
+    composer(page).press("Enter")
+
+
+def said(page):
+    """The texts of the messages, in order."""
+    return page.locator(".chat-message .chat-text")
+
+
+def item(page, title="Keepers"):
+    return page.get_by_role("navigation", name="Chats").get_by_role("link", name=title)
+
+
+def status(page):
+    return page.locator(".chat-status")
+
+
+def stored(chat, user):
+    return [message.text for message in chat.history(user, limit=200).messages if not message.event]
+
+
+def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack")
+    Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
+    page = jack.chat("/chat/")
+    item(page, "Elsewhere").click()
+    expect(said(page)).to_have_text(["alone"])
+    jack.page.context.set_offline(True)
+    expect(status(page)).to_contain_text("You are offline.")
+
+    say(joe, "@jack are you there?")
+    say(joe, "I can't wait.")
+    expect(joe.locator(".pending")).to_have_count(0)
+    jack.page.context.set_offline(False)
+
+    expect(item(page)).to_have_accessible_name(re.compile(r"You are mentioned\. 3 unread$"))
+    expect(page).to_have_title(re.compile(r"^\(3\) Elsewhere"))
+    expect(status(page)).to_be_empty()
+    item(page).click()
+    expect(said(page)).to_have_text([KEYS, "@jack are you there?", "I can't wait."])
+    divider = page.locator(".chat-divider + .chat-message .chat-text")
+    expect(divider).to_have_text(KEYS)
+    expect(page.locator("mark.me")).to_have_text("@jack")
+    expect(item(page)).to_have_accessible_name(re.compile(r"I can't wait\.$"))
+
+
+def test_who_wrote_sees_that_it_was_read(enter, chat):
+    joe = enter("joe").chat(f"/chat/{chat.id}/")
+    say(joe, "Read this.")
+    expect(said(joe)).to_have_text([KEYS, "Read this."])
+    expect(joe.locator(".chat-seen")).to_have_count(0)
+
+    enter("jack").chat(f"/chat/{chat.id}/")
+
+    expect(joe.locator(".chat-seen")).to_have_text("Seen")
+
+
+def test_what_was_written_offline_is_sent_once_and_in_order(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    expect(said(joe)).to_have_count(1)
+    joe.context.set_offline(True)
+
+    texts = [f"offline {number}" for number in range(5)]
+    for text in texts:
+        say(joe, text)
+    expect(said(joe)).to_have_text([KEYS, *texts])
+    expect(joe.locator(".pending")).to_have_count(5)
+    say(jack, "meanwhile")
+    joe.context.set_offline(False)
+
+    expect(said(jack)).to_have_text([KEYS, "meanwhile", *texts])
+    expect(said(joe)).to_have_text([KEYS, "meanwhile", *texts])
+    expect(joe.locator(".pending")).to_have_count(0)
+    assert stored(chat, served.ids["joe"]) == [KEYS, "meanwhile", *texts]
+
+
+def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
+    page = enter("joe").chat(f"/chat/{chat.id}/")
+    expect(said(page)).to_have_count(1)
+    lost = []
+
+    def lose(route):
+        if route.request.method == "POST" and not lost:
+            lost.append(route.fetch())  # the server has it, and nobody hears of it
+            return route.abort()
+        return route.fallback()
+
+    page.route("**/messages", lose)
+    say(page, "once")
+
+    expect(said(page)).to_have_text([KEYS, "once"])
+    expect(page.locator(".pending")).to_have_count(0)
+    assert lost[0].status == 201
+    assert stored(chat, served.ids["joe"]) == [KEYS, "once"]
+
+
+def test_what_is_unsent_outlives_the_page(enter, served, chat):
+    page = enter("joe").chat(f"/chat/{chat.id}/")
+    expect(said(page)).to_have_count(1)
+    page.route(
+        "**/messages", lambda route: route.abort() if route.request.method == "POST" else route.fallback()
+    )
+    say(page, "still here")
+    expect(page.locator(".pending")).to_have_text(re.compile("still here.*Sending", re.DOTALL))
+    page.unroute("**/messages")
+
+    page.goto(f"{served.url}/chat/")
+
+    assert eventually(lambda: stored(chat, served.ids["joe"]) == [KEYS, "still here"])
+
+
+def test_a_restart_of_the_server_loses_nothing(enter, served, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    say(joe, "before")
+    expect(said(jack)).to_have_text([KEYS, "before"])
+    served.stop()
+
+    say(joe, "while it is down")
+    say(jack, "me too")
+    served.start()
+    say(joe, "after")
+
+    texts = {KEYS, "before", "while it is down", "me too", "after"}
+    expect(said(jack)).to_have_count(len(texts))
+    expect(said(joe)).to_have_count(len(texts))
+    in_order = stored(chat, served.ids["joe"])
+    assert len(in_order) == len(texts)
+    assert set(in_order) == texts
+    for page in (joe, jack):
+        expect(page.locator(".pending")).to_have_count(0)
+        expect(said(page)).to_have_text(in_order)
+
+
+def test_what_the_server_refuses_stays_and_can_be_edited(enter, served, chat):
+    window = enter("joe")
+    page = window.chat(f"/chat/{chat.id}/")
+    say(page, "x" * 4_001)
+    expect(page.locator(".chat-fate")).to_contain_text("Not sent.")
+    window.complaints.clear()  # the browser notes the status 422
+
+    say(page, "short")
+    expect(said(page)).to_have_text([KEYS, "short", "x" * 4_001])
+    page.get_by_role("button", name="Edit").click()
+    expect(composer(page)).to_have_value("x" * 4_001)
+    composer(page).press("Control+Home")
+    say(page, "shorter")
+
+    expect(said(page)).to_have_text([KEYS, "short", "shorter"])
+
+
+def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
+    chat.configure(rate_limit=0)
+    for number in range(130):
+        chat.send(served.ids["jack"], f"number {number}.")
+    chat.acknowledge(served.ids["joe"], chat.news(served.ids["joe"]).last_seq)
+    page = enter("joe").chat(f"/chat/{chat.id}/")
+    expect(said(page)).to_have_count(50)
+    scroller = page.locator(".chat-scroller")
+    assert page.evaluate("() => document.querySelector('.chat-scroller').scrollTop") == 0
+    row = page.get_by_text("number 85.", exact=True)
+
+    row.evaluate("node => node.scrollIntoView({ block: 'start' })")
+    before = row.bounding_box()["y"]
+    expect(said(page)).to_have_count(100)
+    expect(scroller).to_have_attribute("aria-busy", "false")
+    assert row.bounding_box()["y"] == pytest.approx(before, abs=2)
+
+    chat.send(served.ids["jack"], "new below")
+    expect(item(page)).to_have_accessible_name(re.compile("1 unread$"))
+    assert row.bounding_box()["y"] == pytest.approx(before, abs=2)
+    expect(page.get_by_role("log")).to_have_text(re.compile("new below"))
+    page.get_by_role("button", name="Newest").click()
+    expect(item(page)).to_have_accessible_name(re.compile("new below$"))
+    assert chat.news(served.ids["joe"]).unread == 0 or eventually(
+        lambda: not chat.news(served.ids["joe"]).unread
+    )
+
+
+def test_a_deleted_message_is_gone_for_all(enter, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    say(joe, "oops")
+    expect(said(jack)).to_have_text([KEYS, "oops"])
+
+    joe.locator(".chat-message", has_text="oops").hover()
+    joe.get_by_role("button", name="Delete the message of joe").last.click()
+    expect(joe.get_by_role("button", name="Cancel")).to_be_focused()
+    joe.get_by_role("button", name="Delete", exact=True).click()
+
+    for page in (joe, jack):
+        expect(said(page)).to_have_text([KEYS])
+        expect(page.locator(".chat-event").last).to_have_text("joe deleted a message")
+    expect(jack.get_by_role("button", name="Delete the message")).to_have_count(0)
+
+
+def test_the_keyboard_is_enough(enter, served, chat):
+    for title in ("Alpha", "Beta"):
+        Chat.create(served.ids["joe"], members=[served.ids["jack"]], title=title, text="hi")
+    page = enter("joe").chat(f"/chat/{chat.id}/")
+    expect(said(page)).to_have_count(1)
+
+    composer(page).focus()
+    page.keyboard.type("one")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("two @ja")
+    expect(page.get_by_role("option", name="jack")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    page.keyboard.type("c")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(said(page)).to_have_text([KEYS, "one\ntwo @jack"], use_inner_text=True)
+    expect(page.locator(".pending")).to_have_count(0)
+
+    page.keyboard.press("Escape")
+    expect(item(page, "Keepers")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(item(page, "Beta")).to_be_focused()
+    page.keyboard.press("End")
+    expect(item(page, "Alpha")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=2, name="Alpha")).to_be_visible()
+    expect(composer(page)).to_be_focused()
+    page.go_back()
+    expect(page.get_by_role("heading", level=2, name="Keepers")).to_be_visible()
+
+
+def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):
+    joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
+    expect(said(joe)).to_have_text([KEYS])
+    log = joe.get_by_role("log", name="New messages")
+    expect(log).to_be_empty()
+
+    say(jack, "hello")
+
+    expect(log.locator(".chat-text")).to_have_text(["hello"])
+    expect(joe.locator(".chat :is([role=status], [role=alert], [aria-live=polite])")).to_have_count(1)
+
+
+def test_who_leaves_or_is_removed_has_the_chat_no_more(enter, served, chat):
+    joe = enter("joe").open(f"/chat/{chat.id}/members/")
+    jack = enter("jack").chat(f"/chat/{chat.id}/")
+    expect(said(jack)).to_have_text([KEYS])
+
+    joe.get_by_text("Manage").click()
+    joe.get_by_role("button", name="Remove jack", exact=True).click()
+
+    expect(jack.get_by_text("It is quiet here")).to_be_visible()
+    expect(item(jack)).to_have_count(0)
+    assert Inbox(served.ids["jack"]).chats() == []
+
+
+def test_who_is_logged_out_is_told_and_keeps_what_he_wrote(enter, served, chat):
+    window = enter("joe")
+    page = window.chat(f"/chat/{chat.id}/")
+    expect(said(page)).to_have_count(1)
+
+    page.context.clear_cookies()
+    say(page, "not lost")
+    chat.send(served.ids["jack"], "wakes the sync")
+
+    expect(status(page)).to_contain_text("You are logged out.")
+    expect(said(page)).to_contain_text([KEYS, "not lost"])

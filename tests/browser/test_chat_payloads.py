@@ -1,0 +1,82 @@
+"""The chat page shows what people write as what it is: text. With scripts and without."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from components.services.chat import Chat, ChatSettings
+from tests.browser.payloads import HOSTILE_NAMES, PAYLOADS
+
+#: Whatever on the page is not of the page's own making.
+FOREIGN = r"""() => {
+    const elements = "script iframe object embed img video audio style base meta math".split(" ");
+    const isScript = ({ name, value }) => name.startsWith("on")
+        || (["href", "src", "action", "formaction"].includes(name) && /^\s*(javascript|data|vbscript):/i.test(value));
+    const nodes = [...document.querySelectorAll(".chat *")].filter(
+        (node) => elements.includes(node.localName) || [...node.attributes].some(isScript));
+    const links = [...document.querySelectorAll(".chat-text a, .chat-picture a")].filter(
+        (link) => !["http:", "https:"].includes(link.protocol));
+    return [...nodes, ...links].map((node) => node.outerHTML);
+}"""
+#: A title with other characters is refused.
+TITLES = [payload for payload in PAYLOADS if payload.isprintable()]
+OWNED = "() => typeof owned !== 'undefined'"
+
+
+@pytest.fixture
+def chat(served):
+    """All payloads as messages of people with such names, and as titles of chats."""
+    joe, *others = (served.ids[name] for name in ("joe", *HOSTILE_NAMES))
+    settings = ChatSettings(rate_limit=0, max_messages=1_000)
+    for title in TITLES:
+        Chat.create(joe, title=title, text=title)
+    chat = Chat.create(joe, members=others, title=PAYLOADS[0], settings=settings)
+    for number, text in enumerate(PAYLOADS):
+        sender = others[number % len(others)]
+        chat.send(sender, text, data={"url": text, "title": text}, mentions=[sender, joe])
+    for name in HOSTILE_NAMES:
+        chat.send(joe, f"@{name} {name}", mentions=others)
+    return chat
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_what_people_write_lies_inert(enter, chat, scripts):
+    window = enter("joe", java_script_enabled=scripts)
+    dialogs = []
+    window.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page = (window.chat if scripts else window.open)(f"/chat/{chat.id}/")
+    shown = page.locator(".chat-message .chat-text")
+    newest = [*PAYLOADS, *(f"@{name} {name}" for name in HOSTILE_NAMES)][-50:]
+    expect(shown).to_have_count(50)
+    if scripts:
+        page.locator(".chat-scroller").evaluate("node => { node.scrollTop = -node.scrollHeight; }")
+        newest = [*PAYLOADS, *(f"@{name} {name}" for name in HOSTILE_NAMES)]
+        expect(shown).to_have_count(len(newest))
+        assert not page.evaluate(OWNED)
+        assert page.evaluate(FOREIGN) == []
+
+    assert shown.evaluate_all("nodes => nodes.map((node) => node.textContent)") == newest
+    titles = page.locator(".chat-item-title").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert sorted(titles) == sorted([*TITLES, PAYLOADS[0]])
+    assert set(page.locator(".chat-message:not(.mine) .chat-by b").all_text_contents()) == set(HOSTILE_NAMES)
+    assert page.title().endswith(f"{PAYLOADS[0]} · Fake Game")
+    assert dialogs == window.complaints == []
+
+
+def test_names_lie_inert_among_members_and_where_they_are_mentioned(enter, chat):
+    window = enter("joe")
+    page = window.open(f"/chat/{chat.id}/members/")
+    names = page.locator(".chat-member b").all_text_contents()
+    assert sorted(names) == sorted(["joe", *HOSTILE_NAMES])
+    assert page.evaluate(FOREIGN) == []
+
+    page = window.chat(f"/chat/{chat.id}/")
+    page.get_by_role("textbox", name="Message to").press_sequentially("@<")
+    expect(page.get_by_role("option")).to_have_accessible_name(HOSTILE_NAMES[0])
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".chat-message").last.locator("mark")).to_have_text(f"@{HOSTILE_NAMES[0]}")
+    assert not page.evaluate(OWNED)
+    assert window.complaints == []
