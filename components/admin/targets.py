@@ -12,9 +12,8 @@ from django.utils import timezone
 from components.admin.names import shortened
 from components.admin.persons import Person, persons
 from components.exceptions import InvalidName
-from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Member
+from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member
 from components.templatetags.control_room import grouped, legible
-from components.validation import check_name
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Target:
     def of(cls, request: HttpRequest) -> Target:
         user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
         try:
-            user = user and check_name("person", user)
+            user = user and Inbox(user).user  # asks nothing of Redis; says whether anybody can be called so
         except InvalidName as error:
             raise Http404(str(error)) from None
         # Redis counts to 2^63; a number of more digits is none of a message.
