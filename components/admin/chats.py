@@ -20,7 +20,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.admin.base import Paging, Permission, View
-from components.admin.moderation import VERBS, MuteForm, TrimForm, Verb
+from components.admin.moderation import FOR_GOOD, VERBS, MuteForm, TrimForm, Verb
 from components.admin.names import NamedPages, searched
 from components.admin.persons import persons
 from components.admin.targets import Row, Seat, Target, find_row, role_of
@@ -84,10 +84,11 @@ class ChatAdmin(NamedPages):
     def chat(self, request: HttpRequest) -> HttpResponse:
         row = find_row(request)
         info = row.info
-        members = Chat(info.id).members()
+        chat = Chat(info.id)
+        members = chat.members()
         paging = Paging.of(request, total=len(members))
         shown = members[paging.offset : paging.offset + paging.size]
-        blocked = sorted(ChatReader().blocked(info.id).items(), key=itemgetter(1), reverse=True)
+        blocked = sorted(chat.blocked().items(), key=itemgetter(1), reverse=True)
         known = persons(
             [info.created_by, *(member.user for member in shown), *(user for user, _ in blocked[:BLOCKED])]
         )
@@ -133,12 +134,13 @@ class ChatAdmin(NamedPages):
             raise Http404(f"{target.user!r} is not in the chat {row.name}.")
 
         def run(form: forms.Form) -> str:
-            seconds = form.cleaned_data["seconds"]
+            chosen = form.cleaned_data["seconds"]
+            seconds = None if chosen == FOR_GOOD else float(chosen)
             try:
-                target.chat.mute(target.user, seconds=float(seconds) if seconds else None)
+                target.chat.mute(target.user, seconds=seconds)
             except NotAMember:  # he left just now
                 return ""
-            how_long = f"for {duration(float(seconds))}" if seconds else "until it is taken back"
+            how_long = f"for {duration(seconds)}" if seconds else "until it is taken back"
             return f"{target.written('Muted {who} in the chat {chat}')} {how_long}. {role_of(member)}"
 
         effects = [

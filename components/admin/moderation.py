@@ -20,13 +20,13 @@ from components.admin.targets import Target, role_of
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
 from components.models import Anchor
 
-UNTIL_UNMUTED = ""
+FOR_GOOD = "good"
 MUTES = [
     ("600", "10 minutes"),
     ("3600", "an hour"),
     ("86400", "a day"),
     ("604800", "a week"),
-    (UNTIL_UNMUTED, "until it is taken back"),
+    (FOR_GOOD, "until it is taken back"),
 ]
 
 
@@ -223,7 +223,7 @@ VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, UNMUTE, DELETE_MESSAGE, DELETE)
 class MuteForm(forms.Form):
     """For how long somebody may not speak."""
 
-    seconds = forms.ChoiceField(label="Mute for", choices=MUTES, required=False)
+    seconds = forms.ChoiceField(label="For how long", choices=MUTES, initial=MUTES[0][0])
 
 
 class TrimForm(forms.Form):

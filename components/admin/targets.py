@@ -12,9 +12,8 @@ from django.utils import timezone
 from components.admin.names import shortened
 from components.admin.persons import Person, persons
 from components.exceptions import InvalidName
-from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Member
+from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member
 from components.templatetags.control_room import grouped, legible
-from components.validation import check_name
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Row:
     @property
     def size(self) -> str:
         """In half a sentence."""
-        return f"{grouped(self.info.messages)} messages, {grouped(self.info.members)} members"
+        return f"{grouped(self.info.messages)} messages and events, {grouped(self.info.members)} members"
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Target:
     def of(cls, request: HttpRequest) -> Target:
         user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
         try:
-            user = user and check_name("person", user)
+            user = user and Inbox(user).user  # asks nothing of Redis; says whether anybody can be called so
         except InvalidName as error:
             raise Http404(str(error)) from None
         # Redis counts to 2^63; a number of more digits is none of a message.
@@ -85,7 +84,7 @@ class Target:
 
     @property
     def is_blocked(self) -> bool:
-        return self.user in ChatReader().blocked(self.row.info.id)
+        return self.user in self.chat.blocked()
 
     @property
     def message(self) -> ChatMessage | None:

@@ -81,9 +81,6 @@ LOOKING = {
 }
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
-#: To read what was written is a permission beyond view, change and delete.
-DELETES = ["delete_queue", "delete_chat", "delete_mailbox"]
-READS = ["view_messages_chat", "view_messages_mailbox"]
 #: What a form sends; all others do not care.
 FORM = {"limit": "7", "seconds": "600", "before": "6"}
 #: Whom or what in a chat a page is about; all others do not care.
@@ -92,6 +89,9 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
+#: To read what was written is a permission beyond view, change and delete.
+DELETES = ["delete_chat", "delete_mailbox", "delete_queue"]
+READS = ["view_messages_chat", "view_messages_mailbox"]
 
 
 @pytest.fixture(autouse=True)
@@ -132,11 +132,11 @@ def query(redis):
         "holder": token_of("item:42"),
         "semaphore": "api",
         "permit": permit.id,
-        "mailbox": "jack",
-        "sender": "joe",
         "chat": "guild:7",
         "user": "jack",
         "seq": seq,
+        "mailbox": "jack",
+        "sender": "joe",
     }
 
     def of(page):
@@ -146,13 +146,6 @@ def query(redis):
     return of
 
 
-def letters():
-    """A mailbox with a message and a blocked sender."""
-    mailbox = Mailbox("jack")
-    mailbox.push("jill", "hello")
-    mailbox.block("joe")
-
-
 def chats():
     """One open and one closed; the number of a message."""
     chat = guild("guild:7")
@@ -160,6 +153,13 @@ def chats():
     chat.block("jenny")
     guild("closed").close()
     return chat.send("jack", "one more").seq
+
+
+def letters():
+    """A mailbox with a message and a blocked sender."""
+    mailbox = Mailbox("jack")
+    mailbox.push("jill", "hello")
+    mailbox.block("joe")
 
 
 def token_of(name):
@@ -172,22 +172,23 @@ def stand(name):
     """All that can be changed of a chat."""
     reader = ChatReader()
     info = reader.find(name)
-    return info and (info, reader.blocked(name), Chat(name).members(), reader.messages(name))
+    return info and (info, Chat(name).blocked(), Chat(name).members(), reader.messages(name))
 
 
 def what_can_change():
     queue, api = TaskQueue(), SemaphoreControls("api")
     orders = [(worker.id, worker.order) for worker in queue.workers()]
     tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused)
+    chats = [stand(name) for name in ("guild:7", "closed")]
     jack = Mailbox("jack")
     return (
         tasks,
+        chats,
         jack.peek(),
         jack.blocked(),
         token_of("item:42"),
         api.info().override,
         [permit.id for permit in api.holders()],
-        [stand(name) for name in ("guild:7", "closed")],
     )
 
 
@@ -232,8 +233,8 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page, method):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    lead_nowhere = ("chat change", "lock change", "mailbox change", "semaphore change")
-    answers = {404} if page in lead_nowhere else {200}
+    gone = {f"{model} change" for model in ("chat", "lock", "mailbox", "semaphore")}
+    answers = {404} if page in gone else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
     assert viewer.post(PAGES[page] + query(page)).status_code == 405

@@ -24,10 +24,10 @@ def query(page):
         "holder": "h",
         "semaphore": "api",
         "permit": "p",
-        "mailbox": "jack",
-        "sender": "joe",
         "chat": "guild:7",
         "user": "joe",
+        "mailbox": "jack",
+        "sender": "joe",
     }
     given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
     return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"
