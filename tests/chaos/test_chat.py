@@ -7,6 +7,7 @@ The plan, and how to run it smaller or longer, is in chats/plan.py; what is prom
 
 from __future__ import annotations
 
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ _PATIENCE = 120 + plan.MESSAGES / 250  # seconds for what takes a half
 def test_each_has_seen_exactly_what_was_said_while_he_was_there_whatever_happens(
     server: EmbeddedServer, tmp_path: Path, record_property: Any
 ) -> None:
-    began = time.monotonic()
+    began, cpu = time.monotonic(), processor_seconds()
     folder = tmp_path / "notes"
     folder.mkdir()
     with redis_at(server.url), LossyProxy(server) as to_senders, LossyProxy(server) as to_readers:
@@ -51,5 +52,12 @@ def test_each_has_seen_exactly_what_was_said_while_he_was_there_whatever_happens
             f"{sent - began:.1f}, {read - sent:.1f}, {time.monotonic() - read:.1f}",
         ),
     ]
+    verdict.figures.append(("processor seconds of all", f"{processor_seconds() - cpu:.0f}"))
     record_property("figures", verdict.figures)
     assert not verdict.complaints, str(verdict)
+
+
+def processor_seconds() -> float:
+    """Of this process and of those of its children that have ended."""
+    spent = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in spent)

@@ -70,7 +70,8 @@ class Reader:
         since = self._since(person)
         changes = Inbox(person).changes(since, limit=_LIMIT)
         if ends := self._take(person, since, changes):
-            self._note_read(person, Inbox(person).acknowledge(ends))
+            Inbox(person).acknowledge(ends)
+            self._note_read(person, ends)
         return bool(ends) or self._since(person).keys() != since.keys()
 
     async def _wait_for_all(self) -> None:
@@ -85,7 +86,8 @@ class Reader:
             try:
                 changes = await inbox.achanges(since, limit=_LIMIT, wait=0.0 if is_over else _WAIT)
                 if ends := self._take(person, since, changes):
-                    self._note_read(person, await inbox.aacknowledge(ends))
+                    await inbox.aacknowledge(ends)
+                    self._note_read(person, ends)
             except RedisUnavailable:
                 await asyncio.sleep(_PAUSE)
                 continue
@@ -123,6 +125,10 @@ class Reader:
         return {chat.chat_id: chat.messages[-1].seq for chat in news if chat.messages}
 
     def _note_read(self, person: str, read: dict[str, int]) -> None:
+        """
+        Up to where nothing may come again. Of his own position only he knows; the reading position may be ahead of it,
+        for who has read all has read what he says.
+        """
         self._notes.write(f"K {person} " + " ".join(f"{chat} {seq}" for chat, seq in read.items()))
 
 

@@ -17,6 +17,16 @@ from itertools import pairwise
 from tests.chaos.chats.chronicle import FOR_EVER, Chronicle, Stay
 
 
+@dataclass(frozen=True)
+class Gap:
+    """Where something is missing: so many were told, from his position on, which may be before what he has got."""
+
+    position: int
+    before: int
+    after: int
+    told: int
+
+
 @dataclass
 class Reading:
     person: str
@@ -26,8 +36,7 @@ class Reading:
     acknowledged: int = 0
     #: How many came again.
     again: int = 0
-    #: Where something is missing: the seqs before and after it -> how many he was told.
-    told: dict[tuple[int, int], int] = field(default_factory=dict)
+    told: list[Gap] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
     def note(self, missed: int, tokens: list[str]) -> None:
@@ -46,7 +55,7 @@ class Reading:
         fresh = bisect_right(seqs, highest)
         self.again += fresh
         if missed and seqs[fresh:]:
-            self.told[highest, seqs[fresh]] = missed
+            self.told.append(Gap(min(highest, self.acknowledged), highest, seqs[fresh], missed))
         self.seen += seqs[fresh:]
 
     def note_acknowledged(self, upto: int) -> None:
@@ -71,11 +80,11 @@ class Reading:
         missing = [number for number in due if number not in seen and number not in self.chronicle.deleted]
         if not sees_his_own:
             missing = [number for number in missing if not self._is_his(number)]
-        for (before, after), told in self.told.items():
-            gone = [number for number in missing if before < number < after]
-            if not len(gone) <= told < after - before:
-                yield f"{self} was told that {told} are missing between {before} and {after}: {len(gone)} are."
-            missing = [number for number in missing if not before < number < after]
+        for gap in self.told:
+            gone = [number for number in missing if gap.before < number < gap.after]
+            if not len(gone) <= gap.told < gap.after - gap.position:
+                yield f"{self} was told of {gap}, and it is {len(gone)}."
+            missing = [number for number in missing if not gap.before < number < gap.after]
         if missing:
             yield f"{self} never got {missing[:10]}, {len(missing)} in all, of {stay}."
 

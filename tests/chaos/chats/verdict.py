@@ -113,7 +113,7 @@ class Verdict:
         accepted = sum(len(chronicle.accepted) for chronicle in chronicles)
         if accepted + len(self._refused) < plan.MESSAGES:
             self.complaints.append(f"Of {plan.MESSAGES} messages {accepted} were accepted.")
-        told = sum(sum(reading.told.values()) for reading in readings)
+        told = sum(gap.told for reading in readings for gap in reading.told)
         moves = sum(len(chronicle.moves) for chronicle in chronicles)
         self.figures += [
             ("persons, chats", f"{len(plan.PERSONS)}, {len(plan.CHATS)}"),
