@@ -106,7 +106,7 @@ class Model:
         if not self.exists:
             raise ChatNotFound
         new = [user for user in dict.fromkeys(users) if user not in self.members]
-        is_joining = by is not None and by not in self.members and users == [by]
+        is_joining = by is not None and by not in self.members and list(dict.fromkeys(users)) == [by]
         if by is not None and by not in self.members and not (is_joining and self.is_open):
             raise ChatNotFound
         if new and by in self.members and not self.is_open and self.members[str(by)].role == "member":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -9,6 +13,7 @@ from django.contrib.auth.models import User
 from django.test.utils import override_settings
 from redis import Redis
 
+from components.embedded import EmbeddedServer
 from components.services.chat import Chat, ChatSettings, Inbox
 from tests.views.conftest import Asker, problem
 
@@ -94,6 +99,8 @@ def test_the_list_has_what_is_unread_and_who_spoke(joe: Asker, jill: Asker, chat
         {"members": None},
         {"title": "a" * 201},
         {"title": 5},
+        {"title": "a\0b"},
+        {"title": "two\nlines"},
         {"history": -1},
         {"history": 1.5},
         {"slow_mode": -1},
@@ -249,6 +256,39 @@ def test_who_is_too_fast_is_told_when_to_come_back(joe: Asker) -> None:
     assert texts(joe, chat.id) == ["a", "a"]
 
 
+def test_the_limit_holds_across_processes(joe: Asker, redis_server: EmbeddedServer) -> None:
+    chat = Chat.create(joe.id, settings=ChatSettings(rate_limit=6, rate_period=1_000))
+
+    with ThreadPoolExecutor(2) as pool:
+        sent = sum(pool.map(lambda _: send_elsewhere(redis_server, joe.id, chat.id), range(2)))
+
+    assert sent == 6
+    problem(joe("POST", f"chats/{chat.id}/messages", {"text": "a"}), 429, "too-fast")
+    assert len(texts(joe, chat.id)) == 6
+
+
+def send_elsewhere(server: EmbeddedServer, sender: str, chat: str) -> int:
+    """Send in another process until it is too fast; how many were sent."""
+    program = f"""
+        import django; django.setup()
+        from components.exceptions import TooFast
+        from components.services.chat import Chat
+        from components.testing import redis_at
+        sent = 0
+        with redis_at({server.url!r}):
+            try:
+                while sent < 100:
+                    Chat({chat!r}).send({sender!r}, "a")
+                    sent += 1
+            except TooFast:
+                print(sent)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True, timeout=60
+    )
+    return int(done.stdout)
+
+
 # Strangers
 
 
@@ -386,6 +426,8 @@ def test_an_owner_changes_his_chat(joe: Asker, jill: Asker, chat: str) -> None:
         "max_members": 1_000,
     }
     assert joe("PATCH", f"chats/{chat}", {"history": None}).json()["settings"]["history"] is None
+    assert joe("PATCH", f"chats/{chat}", {"title": ""}).json()["title"] == ""
+    assert joe("PATCH", f"chats/{chat}").json()["title"] == ""
 
     for content in ({"title": "a"}, {"slow_mode": 0}):
         problem(jill("PATCH", f"chats/{chat}", content), 403, "not-allowed")

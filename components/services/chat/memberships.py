@@ -130,6 +130,7 @@ class Membership(Talk):
             raise core.refusal(self.id, said)
         if said == b"removed":
             await core.forget_hints(client, user, [self.id], young=core.YOUNG_AFTER_LEAVING)
+        if said != b"nothing":
             await core.trim_all(client, self.id, runs=1)
 
 

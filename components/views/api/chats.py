@@ -32,7 +32,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
     values = body(request, "title", "members", "text", "data", *_SETTINGS)
     members = values.people("members", [])
     first = {"text": values.text("text", ""), "data": values.raw("data")}
-    title, key = values.text("title", "", longest=LONGEST_TITLE), idempotency_key(request)
+    title, key = _title(values), idempotency_key(request)
     settings = ChatSettings(**_settings(values))
     await check_recipients("members", user, members)
     chat = await Chat.acreate(
@@ -57,7 +57,7 @@ async def change(request: HttpRequest, user: str, chat_id: str) -> Answer:
     """PATCH chats/{id}."""
     values = body(request, "title", *_SETTINGS)
     chat, settings = Chat(chat_id), _settings(values)
-    title = values.text("title", longest=LONGEST_TITLE) if "title" in values else None
+    title = _title(values) if "title" in values else None
     await chat.anews(
         user
     )  # a stranger sets nothing in motion, not even the trimming that comes with settings
@@ -95,6 +95,13 @@ async def _one(chat: Chat, user: str) -> dict[str, Any]:
     info = await chat.ainfo()
     names = await names_of(shapes.people_of([news]))
     return {**shapes.chat(news), "settings": shapes.settings(info.settings), "people": names}
+
+
+def _title(values: Values) -> str:
+    title = values.text("title", "", longest=LONGEST_TITLE)
+    if title and not title.isprintable():
+        raise invalid("title", "It holds a character that cannot be printed.")
+    return title
 
 
 def _settings(values: Values) -> dict[str, Any]:
