@@ -42,6 +42,7 @@ if not DEBUG:
 #: Two environments that share one Redis differ in the prefix.
 COMPONENTS: dict[str, Any] = {
     "PREFIX": env.str("COMPONENTS_PREFIX", default="components"),
+    "PEOPLE": "project.guilds.letters.GuildMates",
     "BASE_TEMPLATE": "market/base.html",
 }
 
@@ -119,6 +120,7 @@ INSTALLED_APPS = [
     "csp",
     "components",
     "project.market",
+    "project.guilds",
 ]
 if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")
