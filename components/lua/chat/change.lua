@@ -29,8 +29,11 @@ if must ~= "*" and must ~= before then return "other" end
 local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
 local seq = head[1] + 1
+-- A stream that was too old as a whole has gone by itself.
+if redis.call("EXISTS", messages) == 0 then redis.call("HSET", chat, "cut", head[1], "base", head[2], "bytes", 0) end
 redis.call("XADD", messages, seq .. "-0", "s", "", "c", call, "t", now, "n", head[2], "m", "", "b", body)
-redis.call("HSET", chat, "seq", seq, "at", now, "bytes", head[4] + #call + #body, name, value)
+redis.call("HSET", chat, "seq", seq, "at", now, name, value)
+redis.call("HINCRBY", chat, "bytes", #call + #body)
 if value == "" then redis.call("HDEL", chat, name) end
 if name == "settings" then
   redis.call("HDEL", chat, "due_at")

@@ -18,16 +18,17 @@ local wanted, by, call, body, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV
 
 local answered = redis.call("GET", calls .. call)
 if answered then return answered end
-local head, actor = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "gone"), redis.call("HGET", members, by)
+local actor = redis.call("HGET", members, by)
+local head = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "gone", "settings")
 if not head[1] or head[5] or (by ~= "" and not actor) then return "unknown" end
 local seen = by == "" and 0 or tonumber(string.match(actor, "^%S+ %S+ %S+ (%S+)"))
 local entry = tonumber(wanted) > seen and redis.call("XRANGE", messages, wanted, wanted)[1]
-if not entry or entry[2][2] == "" then return "nowhere" end
+local time, age = redis.call("TIME"), tonumber(string.match(head[6], "^%S+ %S+ %S+ (%S+)"))
+local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
+if not entry or entry[2][2] == "" or (age > 0 and entry[2][6] + age <= now) then return "nowhere" end
 local sender, client_id, sent_at = entry[2][2], entry[2][4], entry[2][6]
 if by ~= "" and by ~= sender and string.sub(actor, 1, 1) == "u" then return "denied" end
 
-local time = redis.call("TIME")
-local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
 local named, seq = entry[2][10], head[1] + 1
 local bytes = head[4] - #sender - #client_id - #named - #entry[2][12] + #call + #body
 local digest = string.sub(redis.sha1hex(sender .. "\0" .. client_id), 1, 16)

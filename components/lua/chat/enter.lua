@@ -49,6 +49,11 @@ while is_done and high - low > 1 do
     high = middle
   end
 end
+-- A stream that was too old as a whole has gone by itself.
+if is_done and #new > 0 and redis.call("EXISTS", messages) == 0 then
+  redis.call("HSET", chat, "cut", head[1], "base", n)
+  bytes = 0
+end
 for _, each in ipairs(new) do
   local person, body = ARGV[each], ARGV[each + 1]
   table.insert(added, person)

@@ -31,8 +31,11 @@ local till = string.format("%.0f", muted > 0 and now + muted or muted)
 local detail = muted > 0 and till or ""
 local seq, body = head[1] + 1, event .. #detail .. ":" .. detail
 redis.call("HSET", members, person, begin .. " " .. till .. " " .. last)
+-- A stream that was too old as a whole has gone by itself.
+if redis.call("EXISTS", messages) == 0 then redis.call("HSET", chat, "cut", head[1], "base", head[2], "bytes", 0) end
 redis.call("XADD", messages, seq .. "-0", "s", "", "c", call, "t", now, "n", head[2], "m", "", "b", body)
-redis.call("HSET", chat, "seq", seq, "at", now, "bytes", head[4] + #call + #body)
+redis.call("HSET", chat, "seq", seq, "at", now)
+redis.call("HINCRBY", chat, "bytes", #call + #body)
 redis.call("SET", calls .. call, "done", "PX", 60000)
 redis.call("PUBLISH", channel, seq)
 return "done"

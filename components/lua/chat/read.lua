@@ -21,7 +21,12 @@ local head = redis.call("HMGET", chat, "seq", "n", "cut", "base", "due_at", "set
 local last, n, cut, base = tonumber(head[1]), tonumber(head[2]), tonumber(head[3]), tonumber(head[4])
 local before = tonumber(redis.call("ZSCORE", reads, person))
 local seq = math.min(wanted, last)
-if seq <= before then return { before, 0 } end
+local is_due = 0
+if string.match(head[6], "^%S+ %S+ %S+ %S+ (%S+)") ~= "0" then
+  local time = redis.call("TIME")
+  is_due = time[1] * 1000 >= tonumber(head[5] or 0) and 1 or 0
+end
+if seq <= before then return { before, is_due } end
 
 local begin, joined, read_n, rest = string.match(record, "^(%S+ %S+) (%S+ %S+) (%S+) (.*)$")
 if seq < last then
@@ -40,6 +45,4 @@ if redis.call("HLEN", members) <= most_told then
   redis.call("HINCRBY", chat, "revision", 1)
   redis.call("PUBLISH", channel, "read")
 end
-if string.match(head[6], "^%S+ %S+ %S+ %S+ (%S+)") == "0" then return { seq, 0 } end
-local time = redis.call("TIME")
-return { seq, time[1] * 1000 >= tonumber(head[5] or 0) and 1 or 0 }
+return { seq, is_due }

@@ -15,13 +15,13 @@
 -- ARGV[3] by whom; "" for the system
 -- ARGV[4] call
 -- ARGV[5] body of the event
--- ARGV[6] 1 if he may not come back
+-- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back
 -- ARGV[7] channel of the chat
 -- ARGV[8] channel of his inbox
 -- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"
 local chat, messages, members, reads, mentions, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local blocked, calls, sent, deleted, names = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local id, person, by, call, body, is_blocked = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] == "1"
+local id, person, by, call, body, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local channel, inbox = ARGV[7], ARGV[8]
 local RANK, YEAR = { o = 3, m = 2, u = 1 }, 366 * 86400000 -- milliseconds
 
@@ -32,11 +32,11 @@ local record, actor = redis.call("HGET", members, person), redis.call("HGET", me
 if not head[1] or head[7] or (by ~= "" and not actor) then return "unknown" end
 local rank = by == "" and 4 or RANK[string.sub(actor, 1, 1)]
 local role = record and string.sub(record, 1, 1)
-if by ~= person and rank <= (record and RANK[role] or 1) then return "denied" end
-if not record and not is_blocked then return "absent" end
+if kind ~= "left" and rank <= (record and RANK[role] or 1) then return "denied" end
+if not record and kind ~= "blocked" then return "absent" end
 local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
-local is_new = is_blocked and redis.call("HSETNX", blocked, person, now) == 1
+local is_new = kind == "blocked" and redis.call("HSETNX", blocked, person, now) == 1
 if not record and not is_new then return "nothing" end
 
 redis.call("HDEL", members, person)
@@ -56,6 +56,11 @@ if redis.call("HLEN", members) == 0 then
   redis.call("PEXPIRE", chat, YEAR)
   redis.call("ZREM", names, id)
 else
+  -- A stream that was too old as a whole has gone by itself.
+  if redis.call("EXISTS", messages) == 0 then
+    redis.call("HSET", chat, "cut", seq, "base", head[2])
+    bytes = 0
+  end
   append(body)
   -- The first moderator takes over, else the first member.
   local heir, best = "", { 0 }

@@ -28,8 +28,11 @@ local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
 local seq, owners = head[1] + 1, head[5] + (letter == "o" and 1 or 0) - (before == "o" and 1 or 0)
 redis.call("HSET", members, person, letter .. string.sub(record, 2))
+-- A stream that was too old as a whole has gone by itself.
+if redis.call("EXISTS", messages) == 0 then redis.call("HSET", chat, "cut", head[1], "base", head[2], "bytes", 0) end
 redis.call("XADD", messages, seq .. "-0", "s", "", "c", call, "t", now, "n", head[2], "m", "", "b", body)
-redis.call("HSET", chat, "seq", seq, "at", now, "bytes", head[4] + #call + #body, "owners", owners)
+redis.call("HSET", chat, "seq", seq, "at", now, "owners", owners)
+redis.call("HINCRBY", chat, "bytes", #call + #body)
 redis.call("SET", calls .. call, "done", "PX", 60000)
 redis.call("PUBLISH", channel, seq)
 return "done"

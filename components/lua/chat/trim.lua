@@ -57,6 +57,7 @@ for _, words in ipairs(redis.call("ZRANGEBYSCORE", deleted, "-inf", cut)) do
   forget(string.match(words, "^(%S+) (%S+)"))
 end
 redis.call("ZREMRANGEBYSCORE", deleted, "-inf", cut)
+if age > 0 then redis.call("PEXPIRE", messages, math.max(1, head[3] + age - now)) end
 redis.call("HSET", chat, "bytes", bytes, "cut", cut, "base", base, "due_at", math.ceil(due_at))
 redis.call("SET", calls .. call, gone .. " " .. more, "PX", 60000)
 return { gone, more }

@@ -23,7 +23,7 @@ from components.services.chat.formats import (
     write_event,
     write_settings,
 )
-from components.services.chat.ids import check_id, new_call, new_id
+from components.services.chat.ids import check_id, new_client_id, new_id
 from components.services.chat.memberships import hint_all
 from components.services.chat.records import ChatSettings, EventKind
 from components.twins import at_once
@@ -97,7 +97,7 @@ class Chat(Controls):
         body, size = write_body(text, data) if text or data is not None else (b"", 0)
         if len(text) > settings.max_text or size > settings.max_data:
             raise core.refusal(self.id, b"long", settings.max_text, settings.max_data)
-        call = new_call() if client_id is None else check_client_id(client_id)
+        call = new_client_id() if client_id is None else check_client_id(client_id)
         event = write_event(EventKind.CREATED, persons[0])
         args = [self.id, call, title, write_settings(settings), event, body, persons[0]]
         for person in persons:

@@ -128,6 +128,8 @@ class Controls(Moderation):
         said: bytes = await core.change.acall(client, keys=self._keys.change, args=args)
         if said not in (b"done", b"nothing", b"other"):
             raise core.refusal(self.id, said)
+        if said == b"done":
+            await core.trim_all(client, self.id, runs=1)
         return said
 
     async def _trim(self, client: AnyRedis, before: int) -> int:

@@ -76,7 +76,7 @@ class Keys:
         self.read = (chat, messages, who, reads, mentions, own, deleted)
         self.enter = (chat, messages, who, reads, blocked, calls)
         self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names)
-        self.members = (chat, who, reads, mentions, own, deleted)
+        self.members = (chat, who, reads, mentions, own, deleted, messages)
         self.trim = (chat, messages, reads, sent, deleted, calls)
         self.role = self.mute = (chat, messages, who, calls)
         self.unblock = (chat, messages, who, blocked, calls)

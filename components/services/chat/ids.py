@@ -39,4 +39,9 @@ def check_id(chat_id: object) -> str:
 
 def new_call() -> str:
     """A name for one request, by which it is recognised if it comes twice."""
+    return secrets.token_hex(8)
+
+
+def new_client_id() -> str:
+    """As short as may be: it is stored with each message."""
     return secrets.token_urlsafe(9)

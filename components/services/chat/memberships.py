@@ -123,13 +123,14 @@ class Membership(Talk):
     async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
         actor = core.check_actor(by)
         body = write_event(kind, actor, core.check_person(user))
-        is_blocked, inbox = int(kind == EventKind.BLOCKED), news.channel("inbox", user)
-        args = [self.id, user, actor, new_call(), body, is_blocked, self._channel, inbox]
+        inbox = news.channel("inbox", user)
+        args = [self.id, user, actor, new_call(), body, kind, self._channel, inbox]
         said = await core.remove.acall(client, keys=self._keys.remove, args=args)
         if said not in (b"removed", b"blocked", b"nothing"):
             raise core.refusal(self.id, said)
         if said == b"removed":
             await core.forget_hints(client, user, [self.id], young=core.YOUNG_AFTER_LEAVING)
+        if said != b"nothing":
             await core.trim_all(client, self.id, runs=1)
 
 

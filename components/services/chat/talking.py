@@ -17,7 +17,7 @@ from components.exceptions import MessageNotFound
 from components.services import news
 from components.services.chat import core
 from components.services.chat.formats import check_client_id, instant, read_message, write_body
-from components.services.chat.ids import is_id, new_call
+from components.services.chat.ids import is_id, new_client_id
 from components.services.chat.news import read_news
 from components.services.chat.records import ChatMessage, ChatNews, Page, Sent
 from components.twins import at_once
@@ -117,7 +117,7 @@ class Talk:
     ) -> list[Any]:
         core.check_person(sender)
         body, size = write_body(text, data)
-        own_id = new_call() if client_id is None else check_client_id(client_id)
+        own_id = new_client_id() if client_id is None else check_client_id(client_id)
         named = dict.fromkeys(map(core.check_person, mentions)) if mentions else ()
         return [self.id, sender, own_id, body, len(text), size, self._channel, *named]
 

@@ -1,0 +1,191 @@
+"""The scripts of chats, each with what is done while its reply gets lost. (tests/test_lost_replies.py)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.client import get_client
+from components.exceptions import NotAllowed
+from components.services.chat import Chat, ChatSettings, core
+from components.services.chat.erasure import _erase
+from components.twins import at_once
+from tests.support.chats import FREE, let_pass
+
+_ID = "guild:7"
+
+
+def _chat(settings: ChatSettings = FREE) -> Chat:
+    chat = Chat.create("joe", members=["jack", "jill"], id=_ID, client_id="first", settings=settings)
+    for number in range(4):
+        chat.send("joe", f"text {number}", client_id=f"joe {number}", mentions=["jill"])
+        chat.send("jack", f"text {number}", client_id=f"jack {number}")
+    return chat
+
+
+def _as_told(chat: Chat) -> list[Any]:
+    """What there is to see, without instants and what is random."""
+    page = chat.history("joe", limit=200)
+    return [(each.seq, each.sender, each.text, each.event) for each in page.messages]
+
+
+def create(redis: Redis) -> Callable[[], Any]:
+    words = "- 9 9000 60000 0 9 9 9 0 1000 0 1"
+    args = [_ID, "a", "Party", words, b"e7:created3:joe0:0:", b"thello", "joe", "joe", "one", "jack", "other"]
+    return lambda: core.create(get_client(), keys=core.keys_of(_ID).create, args=args)
+
+
+def send(redis: Redis) -> Callable[[], Any]:
+    chat = _chat(replace(FREE, rate_limit=100))
+    return lambda: chat.send("jack", "hello", mentions=["jill", "joe"], client_id="a").seq
+
+
+def read(redis: Redis) -> Callable[[], Any]:
+    chat = _chat(replace(FREE, drop_read_after=60))
+    let_pass(redis, _ID, 3600)
+    return lambda: chat.acknowledge("jill", 5)
+
+
+def enter(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: at_once(
+        chat._enter(get_client(), "joe", ["mary", "jack", "joan"], "0123456789abcdef", is_done=True)
+    )
+
+
+def leave(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: chat.leave("joe")
+
+
+def leave_as_the_last(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    for person in ("joe", "jack"):
+        chat.leave(person)
+    return lambda: chat.leave("jill")
+
+
+def kick(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: [chat.kick("jack", by="joe"), _as_told(chat)]
+
+
+def block(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: [chat.block("jack", by="joe"), _as_told(chat)]
+
+
+def unblock(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.block("jack")
+    return lambda: [chat.unblock("jack", by="joe"), _as_told(chat)]
+
+
+def role(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: [chat.set_role("jack", "owner", by="joe"), _as_told(chat)]
+
+
+def give_up_being_owner(redis: Redis) -> Callable[[], Any]:
+    """Repeated, he would not be allowed to."""
+    chat = _chat()
+    chat.set_role("jack", "owner")
+    return lambda: [chat.set_role("joe", "member", by="joe"), _as_told(chat)]
+
+
+def mute(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: chat.mute("jack", seconds=60, by="joe")
+
+
+def unmute(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack")
+    return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
+
+
+def rename(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: [chat.rename("Party", by="joe"), _as_told(chat)]
+
+
+def configure(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    at_once(core.trim_all(get_client(), _ID))
+    args = ["settings", "*", "- 9 9000 60000 0 9 9 9 0 1000 0 1", "o", "joe", "a call", b"e", "channel"]
+
+    def act() -> Any:
+        return core.change(get_client(), keys=core.keys_of(_ID).change, args=args)
+
+    assert chat.id == _ID
+    return act
+
+
+def refused(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+
+    def act() -> str:
+        with pytest.raises(NotAllowed) as refused:
+            chat.close(by="jack")
+        return str(refused.value)
+
+    return act
+
+
+def delete_message(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return lambda: [chat.delete_message(3, by="jack"), _as_told(chat)]
+
+
+def trim(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.delete_message(2)
+    return lambda: [chat.trim(before=5), _as_told(chat)]
+
+
+def delete(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    return chat.delete
+
+
+def erase(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.kick("jack")
+    return lambda: [at_once(_erase(get_client(), _ID, "jack")), _as_told(chat)]
+
+
+def hint(redis: Redis) -> Callable[[], Any]:
+    keys_of_hint = core.keys_of_inbox("joe")[:1]
+    return lambda: core.hint(get_client(), keys=keys_of_hint, args=[_ID])
+
+
+def forget(redis: Redis) -> Callable[[], Any]:
+    """A hint of a chat that denies it."""
+    redis.zadd(keys.inbox_chats(bucket("jack"), "jack"), {_ID: 1, "other": 2})
+    keys_of_forget = core.keys_of_inbox("jack")
+    return lambda: core.forget(get_client(), keys=keys_of_forget, args=[core.YOUNG, _ID, "other"])
+
+
+CASES = {
+    "chat/change": [rename, configure, refused],
+    "chat/create": [create],
+    "chat/delete": [delete],
+    "chat/delete_message": [delete_message],
+    "chat/enter": [enter],
+    "chat/erase": [erase],
+    "chat/forget": [forget],
+    "chat/hint": [hint],
+    "chat/mute": [mute, unmute],
+    "chat/read": [read],
+    "chat/remove": [leave, leave_as_the_last, kick, block],
+    "chat/role": [role, give_up_being_owner],
+    "chat/send": [send],
+    "chat/trim": [trim],
+    "chat/unblock": [unblock],
+}
