@@ -8,4 +8,5 @@ app_name = "components"
 
 urlpatterns = [
     path("api/", include("components.views.api.urls")),
+    path("chat/", include("components.views.chat.urls")),
 ]

@@ -40,7 +40,11 @@ if not DEBUG:
 # --- Redis ----------------------------------------------------------------------------------------
 
 #: Two environments that share one Redis differ in the prefix.
-COMPONENTS: dict[str, Any] = {"PREFIX": env.str("COMPONENTS_PREFIX", default="components")}
+COMPONENTS: dict[str, Any] = {
+    "PREFIX": env.str("COMPONENTS_PREFIX", default="components"),
+    "PEOPLE": "project.guilds.letters.GuildMates",
+    "BASE_TEMPLATE": "market/base.html",
+}
 
 if not REDIS_URL:
     from components.embedded import socket_url
@@ -116,6 +120,7 @@ INSTALLED_APPS = [
     "csp",
     "components",
     "project.market",
+    "project.guilds",
 ]
 if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")

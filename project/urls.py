@@ -1,4 +1,4 @@
-"""The demo site: the market at the root, chats and the API beside it, the control room under /admin/."""
+"""The demo site: the market at the root, guilds, chats and the API beside it, the control room under /admin/."""
 
 from django.contrib import admin
 from django.templatetags.static import static
@@ -13,5 +13,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("favicon.ico", icon),
     path("", include("components.urls")),
+    path("", include("project.guilds.urls")),
     path("", include("project.market.urls")),
 ]

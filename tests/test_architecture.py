@@ -65,6 +65,7 @@ LAYERS: dict[str, set[str]] = {
         "exceptions",
         "middleware",
         "models",
+        "people",
         "periodic",
         "services",
         "templatetags",

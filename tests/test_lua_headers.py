@@ -18,7 +18,8 @@ LUA = Path(components.__file__).parent / "lua"
 SCRIPTS = sorted(LUA.rglob("*.lua"))
 LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the next two, that nothing comes between
-#: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds.
+#: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
+#: of a mailbox's, that what is acknowledged, dropped and handed out is told apart.
 LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,

@@ -9,11 +9,13 @@ from django.contrib import admin
 
 from components import models
 from components.admin.locks import LockAdmin
+from components.admin.mailboxes import MailboxAdmin
 from components.admin.queues import QueueAdmin
 from components.admin.semaphores import SemaphoreAdmin
 
-__all__ = ["LockAdmin", "QueueAdmin", "SemaphoreAdmin"]
+__all__ = ["LockAdmin", "MailboxAdmin", "QueueAdmin", "SemaphoreAdmin"]
 
 admin.site.register(models.Lock, LockAdmin)
+admin.site.register(models.Mailbox, MailboxAdmin)
 admin.site.register(models.Queue, QueueAdmin)
 admin.site.register(models.Semaphore, SemaphoreAdmin)

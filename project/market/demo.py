@@ -1,5 +1,5 @@
 """
-Demo data: three players with full bags, some of it on offer, and two members of staff.
+Demo data: three players with full bags, some of it on offer, two more in their guilds, and two members of staff.
 
 `load()` may be called again at any time: what is there stays as it is. Without Redis it works as well; the
 tasks that end the listings are then put into the queue by a later sweep.
@@ -16,10 +16,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from project.guilds import demo as guilds
+
 from .models import Item, Listing, Player
 from .tasks import healed_by_sweep, plan
 
 PLAYERS = {"joe": 2_400, "jack": 1_150, "jill": 860}
+#: Players with empty bags, so that no guild is lonely.
+OTHERS = {"jeff": 300, "june": 450}
 PLAYER_PASSWORD = "demo"
 ADMIN_PASSWORD = "admin"
 
@@ -81,6 +85,7 @@ def load() -> None:
     with healed_by_sweep("the demo's listings"):
         for listing in listings:
             plan(listing)
+        guilds.greet()
 
 
 @transaction.atomic
@@ -89,10 +94,12 @@ def _create() -> list[Listing]:
     _user("admin", lambda: hashed(ADMIN_PASSWORD), is_staff=True, is_superuser=True)
     _user("guard", lambda: hashed(PLAYER_PASSWORD), is_staff=True)
     listings = []
-    for name, funds in PLAYERS.items():
+    players = {}
+    for name, funds in {**PLAYERS, **OTHERS}.items():
         user = _user(name, lambda: hashed(PLAYER_PASSWORD))
-        player, _ = Player.objects.get_or_create(user=user, defaults={"funds": funds})
-        listings += _fill_bag(player, THINGS[name])
+        players[name], _ = Player.objects.get_or_create(user=user, defaults={"funds": funds})
+        listings += _fill_bag(players[name], THINGS.get(name, []))
+    guilds.load(players)
     return listings
 
 

@@ -9,9 +9,10 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import LockAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
+from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.semaphores import SemaphoreControls
 from tests.admin import holdings, scene
@@ -21,6 +22,7 @@ from tests.support.queues import places
 ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
+    "mailbox": MailboxAdmin(models.Mailbox, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
 }
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
@@ -50,6 +52,8 @@ NEEDS = {
     "queue run": "change",
     "queue delete": "delete",
     "lock release": "change",
+    "mailbox unblock": "change",
+    "mailbox clear": "delete",
     "semaphore limit": "change",
     "semaphore reset": "change",
     "semaphore evict": "change",
@@ -58,12 +62,16 @@ CHANGING = set(NEEDS)
 LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
+    "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.
 FORM = {"limit": "7"}
+#: To read what was written is a permission beyond view, change and delete.
+DELETES = ["delete_queue", "delete_mailbox"]
+READS = ["view_messages_mailbox"]
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +82,7 @@ def one_periodic_task():
 
 @pytest.fixture
 def viewer(staff):
-    return staff(*(f"view_{model}" for model in ADMINS))
+    return staff(*(f"view_{model}" for model in ADMINS), *READS)
 
 
 @pytest.fixture
@@ -84,7 +92,7 @@ def operator(staff):
 
 @pytest.fixture
 def remover(staff):
-    return staff(*(f"view_{model}" for model in ADMINS), "delete_queue")
+    return staff(*(f"view_{model}" for model in ADMINS), *DELETES)
 
 
 @pytest.fixture
@@ -94,6 +102,7 @@ def query(redis):
     holdings.held("item:42")
     permit = holdings.permit("api")
     SemaphoreControls("api").set_limit(5)
+    letters()
     names = {
         "alias": "default",
         "queue": "mail",
@@ -102,6 +111,8 @@ def query(redis):
         "holder": token_of("item:42"),
         "semaphore": "api",
         "permit": permit.id,
+        "mailbox": "jack",
+        "sender": "joe",
     }
 
     def of(page):
@@ -109,6 +120,13 @@ def query(redis):
         return f"?{urlencode({**names, 'state': state, 'id': ids[state]})}"
 
     return of
+
+
+def letters():
+    """A mailbox with a message and a blocked sender."""
+    mailbox = Mailbox("jack")
+    mailbox.push("jill", "hello")
+    mailbox.block("joe")
 
 
 def token_of(name):
@@ -121,7 +139,15 @@ def what_can_change():
     queue, api = TaskQueue(), SemaphoreControls("api")
     orders = [(worker.id, worker.order) for worker in queue.workers()]
     tasks = (places("mail"), places("default"), orders, queue.stats("mail").paused)
-    return tasks, token_of("item:42"), api.info().override, [permit.id for permit in api.holders()]
+    jack = Mailbox("jack")
+    return (
+        tasks,
+        jack.peek(),
+        jack.blocked(),
+        token_of("item:42"),
+        api.info().override,
+        [permit.id for permit in api.holders()],
+    )
 
 
 def test_the_pages_are_the_ones_that_this_test_knows_to_be_looking_or_changing():
@@ -165,7 +191,7 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page, method):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    answers = {404} if page in ("lock change", "semaphore change") else {200}
+    answers = {404} if page in ("lock change", "mailbox change", "semaphore change") else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
     assert viewer.post(PAGES[page] + query(page)).status_code == 405
@@ -210,6 +236,7 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "queue tasks": {"queue pause", "queue resend"},
         "queue task": {"queue resend"},
         "lock lock": {"lock release"},
+        "mailbox mailbox": {"mailbox unblock"},
         "semaphore semaphore": {"semaphore limit", "semaphore reset", "semaphore evict"},
     }
     for page, verbs in shown.items():
@@ -235,7 +262,7 @@ def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_without_csrf_token_is_refused(staff, query, page):
-    client = staff(*(f"change_{model}" for model in ADMINS), "delete_queue")
+    client = staff(*(f"change_{model}" for model in ADMINS), *DELETES)
     client.handler.enforce_csrf_checks = True
     before = what_can_change()
 

@@ -13,13 +13,20 @@ from django.urls import reverse
 
 from components.services.queues import TaskQueue
 from tests.admin.periodic import HOURLY, declare_only
-from tests.admin.test_permissions import ADMINS, CHANGING, FORM, PAGES
+from tests.admin.test_permissions import ADMINS, CHANGING, DELETES, FORM, PAGES, READS
 
 STATES = {"queue cancel": "ready"}
 
 
 def query(page):
-    names = {"key": "item:42", "holder": "h", "semaphore": "api", "permit": "p"}
+    names = {
+        "key": "item:42",
+        "holder": "h",
+        "semaphore": "api",
+        "permit": "p",
+        "mailbox": "jack",
+        "sender": "joe",
+    }
     given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
     return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"
 
@@ -37,7 +44,7 @@ ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "ch
 @pytest.fixture
 def operator(staff):
     """Who may do all there is."""
-    return staff(*(f"change_{model}" for model in ADMINS), "delete_queue")
+    return staff(*(f"change_{model}" for model in ADMINS), *DELETES, *READS)
 
 
 @pytest.fixture

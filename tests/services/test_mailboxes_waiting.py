@@ -102,10 +102,10 @@ def test_coroutines_wait_for_news_on_one_connection(redis: Redis) -> None:
     assert [texts(mails) for mails in asyncio.run(scene())] == [[name] for name in names]
 
 
-def test_mail_that_comes_while_the_listener_subscribes_is_not_missed(
-    mailbox: Mailbox, redis: Redis, monkeypatch: pytest.MonkeyPatch
+def test_mail_that_comes_after_the_last_look_is_not_missed(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first look finds nothing; the mail is there before Redis has confirmed the subscription."""
+    """It is pushed between the look that finds nothing and the waiting."""
     look = mailbox._pull
 
     async def look_and_push(*asked: object) -> Mails:
@@ -122,6 +122,20 @@ def test_mail_that_comes_while_the_listener_subscribes_is_not_missed(
             return await mailbox.apull(wait=1e9)
 
     assert texts(asyncio.run(scene())) == ["one"]
+
+
+def test_more_can_wait_and_be_woken_at_once_than_there_are_connections(redis: Redis) -> None:
+    mailbox = Mailbox("jack")
+
+    async def scene() -> list[Mails]:
+        async with asyncio.timeout(60):
+            waiting = [asyncio.ensure_future(mailbox.apull(wait=60)) for _ in range(300)]
+            while not await asyncio.to_thread(listeners, redis, "jack"):
+                await asyncio.sleep(0.005)
+            await mailbox.apush("jill", "one")
+            return await asyncio.gather(*waiting)
+
+    assert {tuple(texts(mails)) for mails in asyncio.run(scene())} == {("one",)}
 
 
 def test_a_coroutine_that_waits_can_be_cancelled(mailbox: Mailbox, redis: Redis) -> None:

@@ -51,15 +51,16 @@ def test_nothing_in_time_is_an_empty_answer(site: Site) -> None:
 
 
 def test_a_client_that_goes_away_frees_its_place(site: Site, redis_server: EmbeddedServer) -> None:
-    with site.waiting(*PULL), site.waiting(*PULL, by="jill"):
-        assert eventually(lambda: waiting.waiters() == 2)
-    assert eventually(lambda: waiting.waiters() == 0)
+    with Redis.from_url(redis_server.url) as client:
+        with site.waiting(*PULL), site.waiting(*PULL, by="jill"):
+            assert eventually(lambda: waiting.waiters() == 2)
+            assert eventually(lambda: len(client.pubsub_channels()) == 2)
+        assert eventually(lambda: waiting.waiters() == 0)
+        assert len(client.client_list(_type="pubsub")) == 1
 
     # What is handed out to nobody would have to be asked for again.
     Mailbox("joe").push("jill", "hello")
     assert Mailbox("joe").info().handed_out == 0
-    with Redis.from_url(redis_server.url) as client:
-        assert len(client.client_list(_type="pubsub")) == 1
 
 
 def test_more_than_the_limit_are_answered_at_once(redis: Redis) -> None:

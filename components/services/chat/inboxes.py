@@ -20,7 +20,7 @@ from components.services.chat.ids import is_id
 from components.services.chat.news import read_news
 from components.services.chat.records import Changes, ChatNews, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
-from components.services.news import Listener, channel
+from components.services.news import Listener, Turns, channel
 from components.twins import answer, at_once
 from components.validation import check_seconds
 
@@ -65,13 +65,15 @@ class Inbox:
             while True:
                 # What comes after the channels of the chats were subscribed to wakes, what came before is read.
                 if inbox in woken:
-                    hints = await self._hints(client)
+                    async with Turns.of_the_loop():
+                        hints = await self._hints(client)
                     channels = {channel("chat", chat_id): chat_id for chat_id in hints.keys() | since.keys()}
                     await interest.add(channels)
                     asked = list(channels.values())
                 else:
                     asked = [channels[name] for name in woken if name in channels]
-                changes = await self._changes_of(client, hints, asked, since, limit)
+                async with Turns.of_the_loop():
+                    changes = await self._changes_of(client, hints, asked, since, limit)
                 left = until - asyncio.get_running_loop().time()
                 if changes.chats or changes.gone or left <= 0:
                     return changes

@@ -15,7 +15,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
     closed, last_seq, read_seq, unread, mentions, members, revision, missed, oldest = map(int, numbers)
     return ChatNews(
         chat_id=chat_id,
-        title=title.decode(),
+        title=(title or b"").decode(),  # an empty one is not stored
         role=ROLES[role],
         is_closed=bool(closed),
         last_seq=last_seq,

@@ -17,7 +17,7 @@ from components.renewals import clock
 from components.services.mailboxes.core import Core, check_id, check_pulled, new_call
 from components.services.mailboxes.readers import look
 from components.services.mailboxes.records import Delivery, Mail, MailboxInfo, Mails, Pushed
-from components.services.news import Listener
+from components.services.news import Listener, Turns
 from components.twins import at_once, cancellations
 from components.validation import check_seconds
 
@@ -70,15 +70,18 @@ class Mailbox(Core):
         """pull(), awaited. However many wait in an event loop, they do so on one connection."""
         ask = self._asking(limit, after, newest, wait)
         client, until, cancelled = get_async_client(), clock() + wait, cancellations()
-        mails = await self._pull(client, *ask)
-        if mails or wait == 0:
-            return mails
+        if wait == 0:
+            return await self._pull(client, *ask)
         async with Listener.of_the_loop().interest([self._channel]) as interest:
-            while not (mails := await self._pull(client, *ask)) and (left := until - clock()) > 0:
+            while True:
+                async with Turns.of_the_loop():
+                    mails = await self._pull(client, *ask)
                 if cancellations() > cancelled:
                     raise asyncio.CancelledError
+                left = until - clock()
+                if mails or left <= 0:
+                    return mails
                 await interest.wait(left)
-        return mails
 
     def peek(self, limit: int | None = 10, *, newest: bool = False) -> list[Mail]:
         """The same messages, without handing them out. Raises InvalidLimit."""

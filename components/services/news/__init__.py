@@ -6,5 +6,6 @@ Scripts publish on the channel of what they change; coroutines wait for that by 
 
 from components.services.news.channels import channel
 from components.services.news.listeners import Interest, Listener
+from components.services.news.turns import Turns
 
-__all__ = ["Interest", "Listener", "channel"]
+__all__ = ["Interest", "Listener", "Turns", "channel"]

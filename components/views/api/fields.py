@@ -22,6 +22,7 @@ MOST_PEOPLE = 1_000  # in one request: what a chat takes by default
 LONGEST_KEY = 64  # characters
 _LARGEST = 2**53 - 1  # what JSON carries everywhere
 _MOST_DIGITS = 16
+_LONGEST_NUMBER = 32  # characters, as a fraction is written out
 _KEY = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
 _MISSING: Any = object()
@@ -70,7 +71,7 @@ class Values:
     def number(self, name: str, default: float = _MISSING, *, most: float) -> float:
         value = self._get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            self._refuse(name, f"It must be a number from 0 to {most:,}.")
+            self._refuse(name, f"It must be a number from 0 to {most:,.0f}.")
         return value
 
     def boolean(self, name: str, default: bool = _MISSING) -> bool:
@@ -181,7 +182,7 @@ def _from_text(value: str) -> Any:
     if _INTEGER.fullmatch(value):
         return int(value)
     try:
-        number = float(value) if len(value) < 20 and value.isascii() else math.nan
+        number = float(value) if len(value) <= _LONGEST_NUMBER and value.isascii() else math.nan
     except ValueError:
         return value
     return number if math.isfinite(number) else value

@@ -106,6 +106,13 @@ def delivery(found: Delivery) -> dict[str, Any]:
     }
 
 
+def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
+    """The ids of all whom *chats* speak of, those who read along included."""
+    for each in chats:
+        yield from each.reads
+        yield from people_in((*each.messages, each.last_message))
+
+
 def people_in(messages: Iterable[ChatMessage | None]) -> Iterator[str]:
     """The ids of all whom *messages* speak of."""
     for each in messages:

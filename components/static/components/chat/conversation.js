@@ -1,0 +1,259 @@
+/*
+ * One open chat: its rows, its end that stays in sight while one is there, its history that is loaded on scrolling up.
+ *
+ * What was there on opening is plain content; what comes later is added to a live log, which screen readers read out, so
+ * history put in above is not read. Whoever has scrolled up stays where he is, whatever is added above or below.
+ * Read is what was on the screen, of a page that is in front; it is told to the server when it rests for a moment.
+ */
+
+import { h, icon, reconcile, timeOf } from "./dom.js";
+import { Composer } from "./composer.js";
+import { rowsOf } from "./rows.js";
+import { titleOf } from "./sentences.js";
+
+const PAGE = 50; // messages of the history at once
+const NEAR = 400; // px from the top at which the history above is asked for
+const AT_END = 40; // px from the end that count as there
+const REST = 250; // ms until reading is told
+
+export class Conversation {
+    id;
+    composer;
+    #app;
+    #scroller;
+    #history = h("div", { class: "chat-history" });
+    #live = h("div", { class: "chat-live", role: "log", "aria-label": "New messages" });
+    #more;
+    #latest;
+    #foot = h("div", { class: "chat-foot" });
+    #title = h("h2", { id: "chat-title" });
+    #count = h("span", {});
+    #liveAfter = Infinity;
+    #newAfter = Infinity;
+    #isLoading = false;
+    #people;
+    #timer;
+    #told = 0;
+
+    /** *app*: { store, outbox, api, confirm(question, verb), complain(text), onback() } */
+    constructor(id, main, app) {
+        this.id = id;
+        this.#app = app;
+        this.#more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#loadOlder() }, "Older messages"));
+        const rows = h("div", { class: "chat-rows" }, this.#more, this.#history, this.#live);
+        this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": "Messages", tabindex: 0, "aria-busy": "true" }, rows);
+        this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Newest");
+        this.composer = new Composer(id, this.#name, () => this.#mentionable(), (text, mentions) => this.#send(text, mentions));
+        main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#foot);
+        this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+        if (this.#chat.isLoaded) this.#opened();
+        else this.load();
+    }
+
+    get #chat() {
+        return this.#app.store.chats.get(this.id);
+    }
+
+    get #name() {
+        return titleOf(this.#chat, this.#app.store.me, this.#app.store.nameOf);
+    }
+
+    #bar() {
+        const back = h("a", { class: "chat-round chat-back", href: this.#app.chats, "aria-label": "All chats", onclick: (event) => this.#app.onback(event) }, icon("back"));
+        const members = h("a", { class: "chat-button", href: `${this.#app.address(this.id)}members/` }, icon("people"), this.#count, h("span", { class: "chat-hidden" }, " members"));
+        return h("header", { class: "chat-bar" }, back, this.#title, members);
+    }
+
+    /** The newest page of the history; again after a fresh start of the sync. */
+    async load() {
+        if (this.#isLoading) return;
+        this.#isLoading = true;
+        this.#scroller.setAttribute("aria-busy", "true");
+        try {
+            this.#app.store.addPage(this.id, await this.#app.api.messages(this.id, { limit: PAGE }));
+            if (this.#liveAfter === Infinity) this.#opened();
+        } catch (error) {
+            this.#app.complain(error, () => this.load());
+        } finally {
+            this.#isLoading = false;
+            this.#scroller.setAttribute("aria-busy", "false");
+        }
+    }
+
+    #opened() {
+        this.#liveAfter = this.#chat.last_seq;
+        this.#scroller.setAttribute("aria-busy", "false");
+        if (this.#chat.unread) this.#newAfter = this.#chat.read_seq;
+        this.render();
+        const divider = this.#scroller.querySelector(".chat-divider");
+        if (divider && this.#scroller.scrollHeight > this.#scroller.clientHeight) divider.scrollIntoView({ block: "start" });
+        this.#scrolled();
+    }
+
+    async #loadOlder() {
+        const first = this.#app.store.messages(this.id)[0]?.seq;
+        if (this.#isLoading || !this.#chat?.hasOlder || !first) return;
+        this.#isLoading = true;
+        this.#scroller.setAttribute("aria-busy", "true");
+        try {
+            const page = await this.#app.api.messages(this.id, { before: first, limit: PAGE });
+            this.#keepPlace(() => this.#app.store.addPage(this.id, page));
+        } catch (error) {
+            this.#app.complain(error);
+        } finally {
+            this.#isLoading = false;
+            this.#scroller.setAttribute("aria-busy", "false");
+        }
+        this.#scrolled();
+    }
+
+    render() {
+        const chat = this.#chat;
+        if (!chat || this.#liveAfter === Infinity) return;
+        const { store, outbox } = this.#app;
+        this.#title.textContent = this.#title.title = this.#name;
+        this.#count.textContent = chat.member_count;
+        if (!this.#isSeen() && chat.unread && this.#newAfter === Infinity) this.#newAfter = chat.read_seq;
+        const messages = store.messages(this.id);
+        const sent = new Set(messages.map((message) => message.client_id));
+        const rows = rowsOf({
+            chat, messages, me: store.me, nameOf: store.nameOf, newAfter: this.#newAfter,
+            pending: outbox.items(this.id).filter((item) => !sent.has(item.clientId)),
+            onretry: (item) => outbox.retry(item.clientId),
+            onedit: (item) => this.#edit(item),
+            ondelete: (message) => this.#delete(message),
+        });
+        this.#keepPlace(() => {
+            this.#more.hidden = !chat.hasOlder;
+            reconcile(this.#history, [...this.#gap(chat), ...rows.filter((row) => row.seq <= this.#liveAfter)]);
+            reconcile(this.#live, rows.filter((row) => row.seq > this.#liveAfter));
+        });
+        this.#renderFoot(chat);
+        this.#scrolled();
+    }
+
+    #gap(chat) {
+        if (!chat.missed || chat.hasOlder) return [];
+        const text = `${chat.missed} older messages are no longer kept`;
+        return [{ key: "gap", state: text, build: () => h("p", { class: "chat-event" }, text) }];
+    }
+
+    #renderFoot(chat) {
+        const mutedFor = chat.muted_until ? Date.parse(chat.muted_until) - Date.now() : 0;
+        let silence = chat.is_closed ? "This chat is closed. It can be read." : "";
+        if (!silence && mutedFor > 0) silence = mutedFor < 864e5 ? `You are muted until ${timeOf(chat.muted_until)}.` : "You are muted.";
+        if (silence) this.#foot.replaceChildren(h("div", { class: "chat-composer" }, h("p", { class: "chat-silence" }, silence)));
+        else if (this.composer.node.parentNode !== this.#foot) this.#foot.replaceChildren(this.composer.node);
+    }
+
+    /** Change the rows so that those in sight stay where they are. */
+    #keepPlace(change) {
+        if (this.#isAtEnd()) {
+            change();
+            this.#scroller.scrollTop = 0; // the end: it counts backwards
+            return;
+        }
+        const top = this.#scroller.getBoundingClientRect().top;
+        const anchor = [...this.#rows()].find((row) => row.getBoundingClientRect().bottom > top);
+        const before = anchor?.getBoundingClientRect().top;
+        change();
+        if (anchor?.isConnected) this.#scroller.scrollTop += anchor.getBoundingClientRect().top - before;
+    }
+
+    *#rows() {
+        yield* this.#history.children;
+        yield* this.#live.children;
+    }
+
+    #isAtEnd() {
+        return this.#scroller.scrollTop > -AT_END;
+    }
+
+    toEnd() {
+        this.#scroller.scrollTop = 0;
+        this.#scrolled();
+        this.composer.focus();
+    }
+
+    #scrolled() {
+        const { scrollTop, scrollHeight, clientHeight } = this.#scroller;
+        if (this.#liveAfter !== Infinity && scrollHeight - clientHeight + scrollTop < NEAR && scrollHeight > clientHeight) this.#loadOlder();
+        this.#latest.hidden = this.#isAtEnd();
+        this.look();
+    }
+
+    #isSeen() {
+        return document.visibilityState === "visible" && document.hasFocus() && this.#isAtEnd();
+    }
+
+    /** Note as read what can be seen now. */
+    look() {
+        const chat = this.#chat;
+        if (!chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
+        const seq = this.#isAtEnd() ? chat.last_seq : this.#lastInSight();
+        if (this.#app.store.read(this.id, seq)) this.tell();
+    }
+
+    #lastInSight() {
+        const bottom = this.#scroller.getBoundingClientRect().bottom;
+        const messages = this.#app.store.messages(this.id);
+        const bySeq = new Map(messages.map((message) => [`m ${message.seq}`, message.seq]));
+        const seen = [...this.#rows()].filter((row) => row.getBoundingClientRect().bottom <= bottom && bySeq.has(row.dataset.key));
+        return bySeq.get(seen.at(-1)?.dataset.key) ?? 0;
+    }
+
+    /** Tell the server how far he has read; after an outage again. */
+    tell() {
+        clearTimeout(this.#timer);
+        this.#timer = setTimeout(async () => {
+            const seq = this.#chat?.read_seq ?? 0;
+            if (seq <= this.#told) return;
+            const isTold = await this.#app.api.read(this.id, seq).then(() => true, () => false); // told again when the sync is back
+            if (isTold) this.#told = seq;
+        }, REST);
+    }
+
+    #send(text, mentions) {
+        this.#newAfter = Infinity;
+        this.#scroller.scrollTop = 0;
+        this.#app.outbox.add(this.id, text, mentions);
+    }
+
+    #edit(item) {
+        this.#app.outbox.remove(item.clientId);
+        this.composer.put(item.text);
+    }
+
+    async #delete(message) {
+        if (!(await this.#app.confirm("Delete this message for everyone?", "Delete"))) return;
+        try {
+            await this.#app.api.deleteMessage(this.id, message.seq);
+            this.#app.store.remove(this.id, message.seq);
+        } catch (error) {
+            this.#app.complain(error);
+        }
+        this.composer.focus();
+    }
+
+    /** Who can be mentioned: asked for once, and again after a failure; those known by their reading until then. */
+    async #mentionable() {
+        const { store, api } = this.#app;
+        this.#people ??= api.members(this.id).catch(() => null);
+        const answer = await this.#people;
+        if (!answer) this.#people = undefined;
+        store.learn(Object.fromEntries((answer?.members ?? []).map(({ id, name }) => [id, name])));
+        const ids = answer ? answer.members.map((member) => member.id) : Object.keys(this.#chat?.reads ?? {});
+        return ids.filter((id) => id !== store.me).map((id) => ({ id, name: store.nameOf(id) }));
+    }
+
+    /** Members may have changed: ask again when it matters. */
+    forgetPeople() {
+        this.#people = undefined;
+    }
+
+    close() {
+        clearTimeout(this.#timer);
+        if ((this.#chat?.read_seq ?? 0) > this.#told) this.#app.api.read(this.id, this.#chat.read_seq).catch(() => {}); // told on the next visit
+        this.#app.store.trim(this.id);
+    }
+}

@@ -1,0 +1,144 @@
+/*
+ * Building the page. What people wrote becomes text nodes, never HTML; a link is made only of http and https addresses,
+ * which the browser's own URL parser has read.
+ */
+
+const ADDRESS = /https?:\/\/[^\s<>"'`]+/gi;
+const TRAILING = /[.,:;!?)\]}]+$/; // belongs to the sentence, not to the address
+const TONES = 8;
+
+/** An element: h("p", { class: "x", onclick: f }, "text", child). Strings become text nodes; null and false are left out. */
+export function h(name, attributes = {}, ...children) {
+    const node = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+        if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+        else if (value === true) node.setAttribute(key, "");
+        else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+    }
+    node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+    return node;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** One of the icons that the page has brought along: they are there while the network is not. */
+export function icon(name) {
+    const svg = document.createElementNS(SVG, "svg");
+    for (const [key, value] of Object.entries({ class: "chat-icon", "aria-hidden": "true", width: 20, height: 20 })) {
+        svg.setAttribute(key, value);
+    }
+    const use = document.createElementNS(SVG, "use");
+    use.setAttribute("href", `#chat-icon-${name}`);
+    svg.append(use);
+    return svg;
+}
+
+/** A round picture with initials; the same text has the same colour here and in what the server renders. */
+export function avatar(name, id) {
+    return h("span", { class: `chat-avatar tone-${tone(id)}`, "aria-hidden": "true" }, initials(name));
+}
+
+function tone(id) {
+    let sum = 0;
+    for (const character of id) sum = (sum * 31 + character.codePointAt(0)) % 65_521;
+    return sum % TONES;
+}
+
+function initials(name) {
+    const words = name.split(/[\s,]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+    const letters = words.slice(0, 2).map((word) => [...word].find((c) => /[\p{L}\p{N}]/u.test(c)));
+    return letters.join("").toUpperCase() || "#";
+}
+
+/** The address that *text* is, or null if it is none of http and https. */
+export function httpAddress(text) {
+    try {
+        const url = new URL(text);
+        return ["http:", "https:"].includes(url.protocol) ? url.href : null;
+    } catch {
+        return null; // no address: it stays the text that it is
+    }
+}
+
+export function link(address, text) {
+    return h("a", { href: address, rel: "noopener noreferrer nofollow ugc", target: "_blank" }, text);
+}
+
+/** *text* as nodes, with links, and with the "@name" of each of *mentioned* ([{name, isMe}]) marked. */
+export function rich(text, mentioned) {
+    const nodes = [];
+    let end = 0;
+    for (const found of text.matchAll(ADDRESS)) {
+        const shown = found[0].replace(TRAILING, "");
+        const address = httpAddress(shown);
+        if (!address) continue;
+        nodes.push(...marked(text.slice(end, found.index), mentioned), link(address, shown));
+        end = found.index + shown.length;
+    }
+    return [...nodes, ...marked(text.slice(end), mentioned)];
+}
+
+function marked(text, mentioned) {
+    const nodes = [];
+    let rest = text;
+    while (rest) {
+        const hits = mentioned.map((who) => ({ ...who, at: rest.indexOf(`@${who.name}`) })).filter((hit) => hit.at >= 0);
+        if (!hits.length) return [...nodes, rest];
+        const hit = hits.reduce((a, b) => (b.at < a.at || (b.at === a.at && b.name.length > a.name.length) ? b : a));
+        const end = hit.at + hit.name.length + 1;
+        if (hit.at) nodes.push(rest.slice(0, hit.at));
+        nodes.push(h("mark", { class: hit.isMe ? "me" : null }, rest.slice(hit.at, end)));
+        rest = rest.slice(end);
+    }
+    return nodes;
+}
+
+/**
+ * Make the children of *container* those that *rows* describe: [{ key, state, build(), update(node)? }].
+ * A node whose key stays is kept, so that focus stays, and that a screen reader does not read it again.
+ */
+export function reconcile(container, rows) {
+    const wanted = new Set(rows.map((row) => row.key));
+    const kept = new Map();
+    for (const node of [...container.children]) {
+        if (wanted.has(node.dataset.key)) kept.set(node.dataset.key, node);
+        else node.remove();
+    }
+    let place = container.firstChild;
+    for (const row of rows) {
+        const node = renewed(kept.get(row.key), row);
+        if (node === place) place = place.nextSibling;
+        else container.insertBefore(node, place);
+    }
+}
+
+function renewed(node, row) {
+    if (node && node.dataset.state === row.state) return node;
+    let fresh = node;
+    if (node && row.update) row.update(node);
+    else {
+        fresh = row.build();
+        node?.replaceWith(fresh);
+    }
+    fresh.dataset.key = row.key;
+    fresh.dataset.state = row.state;
+    return fresh;
+}
+
+const TIME = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const DAY = new Intl.DateTimeFormat(undefined, { weekday: "long", day: "numeric", month: "long" });
+const DATE = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+
+export const timeOf = (instant) => TIME.format(new Date(instant));
+export const dayKey = (instant) => new Date(instant).toDateString();
+
+export function dayOf(instant) {
+    const today = new Date();
+    const yesterday = new Date(today.getFullYear(), today.getMonth(), today.getDate() - 1);
+    if (dayKey(instant) === today.toDateString()) return "Today";
+    if (dayKey(instant) === yesterday.toDateString()) return "Yesterday";
+    return DAY.format(new Date(instant));
+}
+
+/** For the list: the time if it was today, else the date. */
+export const shortly = (instant) => (dayKey(instant) === new Date().toDateString() ? timeOf(instant) : DATE.format(new Date(instant)));

@@ -1,0 +1,153 @@
+/*
+ * What was written and is not yet on the server. It lies in localStorage, an entry per message, so it outlives the page, and
+ * several tabs don't overwrite each other. Each message has a client id from the start, and the server stores one of an id:
+ * however often it is sent, by whichever tab, it is there once.
+ *
+ * It is sent in the order of writing, chat by chat: one that cannot be sent now holds back those after it in its chat.
+ * What the server refuses for good stays, marked as failed, until its writer tries again or takes it back.
+ */
+
+import { Problem } from "./api.js";
+
+const LEAST = 1_000; // ms between attempts; doubled after each
+const MOST = 30_000;
+
+export class Outbox extends EventTarget {
+    #prefix;
+    #api;
+    #store;
+    #memory = new Map(); // what storage has no room for, or is forbidden to take
+    #busy = new Set();
+    #delay = LEAST;
+    #last = 0;
+
+    constructor(api, store) {
+        super();
+        this.#api = api;
+        this.#store = store;
+        this.#prefix = `components.chat.outbox.${store.me}.`;
+        window.addEventListener("storage", ({ key }) => key?.startsWith(this.#prefix) && this.#tell());
+    }
+
+    add(chat, text, mentions) {
+        this.#last = Math.max(Date.now(), this.#last + 1); // keeps the order of two in one millisecond
+        const item = { chat, clientId: crypto.randomUUID?.() ?? randomId(), text, mentions, at: this.#last, failed: "" };
+        this.#write(item);
+        this.#tell();
+        this.flush();
+        return item;
+    }
+
+    /** Those of a chat, or all, in the order of writing. */
+    items(chat) {
+        const items = this.#read().filter((item) => chat === undefined || item.chat === chat);
+        return items.sort((a, b) => a.at - b.at || (a.clientId < b.clientId ? -1 : 1));
+    }
+
+    retry(clientId) {
+        const item = this.#find(clientId);
+        if (!item) return;
+        this.#write({ ...item, failed: "" });
+        this.#tell();
+        this.flush();
+    }
+
+    remove(clientId) {
+        this.#memory.delete(clientId);
+        attempt(() => localStorage.removeItem(this.#prefix + clientId));
+        this.#tell();
+    }
+
+    /** The server has these messages: the answer to sending them may have been lost. */
+    settle(messages) {
+        const here = new Set(this.#read().map((item) => item.clientId));
+        for (const { sender, client_id: id } of messages) if (sender === this.#store.me && here.has(id)) this.remove(id);
+    }
+
+    /** Send what can be sent now. */
+    flush() {
+        this.#delay = LEAST;
+        for (const chat of new Set(this.items().map((item) => item.chat))) this.#flushChat(chat);
+    }
+
+    async #flushChat(chat) {
+        if (this.#busy.has(chat)) return;
+        this.#busy.add(chat);
+        try {
+            await alone(this.#prefix + chat, () => this.#sendAll(chat));
+        } finally {
+            this.#busy.delete(chat);
+        }
+    }
+
+    async #sendAll(chat) {
+        for (let item; (item = this.items(chat).find((one) => !one.failed));) {
+            try {
+                const sent = await this.#api.send(chat, item);
+                this.#store.addSent(chat, message(item, sent, this.#store.me));
+                this.remove(item.clientId);
+            } catch (error) {
+                if (!this.#failed(item, error)) return;
+            }
+        }
+    }
+
+    /** Whether to go on with the next one. */
+    #failed(item, error) {
+        if (error instanceof Problem && !error.isTemporary && !error.isSignedOut) {
+            this.#write({ ...item, failed: error.message });
+            this.#tell();
+            return true;
+        }
+        if (error instanceof Problem && error.isSignedOut) return false;
+        const pause = Math.max((error.retryAfter ?? 0) * 1000, this.#delay);
+        this.#delay = Math.min(this.#delay * 2, MOST);
+        setTimeout(() => this.#flushChat(item.chat), pause);
+        return false;
+    }
+
+    #find(clientId) {
+        return this.#read().find((item) => item.clientId === clientId);
+    }
+
+    #write(item) {
+        const isStored = attempt(() => localStorage.setItem(this.#prefix + item.clientId, JSON.stringify(item)) ?? true);
+        if (isStored) this.#memory.delete(item.clientId);
+        else this.#memory.set(item.clientId, item);
+    }
+
+    #read() {
+        const items = attempt(() => Object.keys(localStorage)
+            .filter((key) => key.startsWith(this.#prefix))
+            .map((key) => attempt(() => JSON.parse(localStorage.getItem(key)))));
+        return [...(items ?? []).filter(Boolean), ...this.#memory.values()];
+    }
+
+    #tell() {
+        this.dispatchEvent(new Event("change"));
+    }
+}
+
+/** One tab at a time, so that the order of writing is the order of sending. */
+function alone(name, work) {
+    return navigator.locks ? navigator.locks.request(name, work) : work();
+}
+
+function message(item, sent, me) {
+    const { seq, sent_at } = sent;
+    return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null };
+}
+
+/** crypto.randomUUID is there only over https and on localhost. */
+function randomId() {
+    return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** What *action* gives, or null where storage is forbidden, full or spoilt. */
+function attempt(action) {
+    try {
+        return action();
+    } catch {
+        return null;
+    }
+}

@@ -1,0 +1,155 @@
+/*
+ * The chat page. Without this script it is a page of links and forms; with it, what the server has rendered is replaced as
+ * soon as the first answer is here, and chats open without loading the page.
+ */
+
+import { Api } from "./api.js";
+import { Conversation } from "./conversation.js";
+import { h, icon } from "./dom.js";
+import { List } from "./list.js";
+import { Outbox } from "./outbox.js";
+import { titleOf } from "./sentences.js";
+import { Store } from "./store.js";
+import { Sync } from "./sync.js";
+
+const root = document.getElementById("chat");
+const main = root.querySelector(".chat-main");
+const status = root.querySelector(".chat-status");
+const suffix = document.title.slice(root.dataset.title.length); // what the site adds to its titles
+const isForm = ["members", "new"].includes(root.dataset.view); // pages that are forms, beside a list that lives
+
+const store = new Store(root.dataset.user);
+const api = new Api(root.dataset.api, root.querySelector("[name=csrfmiddlewaretoken]").value);
+const outbox = new Outbox(api, store);
+const sync = new Sync(api, store);
+const address = (id) => `${root.dataset.chats}${encodeURIComponent(id)}/`;
+const list = new List(root, store, address, isForm ? null : (id) => go(id));
+const app = { store, outbox, api, address, chats: root.dataset.chats, confirm, complain, onback };
+let conversation = null;
+let complaint = "";
+
+const STATES = {
+    connecting: () => [],
+    online: () => [],
+    offline: () => ["You are offline. What you write is sent as soon as you are back."],
+    unavailable: () => ["The server cannot be used at the moment. What you write is sent as soon as it can."],
+    "signed-out": () => ["You are logged out. ", h("a", { href: location.href }, "Log in again"), " to go on; what you have written is kept."],
+};
+
+function renderStatus() {
+    status.replaceChildren(...(complaint ? [complaint] : STATES[sync.state]()));
+}
+
+function complain(error) {
+    if (error.name === "Unreachable") return; // the connection has a status of its own
+    complaint = error.message;
+    renderStatus();
+    setTimeout(() => {
+        complaint = "";
+        renderStatus();
+    }, 6_000);
+}
+
+function renderTitle() {
+    const { unread } = store;
+    const chat = conversation && store.chats.get(conversation.id);
+    const name = isForm ? root.dataset.title : chat ? titleOf(chat, store.me, store.nameOf) : "Chats";
+    document.title = `${unread ? `(${unread}) ` : ""}${name}${suffix}`;
+}
+
+/** Open a chat, or "" for none, without loading the page. */
+function go(id, { isBack = false } = {}) {
+    if (!isBack) history.pushState(null, "", id ? address(id) : root.dataset.chats);
+    open(id);
+    if (id && !matchMedia("(pointer: coarse)").matches) conversation?.composer.focus();
+}
+
+function open(id) {
+    if (conversation?.id === id) return conversation.toEnd();
+    conversation?.close();
+    conversation = null;
+    const chat = store.chats.get(id);
+    root.dataset.view = chat ? "conversation" : "list";
+    if (chat) conversation = new Conversation(id, main, app);
+    else nothingOpen();
+    list.open = chat ? id : "";
+    renderTitle();
+}
+
+function nothingOpen() {
+    const isNew = !store.chats.size;
+    main.replaceChildren(h("div", { class: "chat-empty" }, icon("bubbles"),
+        h("h2", { id: "chat-title" }, isNew ? "It is quiet here" : "Choose a chat"),
+        h("p", {}, isNew ? "Start a chat and invite others by their user names." : "What is said while you are away waits for you."),
+        isNew && h("a", { class: "chat-button primary", href: root.dataset.create }, "New chat")));
+}
+
+function idInAddress() {
+    const rest = location.pathname.slice(root.dataset.chats.length).replace(/\/$/, "");
+    return decodeURIComponent(rest);
+}
+
+function onback(event) {
+    event.preventDefault();
+    go("");
+    list.focus();
+}
+
+/** Ask in a dialog of the page; Esc says no. */
+function confirm(question, verb) {
+    const dialog = h("dialog", { "aria-labelledby": "chat-question" },
+        h("h2", { id: "chat-question" }, question),
+        h("form", { method: "dialog", class: "chat-verbs" },
+            h("button", { class: "chat-button", value: "" }, "Cancel"),
+            h("button", { class: "chat-button danger", value: "yes" }, verb)));
+    root.append(dialog);
+    dialog.showModal();
+    return new Promise((resolve) => dialog.addEventListener("close", () => {
+        dialog.remove();
+        resolve(dialog.returnValue === "yes");
+    }));
+}
+
+function started() {
+    const written = main.querySelector("textarea")?.value; // before this script was there
+    const wasFocused = main.contains(document.activeElement);
+    open(idInAddress());
+    if (written && conversation?.composer.isEmpty) conversation.composer.put(written);
+    else if (wasFocused) conversation?.composer.focus();
+}
+
+store.addEventListener("change", ({ detail }) => {
+    list.render();
+    if (conversation && detail.has(conversation.id)) {
+        if (store.chats.has(conversation.id)) conversation.render();
+        else go("");
+    }
+    renderTitle();
+});
+
+outbox.addEventListener("change", () => conversation?.render());
+
+let isStarted = false;
+sync.addEventListener("news", ({ detail }) => {
+    outbox.settle(detail.messages);
+    if (detail.messages.some((message) => message.event)) conversation?.forgetPeople();
+    if (!isStarted && !isForm) started();
+    else if (detail.fresh) conversation?.load();
+    isStarted = true;
+});
+
+sync.addEventListener("state", () => {
+    renderStatus();
+    if (sync.state !== "online") return;
+    outbox.flush();
+    conversation?.tell();
+});
+
+window.addEventListener("popstate", () => (isForm ? null : open(idInAddress())));
+for (const event of ["focus", "visibilitychange"]) window.addEventListener(event, () => conversation?.look());
+document.addEventListener("visibilitychange", () => conversation?.look());
+root.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.defaultPrevented && conversation && !root.querySelector("dialog")) list.focus();
+});
+
+sync.run();

@@ -1,0 +1,118 @@
+/*
+ * What this browser knows of the chats. Messages are kept by their seq, so one that comes twice, by a sync and by a page of
+ * the history, is there once. It tells "change", with the ids of the chats that changed in its detail.
+ */
+
+const KEPT = 200; // messages of a chat that stay in memory when it is left
+
+export class Store extends EventTarget {
+    me;
+    chats = new Map();
+    #names = new Map();
+
+    constructor(me) {
+        super();
+        this.me = me;
+    }
+
+    nameOf = (id) => this.#names.get(id) ?? id;
+
+    learn(names = {}) {
+        for (const [id, name] of Object.entries(names)) this.#names.set(id, name);
+    }
+
+    /** An answer of the sync; *fresh*: it is about all chats, and what is not in it is gone. */
+    apply(answer, fresh) {
+        this.learn(answer.people);
+        const changed = new Set(answer.gone ?? []);
+        if (fresh) for (const id of this.chats.keys()) changed.add(id);
+        const before = new Map(this.chats);
+        for (const id of changed) this.chats.delete(id);
+        for (const news of answer.chats) {
+            this.chats.set(news.id, this.#merged(before.get(news.id), news, fresh));
+            changed.add(news.id);
+        }
+        this.#tell(changed);
+    }
+
+    #merged(before, news, fresh) {
+        // After a fresh start there may be a gap below: the history is asked for anew.
+        const chat = { log: new Map(), isLoaded: false, hasOlder: true, read_seq: 0, missed: 0, ...(fresh ? {} : before) };
+        const { log } = chat;
+        const read = before ? Math.max(before.read_seq, news.read_seq) : news.read_seq;
+        Object.assign(chat, news, { log, read_seq: read, missed: chat.missed + (fresh ? 0 : news.missed ?? 0) });
+        this.#add(chat, news.messages);
+        if (read > news.read_seq && read >= news.last_seq) chat.unread = chat.mentions = 0; // told, and not yet noted
+        return chat;
+    }
+
+    #add(chat, messages = []) {
+        for (const message of messages) {
+            chat.log.set(message.seq, message);
+            if (!chat.last_message || message.seq > chat.last_message.seq) chat.last_message = message;
+            chat.last_seq = Math.max(chat.last_seq, message.seq);
+        }
+        for (const { event } of messages) if (event?.kind === "deleted") chat.log.delete(Number(event.detail));
+    }
+
+    /** A page of the history: the newest, or one before the first that is here. */
+    addPage(id, page) {
+        this.learn(page.people);
+        const chat = this.chats.get(id);
+        if (!chat) return;
+        this.#add(chat, page.messages);
+        chat.isLoaded = true;
+        chat.hasOlder = page.has_more;
+        this.#tell([id]);
+    }
+
+    /** What this browser has sent, and the server has taken. */
+    addSent(id, message) {
+        const chat = this.chats.get(id);
+        if (!chat || chat.log.has(message.seq)) return;
+        this.#add(chat, [message]);
+        this.#tell([id]);
+    }
+
+    remove(id, seq) {
+        this.chats.get(id)?.log.delete(seq);
+        this.#tell([id]);
+    }
+
+    /** He has read up to *seq*: here at once, on the server soon. */
+    read(id, seq) {
+        const chat = this.chats.get(id);
+        if (!chat || seq <= chat.read_seq) return false;
+        chat.read_seq = seq;
+        if (seq >= chat.last_seq) chat.unread = chat.mentions = 0;
+        this.#tell([id]);
+        return true;
+    }
+
+    /** Forget what is far above; it can be asked for again. */
+    trim(id) {
+        const chat = this.chats.get(id);
+        if (!chat || chat.log.size <= KEPT) return;
+        const seqs = [...chat.log.keys()].sort((a, b) => a - b);
+        for (const seq of seqs.slice(0, -KEPT)) chat.log.delete(seq);
+        chat.hasOlder = true;
+    }
+
+    messages(id) {
+        return [...(this.chats.get(id)?.log.values() ?? [])].sort((a, b) => a.seq - b.seq);
+    }
+
+    /** All chats, the one with the newest message first. */
+    sorted() {
+        const at = (chat) => Date.parse(chat.last_message?.sent_at ?? 0) || 0;
+        return [...this.chats.values()].sort((a, b) => at(b) - at(a) || (a.id < b.id ? -1 : 1));
+    }
+
+    get unread() {
+        return [...this.chats.values()].reduce((sum, chat) => sum + chat.unread, 0);
+    }
+
+    #tell(ids) {
+        this.dispatchEvent(new CustomEvent("change", { detail: new Set(ids) }));
+    }
+}

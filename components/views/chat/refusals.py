@@ -1,0 +1,30 @@
+"""Why something was refused, in words for the person who tried, and the status of the page that says so."""
+
+from __future__ import annotations
+
+import math
+
+from components import exceptions
+
+_REFUSALS: dict[type[Exception], tuple[str, int]] = {
+    exceptions.ChatClosed: ("The chat is closed: nothing can be said in it.", 409),
+    exceptions.ChatExists: ("Another chat was made of this form.", 409),
+    exceptions.Muted: ("You are muted in this chat for now.", 403),
+    exceptions.Blocked: ("Who was blocked from a chat can only come back when he is unblocked.", 403),
+    exceptions.NotAllowed: ("Your role in the chat does not include this.", 403),
+    exceptions.NotAMember: ("He is not in the chat any more.", 409),
+    exceptions.TooManyMembers: ("The chat would have too many members.", 422),
+    exceptions.ChatNotFound: ("You are not in this chat any more.", 404),
+    exceptions.InvalidMessage: ("The message is empty, too long, or holds what cannot be stored.", 422),
+}
+
+
+def refusal(error: exceptions.ComponentsError) -> tuple[str, int]:
+    """The sentence and the status. Raises what is no refusal, but a fault of the program."""
+    if isinstance(error, exceptions.TooFast):
+        seconds = max(1, math.ceil(error.retry_after))
+        return f"That was too fast. It can be sent in {seconds} second{'s' if seconds > 1 else ''}.", 429
+    for kind, (sentence, status) in _REFUSALS.items():
+        if isinstance(error, kind):
+            return sentence, status
+    raise error

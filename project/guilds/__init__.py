@@ -1,0 +1,7 @@
+"""
+The guilds of Fake Game: who plays together shares a chat, and can write mail to each other.
+
+models.py    which player is in which guild
+chats.py     the chat of a guild, which follows its members
+letters.py   mail by mailboxes, and the rule that there is none from outside the guild
+"""

@@ -1,0 +1,20 @@
+"""Guilds in Django's admin. The members of a guild's chat follow what is saved here."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from .models import Guild, Membership
+
+
+class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]
+    model = Membership
+    raw_id_fields = ["player"]
+    extra = 0
+
+
+@admin.register(Guild)
+class GuildAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["name", "motto"]
+    search_fields = ["name", "memberships__player__user__username"]
+    inlines = [MembershipInline]

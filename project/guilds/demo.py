@@ -1,0 +1,55 @@
+"""Demo data: two guilds, and a word of welcome in the chat of each. What is there already stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from components.services.chat import Chat
+from project.market.models import Player
+
+from . import chats, letters
+from .models import Guild, Membership
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A guild of the demo."""
+
+    motto: str
+    members: tuple[str, ...]
+    #: Said by the first member in the chat.
+    welcome: str
+
+
+GUILDS: Mapping[str, Plan] = {
+    "Lantern Keepers": Plan(
+        "Somebody has to leave a light on.",
+        ("joe", "jack", "jeff"),
+        "Welcome. Whoever passes the lake that moved: please bring oil.",
+    ),
+    "Salt and Thunder": Plan(
+        "We sail when others wait.", ("jill", "june"), "Tide is at six. Bring rope, and no cheese."
+    ),
+}
+
+
+def load(players: Mapping[str, Player]) -> None:
+    """Create what is missing."""
+    for name, plan in GUILDS.items():
+        guild, _ = Guild.objects.get_or_create(name=name, defaults={"motto": plan.motto})
+        for member in plan.members:
+            Membership.objects.get_or_create(player=players[member], defaults={"guild": guild})
+
+
+def greet() -> None:
+    """The first words in each chat, and a first letter; once. Raises RedisUnavailable."""
+    for guild in Guild.objects.filter(name__in=GUILDS):
+        first, *others = [each.player for each in guild.memberships.select_related("player__user")]
+        for player in (first, *others):
+            chats.enter(guild, player.user_id)
+        welcome = GUILDS[guild.name].welcome
+        Chat(guild.chat_id).send(str(first.user_id), welcome, client_id="welcome")
+        for player in others[:1]:
+            if not letters.mailbox(player).info().pushed:
+                letters.write(first, player, f"Good that you are with us, {player}.", client_id="welcome")

@@ -1,0 +1,95 @@
+"""
+Mail between the members of a guild, by the mailboxes of components. A player's mailbox is named by the user's id.
+
+The book's rule stands here, and the pages and the HTTP API both obey it: there is no mail from outside the guild.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from components.exceptions import MessageNotFound
+from components.people import Users
+from components.services.mailboxes import Delivery, Mail, Mailbox, Pushed
+from project.market.models import Player
+
+from .models import Membership
+
+#: How many messages the mail page shows at once.
+AT_ONCE = 20
+
+
+class NotAGuildMate(Exception):
+    """The recipient is in another guild, or in none."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A message as the page shows it."""
+
+    mail: Mail
+    sender: str
+    #: The address of a picture, if it has one that a browser may follow.
+    picture: str
+
+
+class GuildMates(Users):
+    """COMPONENTS["PEOPLE"] of the demo: users, who may write to those of their guild alone."""
+
+    def refused(self, by: str, ids: Iterable[str]) -> set[str]:
+        """Of *ids*, those who are not in the guild of *by*."""
+        wanted = set(ids)
+        users = [
+            int(each) for each in {by, *wanted} if each.isascii() and each.isdecimal() and len(each) < 19
+        ]
+        guilds = dict(Membership.objects.filter(player__user__in=users).values_list("player__user", "guild"))
+        mine = guilds.get(int(by)) if by.isdecimal() else None
+        mates = {str(user) for user, guild in guilds.items() if guild == mine and mine is not None}
+        return wanted - mates - {by}
+
+
+def mates_of(player: Player) -> list[Player]:
+    """The other members of his guild, by name."""
+    mine = Membership.objects.filter(player=player).values("guild")
+    mates = Player.objects.filter(membership__guild__in=mine).exclude(pk=player.pk)
+    return list(mates.select_related("user").order_by("user__username"))
+
+
+def write(sender: Player, recipient: Player, text: str, *, picture: str = "", client_id: str) -> Pushed:
+    """
+    Send a message; with the same *client_id* once, however often the form is sent.
+
+    Raises NotAGuildMate, and what Mailbox.push() does: MailboxFull, Blocked, InvalidMessage, RedisUnavailable.
+    """
+    if GuildMates().refused(str(sender.user_id), [str(recipient.user_id)]):
+        raise NotAGuildMate(f"{recipient} is not in your guild, so you cannot write there.")
+    data = {"picture": picture} if picture else None
+    return mailbox(recipient).push(str(sender.user_id), text, data=data, client_id=client_id)
+
+
+def mailbox(player: Player) -> Mailbox:
+    return Mailbox(str(player.user_id))
+
+
+def letters(mails: Sequence[Mail]) -> list[Letter]:
+    """The messages with the names of their senders."""
+    names = GuildMates().names({mail.sender for mail in mails})
+    return [
+        Letter(mail, names.get(mail.sender, "somebody who has left the game"), _picture(mail.data))
+        for mail in mails
+    ]
+
+
+def fate(sender: Player, recipient_id: str, message: int) -> Delivery | None:
+    """What became of a message that *sender* wrote; None if nobody remembers."""
+    try:
+        return Mailbox(recipient_id).status(message, sender=str(sender.user_id))
+    except MessageNotFound:
+        return None
+
+
+def _picture(data: object) -> str:
+    """The link in the data of a message, whoever has put it there: only of the web."""
+    link = data.get("picture") if isinstance(data, dict) else None
+    return link if isinstance(link, str) and link.startswith(("https://", "http://")) else ""

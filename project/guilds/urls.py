@@ -1,0 +1,13 @@
+"""The pages of guilds; whatever changes something takes POST only."""
+
+from django.urls import path
+
+from . import views
+
+app_name = "guilds"
+
+urlpatterns = [
+    path("guild/", views.guild, name="guild"),
+    path("mail/", views.mail, name="mail"),
+    path("mail/read/", views.read, name="read"),
+]

@@ -1,0 +1,116 @@
+"""
+The pages of a guild: who is in it, and mail among its members. They work without scripts.
+
+To open the mail page is to pull: what it shows stays in the mailbox until the player says that it was read, or reads
+on, so nothing is lost with a page that never arrived. While Redis is away, members are shown, and mail answers 503.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from components.exceptions import Blocked, InvalidMessage, MailboxFull, RedisUnavailable
+from components.middleware import mark_unavailable
+from project.market.models import Player
+from project.market.views import player_of
+
+from . import chats, letters
+from .forms import LetterForm
+from .models import Membership
+
+#: How many of the messages that a player has written the mail page follows.
+FOLLOWED = 5
+
+
+@login_required
+@require_safe
+def guild(request: HttpRequest) -> HttpResponse:
+    """The player's guild: its members and its chat."""
+    player = _me(request)
+    mine = Membership.objects.select_related("guild").filter(player=player).first()
+    context: dict[str, Any] = {"player": player, "guild": mine and mine.guild}
+    if mine:
+        context["members"] = mine.guild.memberships.select_related("player__user")
+        try:
+            context["chat"] = chats.news(mine.guild, player.user_id)
+        except RedisUnavailable:
+            context["is_away"] = True
+    return render(request, "guilds/guild.html", context)
+
+
+@login_required
+def mail(request: HttpRequest) -> HttpResponse:
+    """Read what has come, and write."""
+    player = _me(request)
+    form = LetterForm(player, request.POST or None, to=request.GET.get("to"))
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _write(request, player, form)
+        except RedisUnavailable as error:
+            form.add_error(None, "The message was not sent: mail is away for a moment. Send it again.")
+            away = {"player": player, "form": form, "is_away": True}
+            response = render(request, "guilds/mail.html", away, status=503)
+            mark_unavailable(request, response, error)
+            return response
+        except MailboxFull:
+            form.add_error("to", "That mailbox is full. Nothing was sent.")
+        except Blocked:
+            form.add_error("to", "Your mail is not wanted there. Nothing was sent.")
+        except (InvalidMessage, letters.NotAGuildMate) as error:
+            form.add_error(None, str(error))
+    mails = letters.mailbox(player).pull(letters.AT_ONCE)
+    context = {
+        "player": player,
+        "form": form,
+        "letters": letters.letters(mails),
+        "missed": mails.missed,
+        "waiting": letters.mailbox(player).depth() - len(mails),
+        "last": mails[-1].id if mails else 0,
+        "written": _written(request, player),
+    }
+    return render(request, "guilds/mail.html", context)
+
+
+@login_required
+@require_POST
+def read(request: HttpRequest) -> HttpResponse:
+    """What was shown up to this message was read: it goes."""
+    try:
+        letters.mailbox(_me(request)).acknowledge(int(request.POST.get("upto", "")))
+    except ValueError:
+        messages.error(request, "It is not said what was read. Nothing has changed.")
+    return redirect("guilds:mail")
+
+
+def _write(request: HttpRequest, player: Player, form: LetterForm) -> HttpResponse:
+    given = form.cleaned_data
+    to = given["to"]
+    pushed = letters.write(player, to, given["text"], picture=given["picture"], client_id=given["client_id"])
+    entry = [str(to.user_id), str(to), pushed.id, given["text"][:60] or "A picture"]
+    others = [each for each in request.session.get("written", []) if each[:3] != entry[:3]]
+    request.session["written"] = [entry, *others][:FOLLOWED]
+    if pushed.is_duplicate:
+        messages.info(request, f"That was sent to {to} before, and is there once.")
+    else:
+        messages.success(request, f"Sent to {to}.")
+    return redirect("guilds:mail")
+
+
+def _written(request: HttpRequest, player: Player) -> list[dict[str, Any]]:
+    """What became of the last messages that were written in this session."""
+    return [
+        {"to": name, "text": text, "delivery": letters.fate(player, recipient, message)}
+        for recipient, name, message, text in request.session.get("written", [])
+    ]
+
+
+def _me(request: HttpRequest) -> Player:
+    player = player_of(request.user)
+    assert player is not None, "the view needs login_required"
+    return player

@@ -1,0 +1,168 @@
+"""Any sequence of calls, against a mailbox that is a few lists in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from redis import Redis
+
+from components.exceptions import Blocked, MailboxFull
+from components.services.mailboxes import Fate, Mailbox, Pushed
+
+LIMIT = 4
+SENDERS = ("joe", "jill")
+
+
+class Mailboxes(RuleBasedStateMachine):
+    """What the model knows: the ids that wait in order, which of them were handed out, and each one's fate."""
+
+    redis: Redis
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redis.flushall()
+        self.there: list[int] = []
+        self.handed: set[int] = set()
+        self.fates: dict[int, Fate] = {}
+        self.senders: dict[int, str] = {}
+        self.pushed: dict[tuple[str, str], int] = {}
+        self.blocked: set[str] = set()
+        #: Dropped in all; as the recipient knows; as it was told last, and up to which id that was together with.
+        self.dropped = self.known = 0
+        self.told: tuple[int, int] = (0, 0)
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return Mailbox("jack", limit=LIMIT)
+
+    @rule(sender=st.sampled_from(SENDERS), client_id=st.sampled_from("abcdefgh"), drops=st.booleans())
+    def push(self, sender: str, client_id: str, drops: bool) -> None:
+        mailbox = Mailbox("jack", limit=LIMIT, when_full="drop_oldest" if drops else "refuse")
+        text, key = f"{sender} {client_id}", (sender, client_id)
+        if key in self.pushed:
+            assert self._twice(mailbox, sender, text, client_id) == (self.pushed[key], True, ())
+        elif sender in self.blocked:
+            with pytest.raises(Blocked):
+                mailbox.push(sender, text, client_id=client_id)
+        elif len(self.there) >= LIMIT and not drops:
+            with pytest.raises(MailboxFull):
+                mailbox.push(sender, text, client_id=client_id)
+        else:
+            gone = self.there[: max(0, len(self.there) - LIMIT + 1)]
+            pushed = mailbox.push(sender, text, client_id=client_id)
+            assert (pushed.is_duplicate, pushed.dropped) == (False, tuple(gone))
+            assert pushed.id > max(self.fates, default=0)
+            self._drop(gone)
+            self.there.append(pushed.id)
+            self.fates[pushed.id], self.senders[pushed.id] = Fate.WAITING, sender
+            self.pushed[key] = pushed.id
+
+    def _twice(self, mailbox: Mailbox, *call: str) -> tuple[int, bool, tuple[int, ...]]:
+        sender, text, client_id = call
+        pushed: Pushed = mailbox.push(sender, text, client_id=client_id)
+        return pushed.id, pushed.is_duplicate, tuple(pushed.dropped)
+
+    @rule(limit=st.integers(1, LIMIT + 1) | st.none(), newest=st.booleans(), data=st.data())
+    def pull(self, limit: int | None, newest: bool, data: st.DataObject) -> None:
+        after = data.draw(st.none() | st.sampled_from(sorted(self.fates) or [0]))
+        if after is not None:
+            self._acknowledge(after)
+        count = len(self.there) if limit is None else limit
+        expected = self.there[-count:] if newest else self.there[:count]
+
+        mails = self.mailbox.pull(limit, after=after, newest=newest)
+
+        assert [mail.id for mail in mails] == expected
+        assert [mail.is_again for mail in mails] == [each in self.handed for each in expected]
+        assert [mail.sender for mail in mails] == [self.senders[each] for each in expected]
+        assert mails.missed == self.dropped - self.known
+        for each in expected:
+            self.handed.add(each)
+            self.fates[each] = Fate.HANDED_OUT
+        if expected:
+            self.told = (self.dropped, expected[-1])
+
+    @precondition(lambda self: self.fates)
+    @rule(data=st.data())
+    def see(self, data: st.DataObject) -> None:
+        message = data.draw(st.sampled_from(sorted(self.fates)))
+
+        assert self.mailbox.status(message, sender=self.senders[message]).fate == self.fates[message]
+
+    @precondition(lambda self: self.fates)
+    @rule(data=st.data())
+    def acknowledge(self, data: st.DataObject) -> None:
+        upto = data.draw(st.sampled_from(sorted(self.fates)))
+
+        assert self.mailbox.acknowledge(upto) == self._acknowledge(upto)
+
+    @rule()
+    def clear(self) -> None:
+        assert self.mailbox.clear() == len(self.there)
+        self._drop(list(self.there))
+
+    @rule(sender=st.sampled_from(SENDERS))
+    def block(self, sender: str) -> None:
+        self.mailbox.block(sender)
+        self.blocked.add(sender)
+
+    @rule(sender=st.sampled_from(SENDERS))
+    def unblock(self, sender: str) -> None:
+        self.mailbox.unblock(sender)
+        self.blocked.discard(sender)
+
+    @invariant()
+    def all_is_as_the_model_says(self) -> None:
+        info = self.mailbox.info()
+        assert [mail.id for mail in self.mailbox.peek(None)] == self.there
+        assert (info.depth, info.handed_out) == (len(self.there), len(self.handed))
+        assert (info.pushed, info.dropped) == (len(self.fates), self.dropped)
+        assert info.acknowledged == list(self.fates.values()).count(Fate.ACKNOWLEDGED)
+        assert set(self.mailbox.blocked()) == self.blocked
+        assert self.mailbox.missed() == self.dropped - self.known
+
+    def teardown(self) -> None:
+        assert {each: self.mailbox.status(each).fate for each in self.fates} == self.fates
+
+    def _acknowledge(self, upto: int) -> int:
+        gone = [each for each in self.there if each <= upto and each in self.handed]
+        for each in gone:
+            self.there.remove(each)
+            self.handed.remove(each)
+            self.fates[each] = Fate.ACKNOWLEDGED
+        if 0 < self.told[1] <= upto:
+            self.known = self.told[0]
+        return len(gone)
+
+    def _drop(self, gone: list[int]) -> None:
+        for each in gone:
+            self.there.remove(each)
+            self.handed.discard(each)
+            self.fates[each] = Fate.DROPPED
+        self.dropped += len(gone)
+
+
+@pytest.fixture
+def machine(redis: Redis) -> Iterator[type[Mailboxes]]:
+    Mailboxes.redis = redis
+    yield Mailboxes
+    del Mailboxes.redis
+
+
+def test_any_sequence_of_calls_does_what_the_model_says(machine: type[Mailboxes]) -> None:
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
