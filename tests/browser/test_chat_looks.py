@@ -145,7 +145,7 @@ def test_the_structure_says_what_is_what(enter, pages):
             "main :is(h1, h2, h3)", "nodes => nodes.map(n => Number(n.tagName[1]))"
         )
         unnamed = page.eval_on_selector_all(
-            "main :is(a, button, summary, input:not([type=hidden]), textarea, [role], nav, section)",
+            "main :is(a, button, summary, input:not([type=hidden]), textarea, [role=region], nav, section)",
             """nodes => nodes.filter(n => !(n.ariaLabel || n.textContent.trim() || n.labels?.length
                 || document.getElementById(n.getAttribute("aria-labelledby")))).map(n => n.outerHTML)""",
         )

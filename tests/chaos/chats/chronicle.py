@@ -41,6 +41,8 @@ class Chronicle:
     accepted: dict[int, Accepted] = field(default_factory=dict)
     events: dict[int, Event] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
+    #: Client ids of messages whose sender was told that he is outside, but not whether he was when he first asked.
+    uncertain: set[str] = field(default_factory=set)
 
     def add_accepted(self, accepted: Iterable[Accepted]) -> None:
         for each in accepted:
@@ -57,6 +59,9 @@ class Chronicle:
         # The first is that of the creation; where retention has taken it, it was there.
         self.events = {1: Event(EventKind.CREATED, "")}
         self.events |= {message.seq: message.event for message in there if message.event}
+        for message in there:
+            if message.client_id in self.uncertain:
+                self.accepted[message.seq] = Accepted(message.sender, message.client_id, message.seq)
         first = min((message.seq for message in there), default=FOR_EVER)
         self._compare({message.seq: message for message in there if not message.event}, first)
 

@@ -126,8 +126,8 @@ class Reader:
 
     def _note_read(self, person: str, read: dict[str, int]) -> None:
         """
-        Up to where nothing may come again. Of his own position only he knows; the reading position may be ahead of it,
-        for who has read all has read what he says.
+        Up to where nothing may come again. Of a position of his own only he knows; the reading position may be ahead
+        of it, for who has read all has read what he says.
         """
         self._notes.write(f"K {person} " + " ".join(f"{chat} {seq}" for chat, seq in read.items()))
 

@@ -28,8 +28,8 @@ class Verdict:
         self._done = monkey.done + troupe.done
         self._chronicles = {chat: Chronicle(chat, frozenset(plan.first_members(chat))) for chat in plan.CHATS}
         self._readings: dict[tuple[str, str], Reading] = {}
-        #: client id -> whether it may be there though it was refused.
-        self._refused: dict[str, bool] = {}
+        #: Client ids.
+        self._refused: set[str] = set()
         self._counts: Counter[str] = Counter()
         self.complaints: list[str] = []
         self.figures: list[tuple[str, object]] = []
@@ -60,15 +60,14 @@ class Verdict:
                 accepted[chat].append(Accepted(client_id.partition(".")[0], client_id, int(seq)))
                 self._counts["accepted by a repetition"] += int(is_duplicate)
             else:
-                self._refused[rest[0]] = rest[1] == "1"
+                self._refused.add(rest[0])
+                if rest[1] == "1":
+                    self._chronicles[chat].uncertain.add(rest[0])
         for chat, messages in accepted.items():
             self._chronicles[chat].add_accepted(messages)
 
     def _check_chat(self, chronicle: Chronicle) -> Iterator[str]:
         yield from chronicle.check(Chat(chronicle.chat).news(plan.OWNER).last_seq)
-        for each in chronicle.accepted.values():
-            if self._refused.get(each.client_id) is False:
-                yield f"{chronicle.chat}: {each} had been refused."
         if chronicle.moves != self._monkey.moves[chronicle.chat]:
             yield f"{chronicle.chat}: {chronicle.moves} are told, and {self._monkey.moves[chronicle.chat]} were."
         if chronicle.deleted != self._monkey.deleted[chronicle.chat]:
