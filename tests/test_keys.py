@@ -34,7 +34,7 @@ Key = Callable[..., str]
 SCHEMA: dict[str, Key] = {
     name: function
     for name, function in vars(keys).items()
-    if inspect.isfunction(function) and function.__module__ == keys.__name__ and not name.startswith("_")
+    if inspect.isfunction(function) and function.__module__.startswith(keys.__name__ + ".")
 }
 TYPES = {
     "HASH": b"hash",

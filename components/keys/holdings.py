@@ -1,0 +1,111 @@
+"""Keys of what is held: locks, semaphores; and of values that fences guard."""
+
+from __future__ import annotations
+
+from components.conf import conf
+from components.keys.naming import _key
+
+# Locks. The entity is a bucket of names; for a key of the caller's own it is that key's slot. (services/locks)
+
+
+def _lock_key(tag: str, part: str) -> str:
+    """In the slot of the caller's own key its tag stands as it is there; only a closing brace cannot."""
+    if "}" in tag or not ("{" in tag or "%" in tag):
+        return _key("locks", tag, part)
+    return f"{conf().prefix}:locks:{{{tag}}}:{part}"
+
+
+def lock(tag: str, name: str) -> str:
+    """STRING, the token of the holder. Goes on release. Expires at the end of its time."""
+    return _lock_key(tag, f"lock:{name}")
+
+
+def lock_state(tag: str, name: str) -> str:
+    """HASH fences and figures of contention. Expires a day after the end of the last holder's time."""
+    return _lock_key(tag, f"state:{name}")
+
+
+def lock_queue(tag: str, name: str) -> str:
+    """ZSET waiter by the microsecond of its arrival. Goes when it holds or leaves. Expires a minute later."""
+    return _lock_key(tag, f"queue:{name}")
+
+
+def lock_beats(tag: str, name: str) -> str:
+    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires as that."""
+    return _lock_key(tag, f"beats:{name}")
+
+
+def lock_wake(tag: str, token: str) -> str:
+    """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
+    return _lock_key(tag, f"wake:{token}")
+
+
+def lock_held(tag: str) -> str:
+    """ZSET key of a lock by the millisecond its time ends. Goes on release, or a day after that end."""
+    return _lock_key(tag, "held")
+
+
+# Semaphores. The entity is a bucket, for semaphores by name. (services/semaphores)
+
+
+def semaphore_holders(tag: str, name: str) -> str:
+    """ZSET permit by the microsecond its lease ends. Goes on release or after that end. Expires after a month."""
+    return _key("semaphores", tag, f"holders:{name}")
+
+
+def semaphore_heavy(tag: str, name: str) -> str:
+    """ZSET permit by its weight, if that is above 1. Goes with the holder. Expires after a month."""
+    return _key("semaphores", tag, f"heavy:{name}")
+
+
+def semaphore_since(tag: str, name: str) -> str:
+    """ZSET permit by the microsecond it was granted. Goes with the holder. Expires after a month."""
+    return _key("semaphores", tag, f"since:{name}")
+
+
+def semaphore_queue(tag: str, name: str) -> str:
+    """ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires after a minute."""
+    return _key("semaphores", tag, f"queue:{name}")
+
+
+def semaphore_beats(tag: str, name: str) -> str:
+    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires after a minute."""
+    return _key("semaphores", tag, f"beats:{name}")
+
+
+def semaphore_wake(tag: str, permit: str) -> str:
+    """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
+    return _key("semaphores", tag, f"wake:{permit}")
+
+
+def semaphore_ended(tag: str, permit: str) -> str:
+    """STRING, the call that ended a permit, for one that is sent again. Expires after half a minute."""
+    return _key("semaphores", tag, f"ended:{permit}")
+
+
+def semaphore_stats(tag: str, name: str) -> str:
+    """HASH declared limit and figures of contention. Expires a month after the last use."""
+    return _key("semaphores", tag, f"stats:{name}")
+
+
+def semaphore_limits(tag: str) -> str:
+    """HASH name -> limit that was set by hand. An entry goes when it is reset."""
+    return _key("semaphores", tag, "limits")
+
+
+def semaphore_names(tag: str) -> str:
+    """ZSET name by the day of its last use. An entry goes a month after, unless its limit was set by hand."""
+    return _key("semaphores", tag, "names")
+
+
+# Fenced values. The entity is the value. (services/fences)
+
+
+def fenced_value(name: str) -> str:
+    """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
+    return _key("fences", name, "value")
+
+
+def fenced_value_fence(name: str) -> str:
+    """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
+    return _key("fences", name, "fence")

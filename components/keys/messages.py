@@ -1,0 +1,118 @@
+"""Keys of pull messaging: chats, inboxes, mailboxes."""
+
+from __future__ import annotations
+
+from components.keys.naming import _key
+
+# Chats. The entity is a bucket of chats, so that one script can look at several. (services/chat)
+
+
+def chat(tag: str, chat_id: str) -> str:
+    """HASH, what the chat is and how far it has come. Goes a year after the chat, so that no sequence restarts."""
+    return _key("chats", tag, f"chat:{chat_id}")
+
+
+def chat_messages(tag: str, chat_id: str) -> str:
+    """STREAM <seq>-0 -> message. Goes by the chat's limits of number, age and bytes, or with the chat."""
+    return _key("chats", tag, f"messages:{chat_id}")
+
+
+def chat_members(tag: str, chat_id: str) -> str:
+    """HASH person -> role, since when, what he may see. An entry goes when he leaves."""
+    return _key("chats", tag, f"members:{chat_id}")
+
+
+def chat_reads(tag: str, chat_id: str) -> str:
+    """ZSET person by the seq up to which he has read. An entry goes when he leaves."""
+    return _key("chats", tag, f"reads:{chat_id}")
+
+
+def chat_mentions(tag: str, chat_id: str) -> str:
+    """ZSET per person (prefix of him: ends in "/"): seqs that mention him, unread. Goes when read."""
+    return _key("chats", tag, f"mentions:{chat_id}")
+
+
+def chat_own(tag: str, chat_id: str) -> str:
+    """ZSET per person (prefix of him: ends in "/"): seqs that he said after what he has read. Goes when read."""
+    return _key("chats", tag, f"own:{chat_id}")
+
+
+def chat_sent(tag: str, chat_id: str) -> str:
+    """HASH per part of the history (prefix: ends in "/"): digest of sender and client id -> seq. Goes with it."""
+    return _key("chats", tag, f"sent:{chat_id}")
+
+
+def chat_deleted(tag: str, chat_id: str) -> str:
+    """ZSET words of a deleted message (seq, digest, sent at) by seq. Goes with the history that it was in."""
+    return _key("chats", tag, f"deleted:{chat_id}")
+
+
+def chat_calls(tag: str, chat_id: str) -> str:
+    """STRING per call (prefix of it: ends in "/"), what was answered, if it asks again. Expires after a minute."""
+    return _key("chats", tag, f"calls:{chat_id}")
+
+
+def chat_rate(tag: str, chat_id: str) -> str:
+    """STRING per person (prefix of him: ends in "/"), when he may speak again. Expires then."""
+    return _key("chats", tag, f"rate:{chat_id}")
+
+
+def chat_blocked(tag: str, chat_id: str) -> str:
+    """HASH person who may not come back -> when he was blocked. An entry goes when that is taken back."""
+    return _key("chats", tag, f"blocked:{chat_id}")
+
+
+def chat_names(tag: str) -> str:
+    """ZSET chat id by the millisecond of its last message. An entry goes with the chat."""
+    return _key("chats", tag, "names")
+
+
+# Inboxes: in which chats a person may be. Hints, which the chats confirm. (services/chat)
+
+
+def inbox_chats(tag: str, person: str) -> str:
+    """ZSET chat id by the millisecond of the hint. An entry goes when the chat has denied it for a day."""
+    return _key("inboxes", tag, f"chats:{person}")
+
+
+def inbox_past(tag: str, person: str) -> str:
+    """ZSET chat id by when he left it, for the erasure of what he said. An entry goes with that."""
+    return _key("inboxes", tag, f"past:{person}")
+
+
+# Mailboxes. The entity is a bucket, for mailboxes by name. (services/mailboxes)
+
+
+def mailbox(tag: str, name: str) -> str:
+    """HASH counters, and when it was last pulled. Expires a year after the last use."""
+    return _key("mailboxes", tag, f"mailbox:{name}")
+
+
+def mailbox_messages(tag: str, name: str) -> str:
+    """STREAM <id>-0 -> message. An entry goes when it is acknowledged or dropped. Expires with the mailbox."""
+    return _key("mailboxes", tag, f"messages:{name}")
+
+
+def mailbox_handed(tag: str, name: str) -> str:
+    """ZSET "<id> <pull>" of what was handed out, by id. An entry goes with its message. Expires with the mailbox."""
+    return _key("mailboxes", tag, f"handed:{name}")
+
+
+def mailbox_dropped(tag: str, name: str) -> str:
+    """ZSET id of a message that was dropped, by id. The newest 1,000 stay. Expires after a month."""
+    return _key("mailboxes", tag, f"dropped:{name}")
+
+
+def mailbox_sent(tag: str, name: str) -> str:
+    """HASH per day (prefix of ":" and the day): what was pushed, who sent what went. Expires after two days."""
+    return _key("mailboxes", tag, f"sent:{name}")
+
+
+def mailbox_blocked(tag: str, name: str) -> str:
+    """HASH sender whose mail is refused -> since when. An entry goes when that is taken back."""
+    return _key("mailboxes", tag, f"blocked:{name}")
+
+
+def mailbox_names(tag: str) -> str:
+    """ZSET name by the day of its last use. An entry goes a year after."""
+    return _key("mailboxes", tag, "names")
