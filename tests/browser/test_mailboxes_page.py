@@ -1,0 +1,143 @@
+"""The Mailboxes page and the demo's mail in a real browser: policy, no scripts, colours, small screens."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import expect
+
+from components.services.mailboxes import Mailbox
+from project.market import demo
+from tests.admin.test_locks_page import AWKWARD
+from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
+
+ROOT = "/admin/components/mailbox/"
+ADMIN_PAGES = {
+    "mailboxes": ROOT,
+    "found nobody": f"{ROOT}?q=nobody",
+    "mailbox": f"{ROOT}mailbox/?mailbox=jack",
+    "messages": f"{ROOT}messages/?mailbox=jack",
+    "clear": f"{ROOT}clear/?mailbox=jack",
+    "unblock": f"{ROOT}unblock/?mailbox=jack&sender=joe",
+    "missing": f"{ROOT}mailbox/?mailbox=gone",
+}
+PLAYER_PAGES = {"guild": "/guild/", "mail": "/mail/"}
+
+
+@pytest.fixture
+def admin(transactional_db):
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client
+
+
+@pytest.fixture
+def jack(redis, transactional_db):
+    demo.load()
+    return player("jack")
+
+
+def player(name):
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    return client
+
+
+@pytest.fixture
+def mailboxes(redis):
+    """A full one of many kinds of messages, and some of odd names."""
+    mailbox = Mailbox("jack", limit=5, when_full="drop_oldest")
+    for text in ("one", "<script>alert(1)</script>", "two\nlines", "x" * 500, "turned \u202eround", "last"):
+        mailbox.push("jill", text)
+    mailbox.push("jill", data={"picture": "https://example.com/a.png"})
+    mailbox.pull(2)
+    mailbox.block("joe")
+    for name in AWKWARD:
+        Mailbox(name).push("jill", "hello")
+
+
+@pytest.fixture
+def visits(window, admin, jack, mailboxes):
+    """visits(**options of a browser context): each path with its page, opened one after the other, and the window."""
+
+    def visit(**options):
+        for client, paths in ((admin, ADMIN_PAGES.values()), (jack, PLAYER_PAGES.values())):
+            opened = window(client, **options)
+            for path in paths:
+                yield path, opened.open(path), opened
+
+    return visit
+
+
+def test_no_page_breaks_the_policy_or_has_a_script_error(visits):
+    for _path, _page, opened in visits():
+        assert opened.complaints == []
+
+
+def contrasts_of(path):
+    """The script that measures; the pages of the demo have their content elsewhere."""
+    return CONTRASTS if path.startswith("/admin/") else CONTRASTS.replace("#content", "#main")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_has_the_contrast_of_wcag_aa(visits, theme):
+    contrasts = {
+        (path, text): ratio
+        for path, page, _opened in visits(color_scheme=theme)
+        for text, ratio in page.evaluate(contrasts_of(path)).items()
+    }
+
+    assert len(contrasts) > 100
+    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
+
+
+def test_a_small_screen_scrolls_tables_and_not_the_page(visits):
+    widths = {
+        path: page.evaluate("document.documentElement.scrollWidth")
+        for path, page, _opened in visits(viewport={"width": 360, "height": 640})
+    }
+
+    assert len(widths) == len(ADMIN_PAGES) + len(PLAYER_PAGES)
+    assert {path: width for path, width in widths.items() if width > 360} == {}
+
+
+def test_a_mailbox_is_cleared_with_the_keyboard_alone(window, admin, redis):
+    Mailbox("jack").push("jill", "hello")
+    page = window(admin).open(ROOT)
+
+    for name in ("jack", "Clear…", "Clear"):
+        press_tab_until(page, name)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+
+    expect(page.locator(".messagelist")).to_contain_text("Cleared the mailbox of jack: 1 message dropped.")
+    assert Mailbox("jack").depth() == 0
+
+
+def test_the_figures_are_renewed(window, admin, redis):
+    opened = window(admin)
+    opened.page.clock.install()
+    page = opened.open(ROOT)
+    expect(page.locator("#live tbody a")).to_have_count(0)
+
+    Mailbox("jack").push("jill", "hello")
+    refreshed(page)
+
+    expect(page.locator("#live tbody a")).to_have_count(1)
+
+
+def test_mail_is_written_and_read_without_scripts(window, jack):
+    page = window(player("joe"), java_script_enabled=False).open("/guild/")
+    page.get_by_role("link", name="Write to jack").click()
+    page.get_by_label("Message").fill("Bring oil.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("status")).to_contain_text("Sent to jack.")
+
+    reading = window(jack, java_script_enabled=False).open("/mail/")
+    expect(reading.get_by_text("Bring oil.")).to_be_visible()
+    reading.get_by_role("button", name="I have read this").click()
+    expect(reading.get_by_text("Nothing is here for you.")).to_be_visible()
+
+    page.reload()
+    expect(page.get_by_text("was read")).to_be_visible()
