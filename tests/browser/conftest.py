@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import Client
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from redis import Redis
 
 from components.embedded import EmbeddedServer
 from tests.browser.payloads import HOSTILE_NAMES
 from tests.browser.served import Served
+
+expect.set_options(timeout=20_000)  # ms: on a busy machine a server takes long to start
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -121,7 +123,6 @@ def enter(browser: Browser, served: Served) -> Iterator[Callable[..., Window]]:
 
     def opened(name: str, **options: Any) -> Window:
         context = browser.new_context(locale="en-GB", **options)
-        context.set_default_timeout(10_000)
         contexts.append(context)
         context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
         session = {"name": settings.SESSION_COOKIE_NAME, "value": served.sessions[name], "url": served.url}

@@ -163,7 +163,7 @@ def test_what_is_written_too_fast_is_sent_a_little_later(enter, served, chat):
         say(page, text)
     expect(said(page)).to_have_text([KEYS, *texts])
 
-    expect(page.locator(".pending")).to_have_count(0, timeout=15_000)
+    expect(page.locator(".pending")).to_have_count(0)
     assert stored(chat, served.ids["joe"]) == [KEYS, *texts]
     assert any("429" in complaint for complaint in window.complaints)
 
@@ -299,6 +299,18 @@ def test_the_keyboard_is_enough(enter, served, chat):
     expect(composer(page)).to_be_focused()
     page.go_back()
     expect(page.get_by_role("heading", level=2, name="Keepers")).to_be_visible()
+
+
+def test_the_focus_stays_with_a_chat_that_moves_up_in_the_list(enter, served, chat):
+    quiet = Chat.create(served.ids["jack"], members=[served.ids["joe"]], title="Quiet", text="hi")
+    chat.send(served.ids["jack"], "newer")
+    page = enter("joe").chat("/chat/")
+    item(page, "Quiet").focus()
+
+    quiet.send(served.ids["jack"], "newest")
+
+    expect(page.locator(".chat-item").first).to_have_accessible_name(re.compile("^Quiet.*newest 2 unread$"))
+    expect(item(page, "Quiet")).to_be_focused()
 
 
 def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):

@@ -98,6 +98,7 @@ function marked(text, mentioned) {
  * A node whose key stays is kept, so that focus stays, and that a screen reader does not read it again.
  */
 export function reconcile(container, rows) {
+    const focused = container.contains(document.activeElement) && document.activeElement;
     const wanted = new Set(rows.map((row) => row.key));
     const kept = new Map();
     for (const node of [...container.children]) {
@@ -110,6 +111,8 @@ export function reconcile(container, rows) {
         if (node === place) place = place.nextSibling;
         else container.insertBefore(node, place);
     }
+    // A node that was moved has lost the focus.
+    if (focused && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
 
 function renewed(node, row) {
