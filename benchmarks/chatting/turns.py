@@ -34,7 +34,7 @@ WAITERS = int(os.environ.get("W", "1000"))  # in one process
 CHATS = 500  # of one person
 _UNREAD = 5  # messages in each of some chats
 _SILENCE = 3.0  # seconds without anything: the rest is lost
-_SETTLED = 1.0  # seconds until all who wait surely wait
+_SETTLING, _IDLE = 0.5, 0.05  # seconds, and the part of them for which the process works when all surely wait
 _GLANCE = 0.01  # seconds between two looks
 _WARM_UP = 20
 
@@ -172,7 +172,11 @@ class Crowd:
             for task in self._tasks:
                 if task.done():
                     task.result()
-        await asyncio.sleep(_SETTLED)
+        busy = 1.0
+        while busy > _IDLE:
+            before = time.process_time()
+            await asyncio.sleep(_SETTLING)
+            busy = (time.process_time() - before) / _SETTLING
 
     async def _read(self, person: str, groups: list[str], ready: asyncio.Queue[None]) -> None:
         async for texts in self._channel.read(groups, person):

@@ -58,7 +58,8 @@ class Inbox:
         """changes(), awaited: as soon as there are any, or after *wait* seconds without."""
         client, left = get_async_client(), check_seconds("wait", wait, may_be_zero=True)
         if not left:
-            return await self._changes(client, since, limit)
+            async with Turns.of_the_loop():
+                return await self._changes(client, since, limit)
         until, inbox = asyncio.get_running_loop().time() + left, channel("inbox", self.user)
         async with Listener.of_the_loop().interest([inbox]) as interest:
             woken = {inbox}
