@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from django.contrib.auth.models import User
@@ -89,6 +91,19 @@ def test_many_can_wait_in_one_process(site: Site, redis_server: EmbeddedServer) 
         for name in people:
             Mailbox(name).push("somebody", name)
         assert [answer.result(20)[1]["messages"][0]["text"] for answer in answers] == people
+
+
+def test_who_waits_holds_no_thread(site: Site) -> None:
+    site.ask("GET", "mailbox")
+    before = threading.active_count()
+    with ExitStack() as stack:
+        for number in range(30):
+            stack.enter_context(site.waiting(*PULL, by=f"person {number}"))
+        assert eventually(lambda: waiting.waiters() == 30)
+        assert eventually(lambda: threading.active_count() <= before)
+
+        Mailbox("joe").push("jill", "hello")
+        assert site.ask(*PULL)[1]["messages"]
 
 
 @pytest.mark.django_db

@@ -18,7 +18,7 @@ from components.views.api import shapes
 from components.views.api.endpoints import Answer
 from components.views.api.fields import Values, body, idempotency_key, number, query
 from components.views.api.persons import check_recipient, names_of
-from components.views.api.waiting import let_go_of_the_database, patience, place, retry_after
+from components.views.api.waiting import let_go, patience, place, retry_after
 
 _MOST = 200  # messages in one answer
 
@@ -92,7 +92,7 @@ async def _pulled(
 ) -> tuple[Mails, bool]:
     """The messages, and whether they could be waited for."""
     if seconds:
-        await let_go_of_the_database()
+        await let_go()
         try:
             with place():
                 return await mailbox.apull(limit, after=after, newest=newest, wait=seconds), True

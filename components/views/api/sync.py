@@ -21,7 +21,7 @@ from components.views.api.endpoints import Answer
 from components.views.api.fields import Values, body, query
 from components.views.api.persons import names_of
 from components.views.api.problems import Problem
-from components.views.api.waiting import let_go_of_the_database, patience, place, retry_after
+from components.views.api.waiting import let_go, patience, place, retry_after
 
 _LARGEST = 1 << 18  # bytes of a body: the cursor of some ten thousand chats
 _FIELDS = ("cursor", "timeout")
@@ -72,7 +72,7 @@ async def _changes(user: str, since: Mapping[str, Position], seconds: float) -> 
     """What is new, and whether it could be waited for."""
     inbox = Inbox(user)
     if seconds:
-        await let_go_of_the_database()
+        await let_go()
         try:
             with place():
                 return await inbox.achanges(since, wait=seconds), True

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import SyncToAsync, sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest
@@ -64,12 +64,23 @@ def retry_after() -> dict[str, str]:
     return {"Retry-After": str(random.randint(*_RETRY_AFTER))}
 
 
-async def let_go_of_the_database() -> None:
-    """Close the connection that authentication has opened: otherwise each who waits would hold one."""
-    await sync_to_async(_close)()
+async def let_go() -> None:
+    """
+    Give back what the request holds since it was authenticated: a thread, and in it a connection to the database.
+
+    Otherwise each who waits would have both. They come anew when they are needed.
+    """
+    if not await sync_to_async(_close_connections)():
+        return
+    context = SyncToAsync.thread_sensitive_context.get(None)
+    if context is not None and (executor := SyncToAsync.context_to_thread_executor.pop(context, None)):
+        executor.shutdown(wait=False)
 
 
-def _close() -> None:
+def _close_connections() -> bool:
+    """Whether nothing is left open; a transaction is not ended."""
     for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close()
+        if connection.in_atomic_block:
+            return False
+        connection.close()
+    return True
