@@ -70,8 +70,11 @@ def pages(chat):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_has_the_contrast_of_wcag_aa(enter, pages, theme):
+@pytest.mark.parametrize("colours", ["of the site", "its own"])
+def test_text_has_the_contrast_of_wcag_aa(enter, pages, theme, colours):
     window = enter("joe", color_scheme=theme, viewport=WIDE)
+    if colours == "its own":
+        window.page.route("**/market.css", lambda route: route.fulfill(body="", content_type="text/css"))
 
     contrasts = {
         (path, text): ratio for path in pages for text, ratio in window.chat(path).evaluate(CONTRASTS).items()
