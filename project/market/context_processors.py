@@ -1,0 +1,15 @@
+"""What the base template shows on every page, also on those of other apps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from .views import player_of
+
+
+def player(request: HttpRequest) -> dict[str, Any]:
+    """The player that the visitor is, looked up when it is shown; None for others."""
+    return {"player": SimpleLazyObject(lambda: player_of(request.user))}
