@@ -1,11 +1,13 @@
-"""The API does what its description says: for made-up requests, right and wrong, against every address."""
+"""
+The API does what its description says: for made-up requests, right and wrong, against every address. They are the
+same in each run, so that a failure is about a change.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from random import randrange
 from typing import Any
 
 import pytest
@@ -74,11 +76,11 @@ def chat(redis: Redis) -> str:
 
 @pytest.mark.django_db  # of which nothing is asked, but Django looks after its connections at each request
 @schema.parametrize()
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_it_answers_as_described(case: Case, chat: str) -> None:
     is_unsaid = (case.method, case.path) in UNSAID
     excluded = [CHECKS.get_one("positive_data_acceptance")] if is_unsaid else []
-    if CHAT_ID.fullmatch(str(case.path_parameters.get("chat_id", ""))) and randrange(4):
+    if CHAT_ID.fullmatch(str(case.path_parameters.get("chat_id", ""))) and len(str(case.body)) % 4:
         case.path_parameters["chat_id"] = chat
     with override_settings(COMPONENTS=SETTINGS, ALLOWED_HOSTS=["*"]):
         case.call_and_validate(headers={"Authorization": "Bearer joe"}, excluded_checks=excluded)

@@ -73,7 +73,8 @@ def _run(name: str, value: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def fresh(start: Start) -> Iterator[None]:
+    """Begun after *start*, it ends before it: a worker that is stopped waits for tasks that wait for the gate."""
     global most
     gate.clear()
     order.clear()
