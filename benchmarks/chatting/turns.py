@@ -30,7 +30,7 @@ from benchmarks.locking.turns import Alone, alone
 
 LETTERS = 100  # of a message
 MEMBERS = 10  # of a group
-WAITERS = int(os.environ.get("W", "1000"))  # in one process
+WAITERS = 1_000  # in one process
 CHATS = 500  # of one person
 _UNREAD = 5  # messages in each of some chats
 _SILENCE = 3.0  # seconds without anything: the rest is lost
