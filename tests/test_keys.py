@@ -17,6 +17,8 @@ from redis.crc import key_slot
 
 from components import keys
 from components.buckets import bucket
+from components.client import get_client
+from components.services.chat import Chat, ChatSettings, core
 from components.services.fences import FencedValue
 from components.services.locks import Lock
 from components.services.mailboxes import Mailbox
@@ -139,7 +141,7 @@ def share(name: str) -> tuple[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("mailbox", "semaphore")
+_IN_BUCKETS = ("chat", "inbox", "mailbox", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -150,6 +152,24 @@ def correspond(name: str) -> str:
     mailbox.pull()
     mailbox.block("joe")
     return sent(name).rpartition(":sent:")[2]
+
+
+def talk(redis: Redis, name: str) -> dict[str, str]:
+    """A chat of which something is known in all its keys, of a person of the same name; the parts of these."""
+    chat = Chat.create("joe", members=[name], id=name, settings=ChatSettings(rate_period=600))
+    chat.send("joe", "one", mentions=[name])
+    chat.send("joe", "two")
+    chat.send(name, "three")
+    chat.delete_message(3)
+    at_once(core.forget_hints(get_client(), name, ["left"], young=core.YOUNG))
+    redis.delete(*redis.keys("*:calls:*"), *redis.keys("*:rate:*/joe"), *core.keys_of_inbox("joe"))
+    chat.block("jack")
+    [call, trimmed] = [
+        key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)
+    ][::-1]
+    redis.delete(f"{keys.chat_calls(bucket(name), name)}/{trimmed}")
+    parts = {f"chat_{part}": f"{name}/{name}" for part in ("mentions", "own", "rate")}
+    return {**parts, "chat_calls": f"{name}/{call}", "chat_sent": f"{name}/0:0"}
 
 
 def entity(key: str) -> str:
@@ -175,6 +195,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts["mailbox_sent"] = correspond("default")
+    parts |= talk(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

@@ -1,0 +1,251 @@
+"""
+The defects of the book's listings (chapter 6.5), each with a test that says that this chat has it not. The numbers
+are in the order of its functions: fetching, creating, sending, joining, leaving, and the design as a whole.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import ChatExists, ChatNotFound, NotAMember
+from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.services.chat.memberships import hint_all
+from components.twins import at_once
+from tests.support.chats import FREE, stored, texts
+
+
+def make(*members: str, settings: ChatSettings = FREE) -> Chat:
+    return Chat.create("joe", members=members, text="hello", settings=settings)
+
+
+def test_1_what_was_fetched_and_lost_comes_again(redis: Redis) -> None:
+    chat = make("jack")
+    Inbox("jack").fetch()  # and the one who asked dies
+
+    assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
+    assert chat.news("jack").read_seq == 0
+
+
+def test_2_and_3_there_is_one_reading_position_and_the_slowest_member_loses_nothing(redis: Redis) -> None:
+    chat = make("jack", "jill", settings=ChatSettings(rate_limit=0, drop_read_after=0.001))
+    chat.acknowledge("jill", 2)
+
+    chat.trim(before=0)
+
+    assert {member.user: member.read_seq for member in chat.members()} == {"joe": 2, "jack": 0, "jill": 2}
+    assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
+
+
+def test_4_acknowledging_makes_no_ghost_of_who_has_left(redis: Redis) -> None:
+    chat = make("jack")
+    chat.leave("jack")
+
+    with pytest.raises(ChatNotFound):
+        chat.acknowledge("jack", 2)
+    assert Inbox("jack").acknowledge({chat.id: 2}) == {}
+    assert [member.user for member in chat.members()] == ["joe"]
+    assert redis.zscore(keys.chat_reads(bucket(chat.id), chat.id), "jack") is None
+
+
+def test_5_who_has_left_reads_no_more_whatever_his_inbox_says(redis: Redis) -> None:
+    chat = make("jack")
+    chat.leave("jack")
+    redis.zadd(keys.inbox_chats(bucket("jack"), "jack"), {chat.id: 1})
+
+    assert Inbox("jack").fetch() == Inbox("jack").chats() == []
+    with pytest.raises(ChatNotFound):
+        chat.history("jack")
+    assert [member.user for member in chat.members()] == ["joe"]
+
+
+def test_6_the_reading_position_never_moves_back(redis: Redis) -> None:
+    chat = make("jack")
+
+    with ThreadPoolExecutor(2) as two_tabs:
+        list(two_tabs.map(lambda seq: chat.acknowledge("jack", seq), [2, 1, 2, 1, 1]))
+
+    assert chat.news("jack").read_seq == 2
+
+
+def test_7_who_joins_with_a_lower_position_finds_what_he_may_see(redis: Redis) -> None:
+    chat = make("jack", settings=ChatSettings(rate_limit=0, drop_read_after=3600))
+    for person in ("joe", "jack"):
+        chat.acknowledge(person, 2)
+
+    chat.add(["jill"])
+
+    assert texts(chat.history("jill").messages) == ["created", "hello", "joined"]
+
+
+def test_8_an_answer_is_bounded_and_says_whether_there_is_more(redis: Redis) -> None:
+    chat = make("jack")
+    quiet = make("jack")
+    Inbox("jack").acknowledge({quiet.id: 9})
+    for number in range(30):
+        chat.send("joe", f"{number:0>4000}")
+
+    [few] = Inbox("jack").fetch(limit=3)
+    [many] = Inbox("jack").fetch(limit=200)
+
+    assert (texts(few.messages)[:2], len(few.messages), few.has_more) == (["created", "hello"], 3, True)
+    assert len(many.messages) < 32
+    assert many.has_more
+    assert few.position.seq == 3
+
+
+def test_9_and_10_positions_are_exact_whatever_is_said(redis: Redis) -> None:
+    chat = make("jack")
+    hash_key = keys.chat(bucket(chat.id), chat.id)
+    redis.hset(hash_key, "seq", 10**13)
+
+    sent = chat.send("joe", "a", data=[])
+
+    assert sent.seq == 10**13 + 1
+    assert [message.seq for message in chat.history("jack", after=10**13 - 1).messages] == [10**13 + 1]
+    assert chat.acknowledge("jack", 10**13 + 1) == 10**13 + 1
+
+
+def test_11_creating_leaves_the_callers_list_alone_and_the_owner_is_there_once(redis: Redis) -> None:
+    given = ["jack", "joe", "jack"]
+
+    chat = Chat.create("joe", members=given, text="hello")
+
+    assert given == ["jack", "joe", "jack"]
+    assert [member.user for member in chat.members()] == ["joe", "jack"]
+    assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
+
+
+def test_12_a_chat_that_is_there_is_not_made_anew(redis: Redis) -> None:
+    chat = make("jack")
+    chat.acknowledge("jack", 2)
+
+    with pytest.raises(ChatExists):
+        Chat.create("mary", members=["jack"], id=chat.id)
+
+    assert chat.news("jack").read_seq == 2
+    assert Inbox("mary").chats() == []
+
+
+def test_13_strangers_cannot_send_and_nothing_is_left_of_it(redis: Redis) -> None:
+    chat = make("jack")
+    for person in ("jack", "joe"):
+        chat.leave(person)
+    before = stored(redis, chat.id)
+
+    for person in ("joe", "mary"):
+        with pytest.raises(ChatNotFound):
+            chat.send(person, "anybody there?")
+
+    # How far the sequence has come, and the calls of who left, for a minute.
+    assert stored(redis, chat.id) == before
+    assert {part.partition("/")[0] for part in before} == {"calls", "chat"}
+    assert 0 < redis.ttl(keys.chat(bucket(chat.id), chat.id)) <= 366 * 86_400
+
+
+def test_15_a_send_is_one_round_trip(redis: Redis) -> None:
+    chat = make("jack")
+    chat.send("joe", "known to the server now")
+    calls = redis.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+    chat.send("joe", "one", mentions=["jack"])
+
+    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] == calls + 1
+
+
+def test_16_a_message_that_is_sent_again_is_there_once_by_the_servers_clock(redis: Redis) -> None:
+    chat = make("jack")
+
+    sent = [chat.send("joe", "once", client_id="a") for _ in range(3)]
+
+    assert len({(each.seq, each.sent_at) for each in sent}) == 1
+    assert texts(chat.history("jack").messages) == ["created", "hello", "once"]
+    assert texts(Inbox("joe").fetch()) == []  # its sender has it
+
+
+def test_17_joining_what_is_not_there_creates_nothing(redis: Redis) -> None:
+    with pytest.raises(ChatNotFound):
+        Chat("nowhere").join("jack")
+    with pytest.raises(ChatNotFound):
+        make().join("jack")  # it is not open
+
+    assert Inbox("jack").chats() == []
+    assert not redis.exists(keys.inbox_chats(bucket("jack"), "jack"))
+
+
+def test_18_joining_once_more_skips_nothing(redis: Redis) -> None:
+    chat = make("jack", settings=ChatSettings(is_open=True, rate_limit=0))
+
+    chat.join("jack")
+    assert chat.add(["jack"]) == []
+
+    assert chat.news("jack").unread == 1
+
+
+def test_19_and_20_the_sequence_never_restarts(redis: Redis) -> None:
+    chat = make("jack")
+    seqs = [chat.send("joe", "one").seq]
+    for person in ("jack", "joe"):
+        chat.leave(person)
+
+    again = Chat.create("jill", members=["joe"], text="two", id=chat.id)
+    again.delete()
+    third = Chat.create("jill", members=["joe"], text="three", id=chat.id)
+
+    assert seqs == [3]
+    assert [message.seq for message in third.history("joe").messages] == [7, 8]
+    assert third.news("joe").unread == 1
+    assert Inbox("joe").fetch()[0].missed == 0
+
+
+def test_21_two_who_leave_at_once_leave_nothing_behind(redis: Redis) -> None:
+    for _ in range(10):
+        chat = make("jack", "jill")
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(chat.leave, ["joe", "jack", "jill"]))
+        assert chat.id.encode() not in redis.zrange(keys.chat_names(bucket(chat.id)), 0, -1)
+        with pytest.raises(ChatNotFound):
+            chat.members()
+
+
+def test_22_what_a_crash_leaves_between_inbox_and_chat_is_repaired(redis: Redis) -> None:
+    chat = make("jack")
+    at_once(hint_all(redis, chat.id, ["mary"]))  # and the one who lets her in dies
+    assert Inbox("mary").fetch() == []
+    hints = keys.inbox_chats(bucket("mary"), "mary")
+    assert redis.exists(hints)
+
+    redis.zincrby(hints, -core.YOUNG - 1, chat.id)
+
+    assert Inbox("mary").fetch() == []
+    assert not redis.exists(hints)
+    with pytest.raises(NotAMember):
+        chat.kick("mary")
+
+
+def test_23_who_never_reads_keeps_nothing_for_ever_and_is_told_of_the_gap(redis: Redis) -> None:
+    chat = make("jack", settings=ChatSettings(max_messages=5, rate_limit=0))
+
+    for number in range(10):
+        chat.send("joe", str(number))
+
+    [news] = Inbox("jack").fetch()
+    assert texts(news.messages) == list("56789")
+    assert (news.unread, news.missed, news.oldest) == (5, 7, 8)
+    assert chat.info().messages == 5
+
+
+def test_24_unread_is_counted_without_fetching_and_the_history_stays(redis: Redis) -> None:
+    chat = make("jack")
+    chat.send("joe", "what is that?", mentions=["jack"])
+    chat.delete_message(2, by="joe")
+
+    [news] = Inbox("jack").chats()
+
+    assert (news.unread, news.mentions, news.messages) == (1, 1, [])
+    chat.acknowledge("jack", 4)
+    assert texts(chat.history("jack").messages) == ["created", "what is that?", "deleted"]

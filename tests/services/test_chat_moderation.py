@@ -1,0 +1,284 @@
+"""What owners, moderators and the system do with a chat and its members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import BUCKETS, bucket
+from components.exceptions import (
+    Blocked,
+    ChatClosed,
+    ChatNotFound,
+    MessageNotFound,
+    Muted,
+    NotAllowed,
+    TooFast,
+    TooManyMembers,
+)
+from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
+from tests.support.chats import FREE, let_pass, stored, texts
+
+
+@pytest.fixture
+def chat(redis: Redis) -> Chat:
+    """joe is owner, mod is moderator, jack and jill are members."""
+    chat = Chat.create("joe", members=["jack", "jill", "mod"], id="guild:7", settings=FREE)
+    chat.set_role("mod", Role.MODERATOR, by="joe")
+    return chat
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda chat, by: chat.kick("jill", by=by),
+        lambda chat, by: chat.block("jill", by=by),
+        lambda chat, by: chat.unblock("mary", by=by),
+        lambda chat, by: chat.mute("jill", by=by),
+        lambda chat, by: chat.unmute("jill", by=by),
+        lambda chat, by: chat.set_role("jill", "moderator", by=by),
+        lambda chat, by: chat.rename("Mine", by=by),
+        lambda chat, by: chat.configure(max_text=7, by=by),
+        lambda chat, by: chat.close(by=by),
+        lambda chat, by: chat.reopen(by=by),
+        lambda chat, by: chat.add(["mary"], by=by),
+    ],
+)
+def test_a_member_may_not_do_what_owners_do_and_a_stranger_learns_nothing(
+    chat: Chat, act: Callable[[Chat, str], object]
+) -> None:
+    before = texts(chat.history("joe").messages)
+
+    with pytest.raises(NotAllowed):
+        act(chat, "jack")
+    with pytest.raises(ChatNotFound):
+        act(chat, "stranger")
+    with pytest.raises(ChatNotFound):
+        act(Chat("nowhere"), "joe")
+
+    assert texts(chat.history("joe").messages) == before
+
+
+def test_who_is_muted_may_read_and_not_speak_until_it_ends(chat: Chat, redis: Redis) -> None:
+    chat.mute("jack", seconds=60, by="mod")
+    with pytest.raises(Muted):
+        chat.send("jack", "but")
+    event = chat.history("jack", limit=1).messages[0].event
+    until = chat.news("jack").muted_until
+    assert event
+    assert until
+    assert (event.kind, event.by, event.user, event.detail) == (
+        EventKind.MUTED,
+        "mod",
+        "jack",
+        until.isoformat(),
+    )
+
+    members = keys.chat_members(bucket(chat.id), chat.id)
+    words = redis.hget(members, "jack").decode().split(" ")
+    words[5] = str(int(words[5]) - 61_000)
+    redis.hset(members, "jack", " ".join(words))
+
+    assert chat.send("jack", "at last").seq
+    assert [member.muted_until for member in chat.members()] == [None] * 4
+
+
+def test_who_is_blocked_cannot_come_back_until_he_is_unblocked(chat: Chat) -> None:
+    chat.configure(is_open=True)
+    chat.block("jack", by="mod")
+    chat.block("mary")
+
+    for person in ("jack", "mary"):
+        with pytest.raises(Blocked):
+            chat.join(person)
+        with pytest.raises(Blocked):
+            chat.add(["new", person])
+    assert chat.blocked().keys() == {"jack", "mary"}
+    assert Inbox("new").chats() == []
+
+    chat.unblock("jack", by="joe")
+    chat.join("jack")
+    assert "jack" in [member.user for member in chat.members(user="jack")]
+
+
+def test_there_is_always_an_owner(chat: Chat) -> None:
+    with pytest.raises(NotAllowed):
+        chat.set_role("joe", Role.MEMBER, by="joe")
+    chat.set_role("jack", Role.OWNER, by="joe")
+    chat.set_role("joe", Role.MEMBER, by="joe")
+
+    with pytest.raises(NotAllowed):
+        chat.set_role("jack", Role.MEMBER)
+    chat.leave("jack")
+
+    assert [(member.user, member.role) for member in chat.members()] == [
+        ("mod", "owner"),
+        ("joe", "member"),
+        ("jill", "member"),
+    ]
+
+
+def test_a_closed_chat_is_read_and_not_written(chat: Chat) -> None:
+    chat.send("jack", "before", client_id="a")
+    chat.close(by="joe")
+    chat.close(by="joe")
+
+    with pytest.raises(ChatClosed):
+        chat.send("jack", "after")
+    assert chat.send("jack", "before", client_id="a").is_duplicate
+    assert chat.info().is_closed
+    assert texts(chat.history("jack", limit=2).messages) == ["before", "closed"]
+
+    chat.reopen(by="joe")
+    assert chat.send("jack", "after").seq
+
+
+def test_a_deleted_message_is_gone_and_its_client_cannot_bring_it_back(chat: Chat) -> None:
+    mine = chat.send("jack", "mine", client_id="a", mentions=["jill"])
+    theirs = chat.send("jill", "theirs")
+    with pytest.raises(NotAllowed):
+        chat.delete_message(theirs.seq, by="jack")
+
+    chat.delete_message(mine.seq, by="jack")
+    chat.delete_message(theirs.seq, by="mod")
+
+    for seq in (mine.seq, theirs.seq, 1, 999):
+        with pytest.raises(MessageNotFound):
+            chat.delete_message(seq, by="joe")
+    assert chat.send("jack", "mine", client_id="a").seq == mine.seq
+    assert texts(chat.history("joe", after=mine.seq - 1).messages) == ["deleted", "deleted"]
+    assert (chat.news("jill").unread, chat.news("jill").mentions) == (0, 0)
+    last = chat.history("joe", limit=1).messages[0].event
+    assert last
+    assert (last.by, last.detail) == ("mod", str(theirs.seq))
+
+
+def test_settings_change_one_at_a_time(chat: Chat) -> None:
+    chat.configure(max_text=3, by="joe")
+    chat.configure(max_members=5, slow_mode=60)
+    chat.rename("Party", by="mod")
+
+    info = chat.info()
+    assert (info.title, info.settings.max_text, info.settings.max_members) == ("Party", 3, 5)
+    chat.add(["mary"])
+    with pytest.raises(TooManyMembers):
+        chat.add(["other"])
+    chat.send("jack", "one")
+    with pytest.raises(TooFast) as refused:
+        chat.send("jack", "two")
+    assert 50 < refused.value.retry_after <= 60
+    chat.send("mod", "a")
+    chat.send("mod", "b")
+    with pytest.raises(TypeError):
+        chat.configure(no_such=1)
+
+
+def test_the_control_room_sees_all_chats(redis: Redis, chat: Chat) -> None:
+    others = [Chat.create("joe", text="hello").id for _ in range(40)]
+    reader = ChatReader()
+
+    pages = [info.id for offset in range(0, 60, 7) for info in reader.page(offset=offset, limit=7)]
+
+    assert reader.count() == 41
+    assert sorted(pages) == sorted([chat.id, *others])
+    assert len(BUCKETS) == 32
+    found = reader.find(chat.id)
+    assert found
+    assert (found.members, found.messages, found.created_by, found.last_at) == (4, 2, "joe", None)
+    assert reader.find("nowhere") is reader.find("no id/") is None
+    assert texts(reader.messages(others[0]).messages) == ["created", "hello"]
+    with pytest.raises(ChatNotFound):
+        reader.messages("nowhere")
+
+
+def test_trimming_takes_all_before_a_seq(chat: Chat) -> None:
+    for number in range(5):
+        chat.send("joe", str(number))
+
+    assert chat.trim(before=5) == 4
+    assert chat.trim(before=5) == 0
+
+    assert texts(chat.history("jack").messages) == list("234")
+    assert (chat.news("jack").unread, Inbox("jack").fetch()[0].missed) == (3, 4)
+
+
+def test_a_deleted_chat_leaves_nothing_but_how_far_it_came(redis: Redis, chat: Chat) -> None:
+    for number in range(60):
+        chat.send("jack", str(number), mentions=["jill"])
+    chat.block("mary")
+    chat.delete_message(5)
+
+    chat.delete()
+    chat.delete()
+
+    assert {part.partition("/")[0] for part in stored(redis, chat.id)} <= {"chat", "calls"}
+    assert ChatReader().count() == 0
+    assert Inbox("jack").fetch() == []
+
+
+def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat) -> None:
+    past = Chat.create("jill", members=["jack"], settings=FREE)
+    past.send("jack", "secret of the past", mentions=["jill"])
+    past.leave("jack")
+    for number in range(5):
+        chat.send("jack", f"secret {number}", mentions=["jill"])
+        chat.send("jill", str(number))
+
+    erased = Inbox("jack").erase()
+
+    assert (erased.chats, erased.messages) == (2, 6)
+    assert Inbox("jack").erase().messages == 0
+    assert texts(chat.history("jill", after=2).messages) == [*"01234", "left"]
+    assert texts(past.history("jill").messages) == ["created", "left"]
+    assert [news.mentions for news in Inbox("jill").chats()] == [0, 0]
+    assert [key for key in redis.keys("*") if b"jack" in key] == []
+    for chat_id in (chat.id, past.id):
+        assert b"jack" not in redis.hkeys(keys.chat_members(bucket(chat_id), chat_id))
+
+
+def test_what_is_too_old_is_hidden_before_it_is_gone(redis: Redis, chat: Chat) -> None:
+    chat.configure(max_age=1000)
+    chat.send("joe", "old")
+    let_pass(redis, chat.id, 600)
+    chat.send("joe", "young")
+    let_pass(redis, chat.id, 600)
+
+    assert texts(chat.history("jack").messages) == ["young"]
+    assert (chat.news("jack").unread, chat.news("jack").oldest) == (1, 5)
+    [news] = Inbox("jack").fetch()
+    assert (texts(news.messages), news.missed) == (["young"], 4)
+
+    let_pass(redis, chat.id, 600)
+    assert not redis.exists(keys.chat_messages(bucket(chat.id), chat.id))
+    assert chat.news("jack").unread == 0
+    assert chat.send("jack", "again").seq == 6
+    assert [member.unread for member in chat.members()] == [1, 1, 0, 1]
+
+
+def test_what_all_have_read_goes_if_that_is_wanted(redis: Redis, chat: Chat) -> None:
+    chat.configure(drop_read_after=60)
+    chat.send("joe", "read by all")
+    chat.send("joe", "not by jill")
+    let_pass(redis, chat.id, 3600)
+    for person in ("joe", "jack", "mod"):
+        chat.acknowledge(person, 9)
+    let_pass(redis, chat.id, 60)  # it is looked for now and then
+
+    chat.acknowledge("jill", 4)
+
+    assert texts(chat.history("jack").messages) == ["not by jill"]
+    assert chat.news("jill").unread == 1
+
+
+def test_bytes_are_limited_too(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=ChatSettings(max_bytes=10_000, rate_limit=0))
+
+    for _ in range(20):
+        chat.send("joe", "a" * 1000)
+
+    info = chat.info()
+    assert 8_000 < info.bytes <= 10_100
+    assert info.messages == 9

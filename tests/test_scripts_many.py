@@ -1,0 +1,115 @@
+"""Script.many: several calls in one round trip to each node, whatever of them is refused, lost or moved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from components import keys
+from components.buckets import BUCKETS
+from components.client import get_async_client, get_client
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.scripts import Script
+from components.testing import empty, redis_at
+from tests.support.proxy import LossyProxy
+
+#: In the slots of all buckets.
+KEYS = [keys.chat_names(tag) for tag in BUCKETS]
+
+
+class Source(Script):
+    """A script that is not a file."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__("none")
+        self.source = source
+
+
+SET = Source('redis.call("SET", KEYS[1], ARGV[1]) return ARGV[1]')
+
+
+class Many(Protocol):
+    def __call__(self, script: Script, calls: Sequence[tuple[list[str], list[Any]]]) -> list[Any]: ...
+
+
+def called(script: Script, calls: Sequence[tuple[list[str], list[Any]]]) -> list[Any]:
+    return script.many(get_client(), calls)
+
+
+def awaited(script: Script, calls: Sequence[tuple[list[str], list[Any]]]) -> list[Any]:
+    async def main() -> list[Any]:
+        return await script.amany(get_async_client(), calls)
+
+    return asyncio.run(main())
+
+
+@pytest.fixture(params=[called, awaited])
+def many(request: pytest.FixtureRequest) -> Many:
+    found: Many = request.param
+    return found
+
+
+@pytest.fixture
+def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
+    fixture = "redis_server" if redis_mode == "plain" else "redis_cluster_server"
+    server: EmbeddedServer = request.getfixturevalue(fixture)
+    return server
+
+
+def test_answers_come_in_the_order_of_the_calls_to_a_server_that_knows_the_script_or_not(
+    server: EmbeddedServer, many: Many
+) -> None:
+    calls = [([key], [number]) for number, key in enumerate(KEYS)]
+    with empty(server) as redis:
+        redis.script_flush()
+
+        first, again = many(SET, calls), many(SET, calls)
+
+        assert first == again == [b"%d" % number for number in range(len(KEYS))]
+        assert redis.get(KEYS[7]) == b"7"
+        assert many(SET, []) == []
+
+
+def test_a_lost_reply_is_asked_for_once_more(redis_server: EmbeddedServer, redis: Redis, many: Many) -> None:
+    calls = [([key], [number]) for number, key in enumerate(KEYS)]
+    with LossyProxy(redis_server) as proxy, redis_at(proxy.url):
+        many(SET, calls)
+        proxy.lose_replies(to="EVALSHA")
+
+        assert many(SET, calls) == [b"%d" % number for number in range(len(KEYS))]
+
+        assert proxy.lost == 1
+
+
+def test_a_server_that_does_not_answer_is_unavailable(
+    redis_server: EmbeddedServer, redis: Redis, many: Many
+) -> None:
+    with LossyProxy(redis_server) as proxy, redis_at(proxy.url):
+        proxy.lose_replies(to="EVAL", times=9)
+
+        with pytest.raises(RedisUnavailable):
+            many(SET, [([KEYS[0]], [1])])
+
+
+def test_a_mistake_in_one_call_is_told(redis: Redis, many: Many) -> None:
+    redis.rpush(KEYS[1], "a list")
+    count = Source('return redis.call("INCR", KEYS[1])')
+
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        many(count, [([KEYS[0]], []), ([KEYS[1]], [])])
+
+    assert redis.get(KEYS[0]) == b"1"
+
+
+def test_an_asynchronous_client_is_not_for_many(redis: Redis) -> None:
+    async def main() -> None:
+        with pytest.raises(TypeError, match="amany"):
+            SET.many(get_async_client(), [])  # type: ignore[arg-type]
+
+    asyncio.run(main())
