@@ -25,7 +25,7 @@ from benchmarks.tables import print_conditions
 SLICES = (
     5  # of the messages of a round: the shorter a turn, the more alike are the moments that a ratio compares
 )
-SIZES = (1_000, 9_000, 50_000)  # messages in a chat
+SIZES = (1_000, 5_000, 20_000)  # messages in a chat
 BUSY = (0, 50, 500)  # of 500 chats
 _T = TypeVar("_T")
 
