@@ -94,7 +94,14 @@ def compare_stores(bench: Bench, options: Namespace) -> tuple[report.Sends, repo
 
 def compare_channels(
     bench: Bench, crew: Crew, names: Sequence[str], options: Namespace
-) -> tuple[report.Groups, report.Groups, report.Wakes]:
+) -> tuple[report.Spoken, report.Groups, report.Groups, report.Wakes]:
+    spoken = alternate(
+        "a group that does not read",
+        names,
+        options.rounds,
+        lambda name: turns.spoken(bench, crew, name, options.messages),
+    )
+    report.print_spoken(spoken)
     apart, together = (
         alternate(
             "a group",
@@ -113,7 +120,7 @@ def compare_channels(
         lambda name: turns.wake(bench, crew, name, options.wakes, options.pause),
     )
     report.print_wakes(wakes)
-    return apart, together, wakes
+    return spoken, apart, together, wakes
 
 
 def alternate(what: str, names: Sequence[str], rounds: int, turn: Callable[[str], _T]) -> dict[str, list[_T]]:
