@@ -25,7 +25,7 @@ from benchmarks.tables import print_conditions
 SLICES = (
     5  # of the messages of a round: the shorter a turn, the more alike are the moments that a ratio compares
 )
-SIZES = (1_000, 9_000, 50_000)  # messages in a chat
+SIZES = (1_000, 5_000, 20_000)  # messages in a chat
 BUSY = (0, 50, 500)  # of 500 chats
 _T = TypeVar("_T")
 
@@ -94,7 +94,14 @@ def compare_stores(bench: Bench, options: Namespace) -> tuple[report.Sends, repo
 
 def compare_channels(
     bench: Bench, crew: Crew, names: Sequence[str], options: Namespace
-) -> tuple[report.Groups, report.Groups, report.Wakes]:
+) -> tuple[report.Spoken, report.Groups, report.Groups, report.Wakes]:
+    spoken = alternate(
+        "a group that does not read",
+        names,
+        options.rounds,
+        lambda name: turns.spoken(bench, crew, name, options.messages),
+    )
+    report.print_spoken(spoken)
     apart, together = (
         alternate(
             "a group",
@@ -113,7 +120,7 @@ def compare_channels(
         lambda name: turns.wake(bench, crew, name, options.wakes, options.pause),
     )
     report.print_wakes(wakes)
-    return apart, together, wakes
+    return spoken, apart, together, wakes
 
 
 def alternate(what: str, names: Sequence[str], rounds: int, turn: Callable[[str], _T]) -> dict[str, list[_T]]:

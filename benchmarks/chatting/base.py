@@ -50,6 +50,9 @@ class Channel(System, ABC):
     async def create(self, group: str, members: Sequence[str]) -> None:
         """Before anybody reads or sends; in any process."""
 
+    async def sit_by(self, group: str, members: int) -> None:
+        """So many are in the group from here on, and read nothing."""
+
     @abstractmethod
     async def send(self, group: str, sender: str, text: str) -> None: ...
 

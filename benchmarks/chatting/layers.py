@@ -24,6 +24,10 @@ class _Layer(Channel):
     async def create(self, group: str, members: Sequence[str]) -> None:
         """Nothing is kept of a group in which nobody waits."""
 
+    async def sit_by(self, group: str, members: int) -> None:
+        for _ in range(members):
+            await self._layer.group_add(group, await self._layer.new_channel())
+
     async def send(self, group: str, sender: str, text: str) -> None:
         await self._layer.group_send(group, {"type": "chat.message", "sender": sender, "text": text})
 

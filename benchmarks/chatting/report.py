@@ -14,6 +14,8 @@ from benchmarks.tables import Bar, percentile, print_bars, print_table
 WAKE_LIMIT = 0.010  # seconds
 
 Sends: TypeAlias = Mapping[str, Sequence[Alone]]
+#: System -> messages per second.
+Spoken: TypeAlias = Mapping[str, Sequence[float]]
 Groups: TypeAlias = Mapping[str, Sequence[turns.Group]]
 Wakes: TypeAlias = Mapping[str, Sequence[turns.Wakes]]
 #: System -> number of speakers -> number of messages -> bytes for each.
@@ -29,6 +31,7 @@ class Measured(NamedTuple):
     sends: Sends
     sizes: Sizes
     fetches: Fetches
+    spoken: Spoken
     apart: Groups
     together: Groups
     wakes: Wakes
@@ -89,7 +92,7 @@ def print_fetches(fetches: Fetches) -> None:
     print_table(
         [
             "in 500 chats",
-            "chats with 5 new ones",
+            "chats with 2 new ones",
             "fetch, ms",
             "round trips",
             "acknowledge, ms",
@@ -106,6 +109,22 @@ def print_fetches(fetches: Fetches) -> None:
             ]
             for name, by_busy in fetches.items()
             for busy, rounds in by_busy.items()
+        ),
+    )
+
+
+def print_spoken(spoken: Spoken) -> None:
+    """A group of ten who do not read meanwhile."""
+    print_table(
+        ["send to 10 who do not read", "messages/s", "slowest to fastest", "ours/theirs"],
+        (
+            [
+                name,
+                f"{median(rounds):,.0f}",
+                _span(rounds),
+                f"{_ratio(spoken[OURS], rounds, float):.2f}",
+            ]
+            for name, rounds in spoken.items()
         ),
     )
 
@@ -175,6 +194,12 @@ def _of_stores(measured: Measured) -> Iterator[Bar]:
 
 def _of_channels(measured: Measured) -> Iterator[Bar]:
     wakes = measured.wakes
+    for name, least in ((CORE, 20), (PUBSUB, 2)):
+        ratio = (
+            _ratio(measured.spoken[OURS], measured.spoken[name], float) if name in measured.spoken else None
+        )
+        shown = f"{ratio:.2f}" if ratio is not None else None
+        yield Bar(f"send to 10, times {name}", f"at least {least}", shown, (ratio or 0) >= least)
     for where, groups in (("apart", measured.apart), ("together", measured.together)):
         for name, least in ((CORE, 20), (PUBSUB, 2)):
             ratio = _ratio(groups[OURS], groups[name], lambda turn: turn.had) if name in groups else None

@@ -30,9 +30,9 @@ from benchmarks.locking.turns import Alone, alone
 
 LETTERS = 100  # of a message
 MEMBERS = 10  # of a group
-WAITERS = int(os.environ.get("W", "1000"))  # in one process
+WAITERS = 1_000  # in one process
 CHATS = 500  # of one person
-_UNREAD = 5  # messages in each of some chats
+_UNREAD = 2  # messages in each of some chats
 _SILENCE = 3.0  # seconds without anything: the rest is lost
 _SETTLING, _IDLE = 0.5, 0.05  # seconds, and the part of them for which the process works when all surely wait
 _GLANCE = 0.01  # seconds between two looks
@@ -133,6 +133,23 @@ def _all_of_them(
         spoken = runner.run(_speak(channel, count))
         runner.run(crowd.wait_for(MEMBERS * count))
         return crowd.outcome, spoken
+
+
+def spoken(bench: Bench, crew: Crew, name: str, count: int) -> float:
+    """Messages per second to a group of ten who do not read meanwhile. Raises Stuck."""
+    bench.clear()
+    [(began, sent_at)] = crew.do([Task(_lone_speaker, (name, count))])
+    return count / (sent_at - began)
+
+
+def _lone_speaker(name: str, count: int) -> Generator[None, None, tuple[float, float]]:
+    channel = chatting.channel(name)
+    with asyncio.Runner() as runner:
+        runner.run(channel.create("group", people(MEMBERS)))
+        runner.run(channel.sit_by("group", MEMBERS))
+        runner.run(_warm_up(channel))
+        yield
+        return runner.run(_speak(channel, count))
 
 
 async def _warm_up(channel: Channel) -> None:

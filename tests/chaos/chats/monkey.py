@@ -23,6 +23,10 @@ from tests.chaos.chats.troupe import Troupe
 from tests.support.proxy import LossyProxy
 
 _BEAT, _STEP = 1.0, 0.05  # seconds between two breaks, and two comings or goings
+_SPENT, _LATE_BEAT = (
+    60,
+    4.0,
+)  # after so many breaks it gets tired: on a slow machine it would else be slower still
 
 #: What it has to have done.
 DISTURBANCES = {
@@ -47,14 +51,16 @@ class Monkey:
 
     def run(self, *, within: float) -> None:
         """Until the senders have done their work, and each thing was done."""
-        next_beat = next_step = time.monotonic()
+        breaks, next_beat = 0, time.monotonic()
+        next_step = next_beat
         deadline = next_beat + within
         while not (self._troupe.is_done("senders") and self._has_done_all()):
             now = time.monotonic()
             assert now < deadline, f"It is not over after {within} s; done so far: {self.done}."
             self._troupe.look()
             if now >= next_beat:
-                next_beat = now + _BEAT
+                next_beat = now + (_BEAT if breaks < _SPENT else _LATE_BEAT)
+                breaks += 1
                 self._break_something()
             if now >= next_step:
                 next_step = now + _STEP

@@ -23,10 +23,8 @@ from components.services.chat import Changes, ChatMessage, ChatNews, Inbox, Posi
 from tests.chaos.chats import notes, plan
 
 LOSSY = 1  # the place of the one that does not get all replies
-_PAUSE, _BREATH = (
-    0.02,
-    0.2,
-)  # seconds: while Redis is away; between two looks, so that there is something to read
+_PAUSE = 0.02  # seconds, while Redis is away
+_BREATH = 0.4  # seconds between two looks, so that there is something to read
 _LIMIT = 100  # messages of a chat
 _WAIT = 2.0  # seconds
 
