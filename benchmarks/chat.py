@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import chatting
 from benchmarks.bench import Bench, say
-from benchmarks.chatting import report, turns
+from benchmarks.chatting import fetches, report, turns
 from benchmarks.crew import Crew
 from benchmarks.server import standing_bench
 from benchmarks.tables import print_conditions
@@ -78,18 +78,18 @@ def compare_stores(bench: Bench, options: Namespace) -> tuple[report.Sends, repo
         for name, store in stores.items()
     }
     report.print_sizes(sizes)
-    fetches: dict[str, dict[int, list[turns.Fetch]]] = {name: {} for name in stores}
+    fetched: dict[str, dict[int, list[fetches.Fetch]]] = {name: {} for name in stores}
     for busy in BUSY:
         rounds = alternate(
-            f"fetch, {busy} of {turns.CHATS} chats",
+            f"fetch, {busy} of {fetches.CHATS} chats",
             list(stores),
             options.rounds,
-            lambda name: turns.fetch(bench, stores[name], busy, 3),  # noqa: B023  called at once
+            lambda name: fetches.fetch(bench, stores[name], busy, 3),  # noqa: B023  called at once
         )
         for name, taken in rounds.items():
-            fetches[name][busy] = taken
-    report.print_fetches(fetches)
-    return sends, sizes, fetches
+            fetched[name][busy] = taken
+    report.print_fetches(fetched)
+    return sends, sizes, fetched
 
 
 def compare_channels(

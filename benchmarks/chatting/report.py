@@ -7,6 +7,7 @@ from statistics import median
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from benchmarks.chatting import BOOK, CORE, OURS, PUBSUB, turns
+from benchmarks.chatting import fetches as of_fetches
 from benchmarks.chatting.base import System
 from benchmarks.locking.turns import Alone
 from benchmarks.tables import Bar, percentile, print_bars, print_table
@@ -21,7 +22,7 @@ Wakes: TypeAlias = Mapping[str, Sequence[turns.Wakes]]
 #: System -> number of speakers -> number of messages -> bytes for each.
 Sizes: TypeAlias = Mapping[str, Mapping[int, Mapping[int, float]]]
 #: System -> number of chats with something new -> the rounds.
-Fetches: TypeAlias = Mapping[str, Mapping[int, Sequence[turns.Fetch]]]
+Fetches: TypeAlias = Mapping[str, Mapping[int, Sequence[of_fetches.Fetch]]]
 _T = TypeVar("_T")
 
 

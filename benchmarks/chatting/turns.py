@@ -1,6 +1,5 @@
 """
-One turn of one system: a message is sent, handed to a group that reads, wakes one of a thousand that wait, is stored,
-is fetched.
+One turn of one system: a message is sent, handed to a group that reads, wakes one of a thousand that wait, is stored.
 
 Who reads sits in one process, all of them, as under an ASGI server; who sends is another process. Times are of the
 monotonic clock, which both share.
@@ -9,30 +8,21 @@ monotonic clock, which both share.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import string
 import time
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
-
-from django.test.utils import override_settings
 
 from benchmarks import chatting
-from benchmarks.bench import URL, Bench, url
+from benchmarks.bench import Bench
 from benchmarks.chatting.base import Channel, Store
-from benchmarks.chatting.trips import TripCounter
-from benchmarks.crew import Crew, Task, client
+from benchmarks.crew import Crew, Task
 from benchmarks.locking.turns import Alone, alone
 
 LETTERS = 100  # of a message
 MEMBERS = 10  # of a group
 WAITERS = 1_000  # in one process
-CHATS = 500  # of one person
-_UNREAD = 2  # messages in each of some chats
 _SILENCE = 3.0  # seconds without anything: the rest is lost
 _SETTLING, _IDLE = 0.5, 0.05  # seconds, and the part of them for which the process works when all surely wait
 _GLANCE = 0.01  # seconds between two looks
@@ -257,68 +247,3 @@ async def _call(channel: Channel, count: int, pause: float) -> None:
     for person in random.choices(people(WAITERS), k=count):
         await asyncio.sleep(random.uniform(0, 2 * pause))
         await channel.send(person, "caller", repr(time.monotonic()))
-
-
-@dataclass(frozen=True)
-class Fetch:
-    """What it takes a person in 500 chats to get what is new, and to say that he has read it."""
-
-    fetch_seconds: float
-    fetch_trips: int
-    read_seconds: float
-    read_trips: int
-
-
-def fetch(bench: Bench, store: Store, busy: int, times: int) -> Fetch:
-    """*busy* of his chats have something new each time."""
-    bench.clear()
-    for number in range(CHATS):
-        store.create(f"chat-{number}", ["reader", "speaker"])
-    store.acknowledge("reader", store.fetch("reader"))
-    fetches, reads = [], []
-    for _ in range(times):
-        _say(store, busy)
-        began = time.monotonic()
-        found = store.fetch("reader")
-        fetched = time.monotonic()
-        store.acknowledge("reader", found)
-        fetches.append(fetched - began)
-        reads.append(time.monotonic() - fetched)
-    _say(store, busy)
-    fetch_trips, read_trips = _trips(store)
-    return Fetch(median(fetches), fetch_trips, median(reads), read_trips)
-
-
-def _say(store: Store, busy: int) -> None:
-    for number in range(busy):
-        for _ in range(_UNREAD):
-            store.send(f"chat-{number}", "speaker", text())
-
-
-def _trips(store: Store) -> tuple[int, int]:
-    """How often Redis is asked to fetch, and to acknowledge, when connections are open and scripts are known."""
-    path = Path(url().removeprefix("unix://").partition("?")[0])
-    # Each at a place of its own: connections to the one before are kept, and would not be counted here.
-    own = path.with_name(f"trips-{time.monotonic_ns()}")
-    with TripCounter(path, own) as counter, _at(counter.url):
-        store.acknowledge("nobody", store.fetch("nobody"))
-        begun = counter.trips
-        found = store.fetch("reader")
-        fetched = counter.trips
-        store.acknowledge("reader", found)
-        return fetched - begun, counter.trips - fetched
-
-
-@contextmanager
-def _at(address: str) -> Iterator[None]:
-    """All clients of this process go there."""
-    before = url()
-    caches = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": address}}
-    try:
-        os.environ[URL] = address
-        client.cache_clear()
-        with override_settings(CACHES=caches):
-            yield
-    finally:
-        os.environ[URL] = before
-        client.cache_clear()

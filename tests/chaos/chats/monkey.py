@@ -70,6 +70,7 @@ class Monkey:
     def calm(self) -> None:
         for proxy in (self._to_senders, self._to_readers):
             proxy.lose_replies(to="", times=0)
+        self._troupe.resume_all()
 
     def _has_done_all(self) -> bool:
         done = self.done | self._troupe.done

@@ -79,6 +79,11 @@ class Troupe:
             if not part.is_done and part.command.has_ended():
                 self._note_end(part)
 
+    def resume_all(self) -> None:
+        """With the next look."""
+        for part in self.parts:
+            part.resume_at = part.resume_at and time.monotonic()
+
     def is_done(self, role: str) -> bool:
         return all(part.is_done for part in self.parts if part.role == role)
 
