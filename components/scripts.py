@@ -27,7 +27,7 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from components.client import REPLY_LOST, AnyRedis, redis_errors
 from components.twins import answer, at_once
 
-_ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
+ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
 
 #: The keys and the arguments of a call.
 Call: TypeAlias = tuple[Sequence[str], Sequence[Any]]
@@ -49,7 +49,7 @@ class Script:
 
     def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
         """Run it; raises RedisUnavailable when there was no answer twice."""
-        if isinstance(client, _ASYNCHRONOUS):
+        if isinstance(client, ASYNCHRONOUS):
             raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
         return at_once(self.acall(client, keys=keys, args=args))
 
@@ -82,7 +82,7 @@ class Script:
 
     def many(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
         """The answers to several calls, which are sent together; raises RedisUnavailable as one does."""
-        if isinstance(client, _ASYNCHRONOUS):
+        if isinstance(client, ASYNCHRONOUS):
             raise TypeError(f"{client!r} is asynchronous: await amany() with it.")
         return at_once(self.amany(client, calls))
 

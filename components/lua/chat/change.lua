@@ -40,7 +40,7 @@ if name == "settings" then
   -- By what a send() is recognised stays as long as what was sent.
   local age, keys = tonumber(string.match(value, "^%S+ %S+ %S+ (%S+)")), { messages }
   for part = 0, head[7] do
-    for each = 0, 2 ^ part - 1 do table.insert(keys, sent .. part .. ":" .. each) end
+    for each = 0, 4 ^ part - 1 do table.insert(keys, sent .. part .. ":" .. each) end
   end
   for _, key in ipairs(keys) do
     if age > 0 then redis.call("PEXPIRE", key, age) else redis.call("PERSIST", key) end

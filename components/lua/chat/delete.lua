@@ -25,7 +25,7 @@ for _, person in ipairs(redis.call("ZRANGE", reads, 0, -1)) do
   redis.call("PUBLISH", inboxes .. person, "deleted")
 end
 for part = 0, head[4] do
-  for each = 0, 2 ^ part - 1 do redis.call("UNLINK", sent .. part .. ":" .. each) end
+  for each = 0, 4 ^ part - 1 do redis.call("UNLINK", sent .. part .. ":" .. each) end
 end
 redis.call("UNLINK", chat, messages, members, reads, blocked, deleted)
 redis.call("HSET", chat, "seq", head[1], "n", head[2], "at", head[3], "gone", "1")

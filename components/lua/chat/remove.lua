@@ -49,7 +49,7 @@ local function append(event)
 end
 if redis.call("HLEN", members) == 0 then
   for part = 0, head[6] do
-    for each = 0, 2 ^ part - 1 do redis.call("UNLINK", sent .. part .. ":" .. each) end
+    for each = 0, 4 ^ part - 1 do redis.call("UNLINK", sent .. part .. ":" .. each) end
   end
   redis.call("UNLINK", chat, messages, members, reads, blocked, deleted)
   redis.call("HSET", chat, "seq", seq, "n", head[2], "at", now, "gone", "1")

@@ -23,7 +23,7 @@ local chat, messages, members, reads, sent, names = KEYS[1], KEYS[2], KEYS[3], K
 local mentions, own, rate, deleted = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local id, sender, client_id, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local characters, data, channel = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local PART = 48 -- messages for each part of *sent* that is added, so that each stays a compact one
+local PART = 72 -- messages for each part of *sent*, so that each stays a compact one; there are 1, 4, 16, ...
 
 local record = redis.call("HGET", members, sender)
 if not record then return { "unknown" } end
@@ -35,7 +35,7 @@ local most, most_bytes, age, drop, most_text, most_data, limit, period, slow =
 local digest = string.sub(redis.sha1hex(sender .. "\0" .. client_id), 1, 16)
 local number = tonumber(string.sub(digest, 1, 8), 16)
 for each = 0, level do
-  local found = redis.call("HGET", sent .. each .. ":" .. number % 2 ^ each, digest)
+  local found = redis.call("HGET", sent .. each .. ":" .. number % 4 ^ each, digest)
   if found then
     local entry = redis.call("XRANGE", messages, found, found)[1]
     if entry and entry[2][2] == sender then return { "duplicate", tonumber(found), tonumber(entry[2][6]), 0 } end
@@ -85,8 +85,8 @@ for each = 8, #ARGV do
 end
 redis.call("XADD", messages, seq .. "-0", "s", sender, "c", client_id, "t", sent_at, "n", n, "m", named, "b", body)
 local live, part = redis.call("XLEN", messages), 0
-while PART * 2 ^ part < live do part = part + 1 end
-local fresh = sent .. part .. ":" .. number % 2 ^ part
+while PART * 4 ^ part < live do part = part + 1 end
+local fresh = sent .. part .. ":" .. number % 4 ^ part
 redis.call("HSET", fresh, digest, seq)
 local size = (is_new and 0 or bytes) + #sender + #client_id + #named + #body
 redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size, "level", math.max(level, part))

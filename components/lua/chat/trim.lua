@@ -28,7 +28,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function forget(seq, digest)
   local number = tonumber(string.sub(digest, 1, 8), 16)
   for each = level, 0, -1 do
-    local part = sent .. each .. ":" .. number % 2 ^ each
+    local part = sent .. each .. ":" .. number % 4 ^ each
     if redis.call("HGET", part, digest) == seq then return redis.call("HDEL", part, digest) end
   end
 end

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from components.buckets import bucket
 from components.client import AnyRedis, get_async_client, get_client, redis_errors
+from components.scripts import ASYNCHRONOUS
 from components.services.chat import core
 from components.services.chat.erasure import erase_person
 from components.services.chat.ids import is_id
@@ -21,11 +23,15 @@ from components.services.chat.news import read_news
 from components.services.chat.records import Changes, ChatNews, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
 from components.services.news import Listener, Turns, channel
+from components.together import together
 from components.twins import answer, at_once
 from components.validation import check_seconds
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
 Question = tuple[str, int | str, int | str]
+
+#: Calls of look.lua that go together with those of others; more of them would let these wait.
+_FEW = 4
 
 
 class Inbox:
@@ -58,23 +64,20 @@ class Inbox:
         """changes(), awaited: as soon as there are any, or after *wait* seconds without."""
         client, left = get_async_client(), check_seconds("wait", wait, may_be_zero=True)
         if not left:
-            async with Turns.of_the_loop():
-                return await self._changes(client, since, limit)
+            return await self._changes(client, since, limit)
         until, inbox = asyncio.get_running_loop().time() + left, channel("inbox", self.user)
         async with Listener.of_the_loop().interest([inbox]) as interest:
             woken = {inbox}
             while True:
                 # What comes after the channels of the chats were subscribed to wakes, what came before is read.
                 if inbox in woken:
-                    async with Turns.of_the_loop():
-                        hints = await self._hints(client)
+                    hints = await self._hints(client)
                     channels = {channel("chat", chat_id): chat_id for chat_id in hints.keys() | since.keys()}
                     await interest.add(channels)
                     asked = list(channels.values())
                 else:
                     asked = [channels[name] for name in woken if name in channels]
-                async with Turns.of_the_loop():
-                    changes = await self._changes_of(client, hints, asked, since, limit)
+                changes = await self._changes_of(client, hints, asked, since, limit)
                 left = until - asyncio.get_running_loop().time()
                 if changes.chats or changes.gone or left <= 0:
                     return changes
@@ -139,8 +142,9 @@ class Inbox:
     async def _hints(self, client: AnyRedis) -> dict[str, int]:
         """The chats that he may be in, by the millisecond of the hint."""
         key, _past = core.keys_of_inbox(self.user)
-        with redis_errors():
-            found = await answer(client.zrange(key, 0, -1, withscores=True))
+        async with _turn(client):
+            with redis_errors():
+                found = await answer(client.zrange(key, 0, -1, withscores=True))
         return {chat_id.decode(): int(hinted_at) for chat_id, hinted_at in found}
 
     async def _look(
@@ -157,7 +161,12 @@ class Inbox:
         ]
         found: dict[str, ChatNews | bool] = {}
         denied = []
-        for some, (now, *parts) in zip(asked.values(), await core.look.amany(client, calls), strict=True):
+        if len(calls) <= _FEW and isinstance(client, ASYNCHRONOUS):
+            answers = await together(core.look, calls)
+        else:
+            async with _turn(client):
+                answers = await core.look.amany(client, calls)
+        for some, (now, *parts) in zip(asked.values(), answers, strict=True):
             for (chat_id, _seq, _revision), part in zip(some, parts, strict=True):
                 if part != 0:
                     found[chat_id] = True if part == 1 else read_news(chat_id, part)
@@ -183,6 +192,11 @@ class Inbox:
             if is_due:
                 await core.trim_all(client, chat_id, runs=1)
         return positions
+
+
+def _turn(client: AnyRedis) -> AbstractAsyncContextManager[None]:
+    """What takes a connection for itself; a synchronous client has one for its thread."""
+    return Turns.of_the_loop() if isinstance(client, ASYNCHRONOUS) else nullcontext()
 
 
 def _newest_first(found: Mapping[str, ChatNews | bool]) -> list[ChatNews]:

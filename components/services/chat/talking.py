@@ -20,6 +20,7 @@ from components.services.chat.formats import check_client_id, instant, read_mess
 from components.services.chat.ids import is_id, new_client_id
 from components.services.chat.news import read_news
 from components.services.chat.records import ChatMessage, ChatNews, Page, Sent
+from components.together import together
 from components.twins import at_once
 
 _MOST = 200  # messages in one page
@@ -60,10 +61,10 @@ class Talk:
         mentions: Sequence[str] = (),
         client_id: str | None = None,
     ) -> Sent:
-        """send(), awaited."""
-        client, keys = get_async_client(), self._keys
-        args = self._message(sender, text, data, mentions, client_id)
-        return await self._sent(client, await core.send.acall(client, keys=keys.send, args=args))
+        """send(), awaited. Those that come while others of the event loop are under way go in one round trip."""
+        keys, args = self._keys.send, self._message(sender, text, data, mentions, client_id)
+        [answer] = await together(core.send, [(keys, args)])
+        return await self._sent(get_async_client(), answer)
 
     def history(
         self, user: str, *, before: int | None = None, after: int | None = None, limit: int = 50
