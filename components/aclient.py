@@ -146,7 +146,11 @@ async def connect(client: Redis | RedisCluster) -> AbstractConnection:
 
 async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> AbstractConnection:
     connection = kind(**{**options, "socket_timeout": None, "retry": Retry(NoBackoff(), 0)})
-    await connection.connect()  # type: ignore[no-untyped-call]
+    try:
+        await connection.connect()  # type: ignore[no-untyped-call]
+    except BaseException:  # cancelled in the middle, it would stay open
+        await connection.disconnect(nowait=True)
+        raise
     return connection
 
 

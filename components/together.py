@@ -63,6 +63,8 @@ class _Line:
     async def _send_some(self) -> None:
         group = [(calls, future) for calls, future in self._waiting[:_MOST] if not future.done()]
         del self._waiting[:_MOST]
+        if not group:  # all of them were cancelled
+            return
         try:
             answers = iter(await self._ask([call for calls, _future in group for call in calls]))
         except RedisUnavailable as error:
