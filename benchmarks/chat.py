@@ -94,14 +94,18 @@ def compare_stores(bench: Bench, options: Namespace) -> tuple[report.Sends, repo
 
 def compare_channels(
     bench: Bench, crew: Crew, names: Sequence[str], options: Namespace
-) -> tuple[report.Spoken, report.Groups, report.Groups, report.Wakes]:
-    spoken = alternate(
-        "a group that does not read",
-        names,
-        options.rounds,
-        lambda name: turns.spoken(bench, crew, name, options.messages),
-    )
-    report.print_spoken(spoken)
+) -> tuple[dict[int, report.Spoken], report.Groups, report.Groups, report.Wakes]:
+    spoken = {
+        at_once: alternate(
+            f"a group that does not read, {at_once} at once",
+            names,
+            options.rounds,
+            lambda name: turns.spoken(bench, crew, name, options.messages, at_once),  # noqa: B023
+        )
+        for at_once in (1, turns.SPEAKERS)
+    }
+    for at_once, rounds in spoken.items():
+        report.print_spoken(at_once, rounds)
     apart, together = (
         alternate(
             "a group",

@@ -32,7 +32,8 @@ class Measured(NamedTuple):
     sends: Sends
     sizes: Sizes
     fetches: Fetches
-    spoken: Spoken
+    #: By how many were under way at once.
+    spoken: Mapping[int, Spoken]
     apart: Groups
     together: Groups
     wakes: Wakes
@@ -114,10 +115,10 @@ def print_fetches(fetches: Fetches) -> None:
     )
 
 
-def print_spoken(spoken: Spoken) -> None:
+def print_spoken(at_once: int, spoken: Spoken) -> None:
     """A group of ten who do not read meanwhile."""
     print_table(
-        ["send to 10 who do not read", "messages/s", "slowest to fastest", "ours/theirs"],
+        [f"send to 10 who do not read, {at_once} at once", "messages/s", "slowest to fastest", "ours/theirs"],
         (
             [
                 name,
@@ -195,12 +196,12 @@ def _of_stores(measured: Measured) -> Iterator[Bar]:
 
 def _of_channels(measured: Measured) -> Iterator[Bar]:
     wakes = measured.wakes
-    for name, least in ((CORE, 20), (PUBSUB, 2)):
-        ratio = (
-            _ratio(measured.spoken[OURS], measured.spoken[name], float) if name in measured.spoken else None
-        )
-        shown = f"{ratio:.2f}" if ratio is not None else None
-        yield Bar(f"send to 10, times {name}", f"at least {least}", shown, (ratio or 0) >= least)
+    for at_once, spoken in measured.spoken.items():
+        for name, least in ((CORE, 20), (PUBSUB, 2)):
+            ratio = _ratio(spoken[OURS], spoken[name], float) if name in spoken else None
+            shown = f"{ratio:.2f}" if ratio is not None else None
+            what = f"send to 10, {at_once} at once, times {name}"
+            yield Bar(what, f"at least {least}", shown, (ratio or 0) >= least)
     for where, groups in (("apart", measured.apart), ("together", measured.together)):
         for name, least in ((CORE, 20), (PUBSUB, 2)):
             ratio = _ratio(groups[OURS], groups[name], lambda turn: turn.had) if name in groups else None

@@ -22,6 +22,7 @@ from benchmarks.locking.turns import Alone, alone
 
 LETTERS = 100  # of a message
 MEMBERS = 10  # of a group
+SPEAKERS = 16  # coroutines of a process that send at once, as views under an ASGI server do
 WAITERS = 1_000  # in one process
 _SILENCE = 3.0  # seconds without anything: the rest is lost
 _SETTLING, _IDLE = 0.5, 0.05  # seconds, and the part of them for which the process works when all surely wait
@@ -125,21 +126,21 @@ def _all_of_them(
         return crowd.outcome, spoken
 
 
-def spoken(bench: Bench, crew: Crew, name: str, count: int) -> float:
-    """Messages per second to a group of ten who do not read meanwhile. Raises Stuck."""
+def spoken(bench: Bench, crew: Crew, name: str, count: int, at_once: int) -> float:
+    """Messages per second to a group of ten who do not read meanwhile, *at_once* under way. Raises Stuck."""
     bench.clear()
-    [(began, sent_at)] = crew.do([Task(_lone_speaker, (name, count))])
+    [(began, sent_at)] = crew.do([Task(_lone_speaker, (name, count, at_once))])
     return count / (sent_at - began)
 
 
-def _lone_speaker(name: str, count: int) -> Generator[None, None, tuple[float, float]]:
+def _lone_speaker(name: str, count: int, at_once: int) -> Generator[None, None, tuple[float, float]]:
     channel = chatting.channel(name)
     with asyncio.Runner() as runner:
         runner.run(channel.create("group", people(MEMBERS)))
         runner.run(channel.sit_by("group", MEMBERS))
         runner.run(_warm_up(channel))
         yield
-        return runner.run(_speak(channel, count))
+        return runner.run(_speak(channel, count, at_once))
 
 
 async def _warm_up(channel: Channel) -> None:
@@ -148,11 +149,15 @@ async def _warm_up(channel: Channel) -> None:
         await channel.send("warm-up", "somebody else", text())
 
 
-async def _speak(channel: Channel, count: int) -> tuple[float, float]:
-    messages = [text() for _ in range(count)]
+async def _speak(channel: Channel, count: int, at_once: int = SPEAKERS) -> tuple[float, float]:
+    messages = iter([text() for _ in range(count)])
+
+    async def speaker() -> None:
+        for message in messages:
+            await channel.send("group", "user-0", message)
+
     began = time.monotonic()
-    for message in messages:
-        await channel.send("group", "user-0", message)
+    await asyncio.gather(*(speaker() for _ in range(at_once)))
     return began, time.monotonic()
 
 
