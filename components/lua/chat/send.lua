@@ -65,9 +65,6 @@ if limit > 0 or slow > 0 then
   redis.call("SET", rate .. sender, string.format("%.3f %.0f", paid, now), "PX", kept)
 end
 
--- A stream that was too old as a whole has gone by itself.
-local is_new = redis.call("EXISTS", messages) == 0
-if is_new then redis.call("HSET", chat, "cut", seq, "base", n) end
 seq, n = seq + 1, n + 1
 local told, named = { [sender] = true }, ""
 local sent_at = math.max(now, at)
@@ -85,10 +82,12 @@ for each = 8, #ARGV do
 end
 redis.call("XADD", messages, seq .. "-0", "s", sender, "c", client_id, "t", sent_at, "n", n, "m", named, "b", body)
 local live, part = redis.call("XLEN", messages), 0
+-- A stream that was too old as a whole has gone by itself.
+if live == 1 then redis.call("HSET", chat, "cut", seq - 1, "base", n - 1) end
 while PART * 4 ^ part < live do part = part + 1 end
 local fresh = sent .. part .. ":" .. number % 4 ^ part
 redis.call("HSET", fresh, digest, seq)
-local size = (is_new and 0 or bytes) + #sender + #client_id + #named + #body
+local size = (live == 1 and 0 or bytes) + #sender + #client_id + #named + #body
 redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size, "level", math.max(level, part))
 if tonumber(redis.call("ZSCORE", reads, sender)) == seq - 1 then
   redis.call("ZADD", reads, seq, sender)
