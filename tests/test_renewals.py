@@ -99,7 +99,7 @@ def test_the_loss_is_told_in_time_though_a_renewal_hangs() -> None:
 
 
 def test_what_is_dropped_is_neither_renewed_nor_lost() -> None:
-    dropped, other = Lease(True, lease=0.09), Lease(lease=0.12)
+    dropped, other = Lease(True, lease=0.9), Lease(lease=1.2)
     renewals.keep(dropped)
     renewals.drop(dropped)
     renewals.keep(other)
