@@ -118,8 +118,11 @@ def served(served_site: Served, redis: Redis) -> Served:
 
 @pytest.fixture
 def enter(browser: Browser, served: Served) -> Iterator[Callable[..., Window]]:
-    """enter(name, **options of a browser context): a window of the served site in which that user is logged in."""
-    contexts = []
+    """
+    enter(name, **options of a browser context): a window of the served site in which that user is logged in.
+    No script of it may fail.
+    """
+    contexts, failures = [], list[str]()
 
     def opened(name: str, **options: Any) -> Window:
         context = browser.new_context(locale="en-GB", **options)
@@ -130,8 +133,10 @@ def enter(browser: Browser, served: Served) -> Iterator[Callable[..., Window]]:
         window = Window(context.new_page(), served.url)
         window.page.on("console", window.note)
         window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
+        window.page.on("pageerror", lambda error: failures.append(str(error)))
         return window
 
     yield opened
     for context in contexts:
         context.close()
+    assert not failures

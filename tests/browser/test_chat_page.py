@@ -80,6 +80,20 @@ def test_who_wrote_sees_that_it_was_read(enter, chat):
     expect(joe.locator(".chat-seen")).to_have_text("Seen")
 
 
+def test_who_has_seen_a_message_is_kept_up_to_date(enter, served):
+    jack, jill = (served.ids[name] for name in ("jack", "jill"))
+    chat = Chat.create(served.ids["joe"], members=[jack, jill], title="Keepers")
+    joe = enter("joe").chat(f"/chat/{chat.id}/")
+    say(joe, "Read this.")
+    expect(said(joe)).to_have_text(["Read this."])
+    expect(joe.locator(".pending")).to_have_count(0)
+
+    chat.acknowledge(jack, chat.info().last_seq)
+    expect(joe.locator(".chat-seen")).to_have_text("Seen by jack")
+    chat.acknowledge(jill, chat.info().last_seq)
+    expect(joe.locator(".chat-seen")).to_have_text("Seen by everyone")
+
+
 def test_what_was_written_offline_is_sent_once_and_in_order(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(joe)).to_have_count(1)
@@ -286,7 +300,7 @@ def test_the_keyboard_is_enough(enter, served, chat):
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     expect(said(page)).to_have_text([KEYS, "one\ntwo @jack"], use_inner_text=True)
-    expect(page.locator(".pending")).to_have_count(0)
+    expect(page.locator(".chat-item").first).to_contain_text("Keepers")  # the sync has moved it up
 
     page.keyboard.press("Escape")
     expect(item(page, "Keepers")).to_be_focused()

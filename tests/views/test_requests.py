@@ -80,6 +80,15 @@ def test_another_kind_of_body_is_refused(joe: Asker, jill: Asker, kind: str) -> 
     assert Mailbox(jill.id).depth() == 0
 
 
+def test_a_type_without_a_body_is_made_up_by_the_server_of_runserver(joe: Asker) -> None:
+    client = Client()
+    client.force_login(User.objects.get(pk=joe.id))
+
+    answer = client.get("/api/people?name=joe", CONTENT_TYPE="text/plain", CONTENT_LENGTH="")
+
+    assert answer.status_code == 200
+
+
 def test_a_charset_beside_json_does_no_harm(joe: Asker, jill: Asker) -> None:
     for kind in ("application/json; charset=utf-8", "Application/JSON"):
         answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)

@@ -107,8 +107,9 @@ export function reconcile(container, rows) {
     }
     let place = container.firstChild;
     for (const row of rows) {
-        const node = renewed(kept.get(row.key), row);
-        if (node === place) place = place.nextSibling;
+        const old = kept.get(row.key);
+        const node = renewed(old, row);
+        if (old && old === place) place = node.nextSibling; // built anew, it stands where the old one did
         else container.insertBefore(node, place);
     }
     // A node that was moved has lost the focus.
