@@ -244,6 +244,21 @@ def test_a_short_loop_leaves_nothing_behind(redis: Redis, server: EmbeddedServer
     assert eventually(lambda: connections(server) <= before)
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_loop_that_ends_while_the_listener_does_leaves_nothing_behind(redis: Redis) -> None:
+    async def main(steps: int) -> None:
+        listener = Listener.of_the_loop()
+        async with listener.interest(["a"]):
+            pass
+        while listener._channels:
+            await asyncio.sleep(0.001)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+
+    for steps in range(12):
+        run(lambda steps=steps: main(steps))  # type: ignore[misc]
+
+
 def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) -> None:
     async def main() -> Listener:
         assert Listener.of_the_loop() is Listener.of_the_loop()

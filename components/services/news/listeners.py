@@ -123,8 +123,9 @@ class Listener:
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            # Before anything is waited for: the end of the loop cancels that too.
             await connection.disconnect(nowait=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
             if not task.cancelled():
                 task.result()
