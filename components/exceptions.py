@@ -173,3 +173,19 @@ class MailboxFull(ComponentsError):
 
 class WaitersFull(ComponentsError):
     """As many wait in this process as its limit allows."""
+
+
+class InvalidPrefix(ComponentsError, ValueError):
+    """What is to be completed is empty, too long, or holds what is no text."""
+
+
+class InvalidEntry(ComponentsError, ValueError):
+    """An entry's id or label is empty, too long, or holds what is no text."""
+
+
+class BookNotFound(ComponentsError):
+    """There is no address book of this name: nothing was ever added to it, or it was removed."""
+
+
+class LoadSuperseded(ComponentsError):
+    """Another load of the same address book began, or this one paused for an hour: nothing of it is kept."""

@@ -19,11 +19,15 @@ SCRIPTS = sorted(LUA.rglob("*.lua"))
 LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
-#: of a mailbox's, that what is acknowledged, dropped and handed out is told apart.
+#: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
+#: a reader finds each entry once, under one name.
 LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,
     "semaphores/acquire": 65,
+    "autocomplete/complete": 65,
+    "autocomplete/select": 80,
+    "autocomplete/write": 100,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,
     "chat/send": 85,

@@ -1,0 +1,19 @@
+"""Autocomplete: whom a person used last, and names in big address books by how they begin."""
+
+from components.services.autocomplete.books import AddressBook
+from components.services.autocomplete.contacts import RecentContacts
+from components.services.autocomplete.folding import fold
+from components.services.autocomplete.readers import AddressBookReader
+from components.services.autocomplete.records import BookInfo, Completions, Contact, Entry, RankedEntry
+
+__all__ = [
+    "AddressBook",
+    "AddressBookReader",
+    "BookInfo",
+    "Completions",
+    "Contact",
+    "Entry",
+    "RankedEntry",
+    "RecentContacts",
+    "fold",
+]

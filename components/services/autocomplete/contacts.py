@@ -1,0 +1,128 @@
+"""
+RecentContacts: whom a person used last, newest first (chapter 6.1.1 of the book).
+
+A sorted set by the last touch, and the labels beside it: with up to 128 contacts of up to 64 bytes both are compact.
+They lie in the bucket of the person. One script touches, orders by the server's clock, and drops the oldest; sent
+again, its reply being lost, it changes nothing. They are few, so they are filtered here, or in the browser.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TypeAlias
+
+from components import keys
+from components.buckets import bucket
+from components.client import AnyRedis, get_async_client, get_client
+from components.exceptions import InvalidLimit
+from components.scripts import Script
+from components.services.autocomplete.folding import (
+    check_contact,
+    check_label,
+    check_prefix,
+    fold,
+    word_starts,
+)
+from components.services.autocomplete.records import Contact, instant
+from components.twins import at_once
+from components.validation import check_name
+
+#: Inside of the class, list is its method.
+_Contacts: TypeAlias = list[Contact]
+
+MAX_CONTACTS = 1_000  # they are sent whole
+
+_drop = Script("autocomplete/drop")
+_recent = Script("autocomplete/recent")
+_touch = Script("autocomplete/touch")
+
+
+class RecentContacts:
+    """
+    The contacts of *user*: the *limit* newest.
+
+    Raises InvalidName, InvalidLimit. Every method raises RedisUnavailable.
+    """
+
+    def __init__(self, user: str, *, limit: int = 100) -> None:
+        self.user = check_name("person", user)
+        self.limit = check_limit(limit, MAX_CONTACTS)
+
+    def touch(self, contact: str, *, label: str = "") -> None:
+        """Put *contact* first. Raises InvalidEntry."""
+        at_once(self._touch(get_client(), contact, label))
+
+    async def atouch(self, contact: str, *, label: str = "") -> None:
+        """touch(), awaited."""
+        await self._touch(get_async_client(), contact, label)
+
+    def remove(self, contact: str) -> bool:
+        """Forget *contact*; whether it was there. Raises InvalidEntry."""
+        return at_once(self._drop(get_client(), check_contact(contact))) > 0
+
+    async def aremove(self, contact: str) -> bool:
+        """remove(), awaited."""
+        return await self._drop(get_async_client(), check_contact(contact)) > 0
+
+    def list(self) -> _Contacts:
+        """All, newest first."""
+        return at_once(self._list(get_client()))
+
+    async def alist(self) -> _Contacts:
+        """list(), awaited."""
+        return await self._list(get_async_client())
+
+    def complete(self, prefix: str, limit: int = 10) -> _Contacts:
+        """Those of which a word begins with *prefix*, newest first. Raises InvalidPrefix, InvalidLimit."""
+        return at_once(self._complete(get_client(), prefix, limit))
+
+    async def acomplete(self, prefix: str, limit: int = 10) -> _Contacts:
+        """complete(), awaited."""
+        return await self._complete(get_async_client(), prefix, limit)
+
+    def clear(self) -> int:
+        """Forget all; how many there were."""
+        return at_once(self._drop(get_client(), ""))
+
+    async def aclear(self) -> int:
+        """clear(), awaited."""
+        return await self._drop(get_async_client(), "")
+
+    def _keys(self, call: str | None = None) -> tuple[str, ...]:
+        tag = bucket(self.user)
+        shared = keys.contacts(tag, self.user), keys.contacts_labels(tag, self.user)
+        return shared if call is None else (*shared, keys.contacts_call(tag, call))
+
+    async def _touch(self, client: AnyRedis, contact: str, label: str) -> None:
+        shown = check_label(label)[0] if label else check_contact(contact)
+        args = [check_contact(contact), shown, self.limit, new_call()]
+        await _touch.acall(client, keys=self._keys(), args=args)
+
+    async def _drop(self, client: AnyRedis, contact: str) -> int:
+        return int(await _drop.acall(client, keys=self._keys(new_call()), args=[contact]))
+
+    async def _list(self, client: AnyRedis) -> _Contacts:
+        rows = await _recent.acall(client, keys=self._keys(), args=[self.limit])
+        return [Contact(who.decode(), label.decode(), instant(float(at))) for who, label, at in rows]
+
+    async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> _Contacts:
+        wanted, most = check_prefix(prefix), check_limit(limit, MAX_CONTACTS)
+        found = [each for each in await self._list(client) if _matches(each, wanted)]
+        return found[:most]
+
+
+def _matches(contact: Contact, wanted: str) -> bool:
+    found = (fold(contact.label), fold(contact.id))
+    return any(key.startswith(wanted, start) for key in found for start in word_starts(key))
+
+
+def check_limit(limit: object, most: int) -> int:
+    """*limit*, if it is a whole number from 1 to *most*. Raises InvalidLimit."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
+        raise InvalidLimit(f"The limit is {limit!r}; it must be a whole number, 1 to {most:,}.")
+    return limit
+
+
+def new_call() -> str:
+    """A name that no other call has."""
+    return secrets.token_hex(8)

@@ -1,0 +1,248 @@
+"""
+What the methods of an AddressBook and their twins have in common: the keys, the requests, what the answers say.
+
+An index of equal scores holds each name from its beginning and from each word on, with the id behind, so a prefix is
+a range of it. What an entry is stands in rows: a few to a field of one hash, which costs a tenth of a field each. A
+row has all that a script needs to find the members of its entry, so a rename is one step, and a reader sees the old
+name or the new one. What was selected has an index of its own, so the best are found without looking at all others;
+where many of the selected match, the best of them are kept with the prefix. Nothing happens when a process dies; a
+load that does not end leaves keys that expire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from components import keys
+from components.client import AnyRedis, redis_errors
+from components.exceptions import BookNotFound, LoadSuperseded
+from components.scripts import Script
+from components.services.autocomplete.contacts import check_limit, new_call
+from components.services.autocomplete.folding import check_id, check_label, check_prefix, word_starts
+from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
+from components.twins import answer
+from components.validation import check_name
+
+MAX_COMPLETIONS = 100
+MAX_TOP = 1_000
+#: Entries in one call of a script, which lets nobody else in for a millisecond; and calls sent together.
+_BATCH, _TOGETHER = 250, 4
+#: How many of the best are put where they belong after a load.
+_RERANKED = 1_000
+
+#: The keys of all books lie where their number is this.
+ALL = "all"
+
+_begin = Script("autocomplete/begin")
+_complete = Script("autocomplete/complete")
+_finish = Script("autocomplete/finish")
+_list = Script("autocomplete/list")
+_look = Script("autocomplete/look")
+_prune = Script("autocomplete/prune")
+_select = Script("autocomplete/select")
+_write = Script("autocomplete/write")
+
+
+class Keys:
+    """The keys of one book, for each script."""
+
+    def __init__(self, name: str, call: str = "none") -> None:
+        self.book, self.rows, self.ranks = keys.book(name), keys.book_rows(name), keys.book_ranks(name)
+        self.entries, self.selected = keys.book_entries(name), keys.book_selected(name)
+        self.loading, tops = keys.book_loading(name), keys.book_tops(name)
+        coming = [keys.book_next_entries(name), keys.book_next_rows(name), keys.book_next_selected(name)]
+        changed, answered = keys.book_changed(name), keys.book_call(name, call)
+        self.all = [self.book, self.entries, self.rows, self.selected, self.ranks, tops]
+        self.write = [*self.all, self.loading, *coming, changed, answered]
+        self.erase = self.write[:-1]
+        self.begin = [self.loading, *coming, changed, answered]
+        self.select = [self.book, self.rows, self.selected, self.ranks, tops, *coming[1:], answered]
+        live = [self.book, self.entries, self.rows, self.selected, tops]
+        self.finish = [*live, self.loading, *coming, changed, answered]
+
+
+class Core:
+    """The book *name*."""
+
+    def __init__(self, name: str) -> None:
+        self.name = check_name("book", name)
+
+    async def _add(self, client: AnyRedis, label: str, entry: str | int, words: bool) -> bool:
+        return await self._write(client, row(entry, label, words=words)) == 0
+
+    async def _remove(self, client: AnyRedis, entry: str | int) -> bool:
+        return await self._write(client, check_id(entry)) == 1
+
+    async def _rename(self, client: AnyRedis, entry: str | int, label: str, words: bool) -> bool:
+        return await self._write(client, row(entry, label, words=words), mode="rename") == 1
+
+    async def _write(self, client: AnyRedis, *rows: str, mode: str = "put") -> int:
+        """How many of them were there before."""
+        its = Keys(self.name, new_call())
+        said = await _write.acall(client, keys=its.write, args=["", mode, *rows])
+        _new, there, is_listed = map(int, said.split())
+        if not is_listed:
+            await self._list(client)
+        if there:
+            await self._rerank(client, [each.partition("\1")[0] for each in rows if "\1" in each])
+        return there
+
+    async def _get(self, client: AnyRedis, entry: str | int) -> Entry | None:
+        found = await self._look(client, 0, check_id(entry))
+        return Entry(found[0].id, found[0].label) if found else None
+
+    async def _top(self, client: AnyRedis, limit: int) -> list[RankedEntry]:
+        return await self._look(client, check_limit(limit, MAX_TOP))
+
+    async def _look(self, client: AnyRedis, best: int, *ids: str) -> list[RankedEntry]:
+        its = Keys(self.name)
+        found = await _look.acall(client, keys=[its.rows, its.ranks], args=[best, *ids])
+        return [RankedEntry(one.decode(), label.decode(), float(weight)) for one, label, weight in found]
+
+    async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> Completions:
+        args = [check_prefix(prefix), check_limit(limit, MAX_COMPLETIONS)]
+        found = await _complete.acall(client, keys=Keys(self.name).all, args=args)
+        if not found:
+            raise self._not_found()
+        version, has_more, *pairs = found
+        texts = iter([each.decode() for each in pairs])
+        entries = [Entry(one, label) for one, label in zip(texts, texts, strict=True)]
+        return Completions(entries, version=int(version), is_whole=not has_more)
+
+    async def _select(self, client: AnyRedis, entry: str | int) -> bool:
+        args = [check_id(entry), 1]
+        said = await _select.acall(client, keys=Keys(self.name, new_call()).select, args=args)
+        if said < 0:
+            raise self._not_found()
+        return bool(said)
+
+    async def _count(self, client: AnyRedis) -> int:
+        with redis_errors():
+            return int(await answer(client.hget(Keys(self.name).book, "count")) or 0)
+
+    async def _info(self, client: AnyRedis) -> BookInfo:
+        [info] = await look(client, [self.name])
+        if info is None:
+            raise self._not_found()
+        return info
+
+    async def _erase(self, client: AnyRedis) -> None:
+        """First from the list: who adds to it meanwhile puts it there anew."""
+        with redis_errors():
+            await answer(client.srem(keys.book_names(ALL), self.name))
+            await answer(client.unlink(*Keys(self.name).erase))
+
+    async def _load(
+        self,
+        client: AnyRedis,
+        entries: Iterable[tuple[str | int, str]],
+        replace: bool,
+        words: bool,
+        progress: Callable[[int], object] | None,
+    ) -> int:
+        token = new_call() if replace else ""
+        if replace:
+            await _begin.acall(client, keys=Keys(self.name, new_call()).begin, args=[token])
+        done, rows = 0, (row(entry, label, words=words) for entry, label in entries)
+        while batch := list(islice(rows, _BATCH * _TOGETHER)):
+            await self._write_many(client, token, batch)
+            done += len(batch)
+            if progress:
+                progress(done)
+        if replace:
+            await self._finish(client, token)
+        await self._list(client)
+        return done
+
+    async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
+        parts = [rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH)]
+        calls = [(Keys(self.name, new_call()).write, [token, "put", *part]) for part in parts]
+        if b"superseded" in await _write.amany(client, calls):
+            raise self._superseded()
+
+    async def _finish(self, client: AnyRedis, token: str) -> None:
+        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token]) < 0:
+            raise self._superseded()
+        its, first = Keys(self.name), 0
+        while ids := await self._ranked(client, first, first + _BATCH - 1):
+            gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
+            first += _BATCH - gone
+        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
+
+    async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
+        with redis_errors():
+            return list(await answer(client.zrange(Keys(self.name).ranks, first, last)))
+
+    async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
+        """Their names changed: put those that were selected among the best of their prefixes."""
+        for at in range(0, len(ids), _BATCH):
+            calls = [(Keys(self.name, new_call()).select, [one, 0]) for one in ids[at : at + _BATCH]]
+            await _select.amany(client, calls)
+
+    async def _list(self, client: AnyRedis) -> None:
+        with redis_errors():
+            await answer(client.sadd(keys.book_names(ALL), self.name))
+        await _list.acall(client, keys=[Keys(self.name).book], args=[1])
+
+    def _not_found(self) -> BookNotFound:
+        return BookNotFound(f"There is no address book {self.name!r}: load it, or add an entry to it.")
+
+    def _superseded(self) -> LoadSuperseded:
+        return LoadSuperseded(
+            f"Another load of the address book {self.name!r} began, or this one paused for an hour: load it anew."
+        )
+
+
+def row(entry: str | int, label: str, *, words: bool) -> str:
+    """An entry as Redis has it. Raises InvalidEntry."""
+    known_by = check_id(entry)
+    shown, key = check_label(label)
+    starts = word_starts(key) if words else [0]
+    if key.isascii():
+        lower = shown.lower() if shown.isascii() else None
+        return f"{known_by}\1{shown}\1{'' if key == lower else key}\1{','.join(map(str, starts))}"
+    places = ",".join(str(len(key[:start].encode())) for start in starts)
+    return f"{known_by}\1{shown}\1{key}\1{places}"
+
+
+async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:
+    """How these books stand now, in one round trip to each node; None for one that is not there."""
+    with redis_errors():
+        pipe = client.pipeline(transaction=False)
+        for its in map(Keys, names):
+            pipe.hgetall(its.book)
+            pipe.zcard(its.entries)
+            pipe.zcard(its.ranks)
+            pipe.hget(its.loading, "count")
+            pipe.exists(its.loading)
+            for key in its.all:
+                pipe.memory_usage(key)
+        found = iter(await answer(pipe.execute()) if names else [])
+    answers = zip(*[found] * 11, strict=True)
+    return [_read(name, *each) for name, each in zip(names, answers, strict=True)]
+
+
+def _read(
+    name: str,
+    book: dict[bytes, bytes],
+    members: int,
+    selected: int,
+    loaded: bytes | None,
+    is_loading: int,
+    *sizes: int | None,
+) -> BookInfo | None:
+    if b"version" not in book:
+        return None
+    loaded_at = book.get(b"loaded_at")
+    return BookInfo(
+        name=name,
+        count=int(book.get(b"count", 0)),
+        members=members,
+        selected=selected,
+        bytes=sum(size or 0 for size in sizes),
+        version=int(book[b"version"]),
+        changed_at=instant(book[b"version"]),
+        loaded_at=instant(loaded_at) if loaded_at else None,
+        loading=int(loaded or 0) if is_loading else None,
+    )
