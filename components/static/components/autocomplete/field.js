@@ -15,6 +15,7 @@ import { Book, Contacts, Refused } from "./sources.js";
 const DEBOUNCE = 150; // ms: between two keys of who types on
 const LIMIT = 10; // names
 const AWAY = "Names cannot be looked up now. You can type the whole name.";
+const NOBODY = "No name is found.";
 let count = 0;
 
 class CompleteField extends HTMLElement {
@@ -155,7 +156,7 @@ class CompleteField extends HTMLElement {
             return;
         }
         if (this.#options.isOpen) return; // contacts are enough to go on with
-        this.#tell(AWAY);
+        this.#tell(error instanceof Refused && error.status === 404 ? NOBODY : AWAY);
     }
 
     /** *isAll*: nothing more is to come for this text. */
@@ -169,7 +170,7 @@ class CompleteField extends HTMLElement {
         if (entries.length) {
             const what = entries.length === 1 ? "1 name" : `${entries.length} names`;
             if (isAll) this.#announcer.say(`${what}. Up and down arrows choose, Enter takes.`);
-        } else if (isAll && text) this.#tell("No name is found.");
+        } else if (isAll && text) this.#tell(NOBODY);
         else this.#announcer.hush();
     }
 

@@ -3,25 +3,31 @@
  * inside of a name is found as its first one is. The server decides what is offered; this narrows what it has told.
  */
 
-const MARKS = /\p{Mn}/gu;
+const CLUSTER = /\P{M}\p{M}*|\p{M}+/gu; // a letter and the marks upon it
+/** What one writes or leaves out as one likes; the vowel signs of Indic scripts and the voicing of kana stay. */
+const OPTIONAL = new RegExp(
+    "[\\u0300-\\u036f\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u0640\\u064b-\\u065f\\u0670" +
+    "\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064" +
+    "\\u2066-\\u2069\\ufe00-\\ufe0f\\ufeff]", "g",
+);
+const PLAIN = { "ı": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe" };
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
 const BLANK = /\s/u;
 
-/** One character as it is compared: "É", "é" and "e" are the same; "ß" is two. */
-function folded(character) {
-    return character.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFD").replace(MARKS, "");
+/** One letter as it is compared: "É", "é" and "e" are the same; "ß" is two. */
+function folded(letter) {
+    const bare = letter.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFD").replace(OPTIONAL, "");
+    return [...bare].map((sign) => PLAIN[sign] ?? sign).join("").normalize("NFKC");
 }
 
 /** The compared characters of *text* in order, each with the place that it comes from: [{ sign, start, end }]. */
 function spelled(text) {
     const signs = [];
-    let start = 0;
-    for (const character of text) {
-        const end = start + character.length;
-        const isBlank = BLANK.test(character);
+    for (const { 0: letter, index: start } of text.matchAll(CLUSTER)) {
+        const end = start + letter.length;
+        const isBlank = BLANK.test(letter);
         if (isBlank && signs.length && signs.at(-1).sign !== " ") signs.push({ sign: " ", start, end });
-        if (!isBlank) for (const sign of folded(character)) signs.push({ sign, start, end });
-        start = end;
+        if (!isBlank) for (const sign of folded(letter)) signs.push({ sign, start, end });
     }
     return signs;
 }
