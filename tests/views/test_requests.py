@@ -77,6 +77,15 @@ def test_another_kind_of_body_is_refused(joe: Asker, jill: Asker, kind: str) -> 
     answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)
 
     problem(answer, 415, "unsupported-media-type")
+
+
+def test_a_type_without_a_body_is_made_up_by_the_server_of_runserver(joe: Asker) -> None:
+    client = Client()
+    client.force_login(User.objects.get(pk=joe.id))
+
+    answer = client.get("/api/people?name=joe", CONTENT_TYPE="text/plain", CONTENT_LENGTH="")
+
+    assert answer.status_code == 200
     assert Mailbox(jill.id).depth() == 0
 
 
