@@ -18,6 +18,8 @@ from redis.crc import key_slot
 from components import keys
 from components.buckets import bucket
 from components.client import get_client
+from components.services.autocomplete import AddressBook, RecentContacts
+from components.services.autocomplete import core as books
 from components.services.chat import Chat, ChatSettings, core
 from components.services.fences import FencedValue
 from components.services.locks import Lock
@@ -129,6 +131,23 @@ def hand_over(redis: Redis, key: str) -> str:
     return "second"
 
 
+def look_up(redis: Redis, name: str) -> dict[str, str]:
+    """A book, a load beside it, and a person's contacts, so that all their keys are there; the parts of these."""
+    book = AddressBook(name)
+    for number in range(70):
+        book.add("ann", id=number)
+        book.select(number)
+    RecentContacts(name).touch("jill")
+    at_once(books._begin.acall(redis, keys=books.Keys(name, "a").begin, args=["token"]))
+    at_once(book._write_many(redis, "token", [books.row(1, "bea", words=True)]))
+    book.add("joe", id=71)
+    RecentContacts(name).remove("joe")
+    redis.delete(*[key for key in redis.keys("*:books:*:call:*") if not key.endswith(b":a")])
+    redis.rename(redis.keys("*:books:*:names")[0], keys.book_names(name))
+    redis.rename(redis.keys("*:contacts:*:call:*")[0], keys.contacts_call(bucket(name), "a"))
+    return {"book_call": "a", "contacts_call": "a"}
+
+
 def share(name: str) -> tuple[str, str]:
     """One permit is released, a heavy one held, one waited for; the ids of the first and of who waits."""
     semaphore = Semaphore(name, limit=3)
@@ -141,7 +160,7 @@ def share(name: str) -> tuple[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "inbox", "mailbox", "semaphore")
+_IN_BUCKETS = ("chat", "contacts", "inbox", "mailbox", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -195,7 +214,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts["mailbox_sent"] = correspond("default")
-    parts |= talk(redis, "default")
+    parts |= talk(redis, "default") | look_up(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

@@ -29,7 +29,7 @@ from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
-from tests.support import lost_chats, lost_locks, lost_mail
+from tests.support import lost_books, lost_chats, lost_locks, lost_mail
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -343,6 +343,7 @@ CASES: dict[str, list[Case]] = {
     "queues/resend": [resend],
     "queues/trim": [trim],
     "queues/unpark": [unpark],
+    **lost_books.CASES,
     **lost_chats.CASES,
     **lost_locks.CASES,
     **lost_mail.CASES,

@@ -26,7 +26,7 @@ LONGER = {
     "locks/acquire": 50,
     "semaphores/acquire": 65,
     "autocomplete/complete": 65,
-    "autocomplete/select": 80,
+    "autocomplete/select": 90,
     "autocomplete/write": 100,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,

@@ -17,9 +17,9 @@ _READ = {
 }
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
-_RANDOM = re.compile(r"(?<=[/ '])[0-9a-f]{16}\b")  # of permits, and of calls
-_INSTANT = re.compile(
-    r"(?<![0-9a-f])\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
+_RANDOM = re.compile(r"(?<=[/ ':])[0-9a-f]{16}\b")  # of permits, and of calls
+_INSTANT = re.compile(  # \d{3}.…: the rank of an entry of an address book, in half-lives since 1970
+    r"\b\d{3}\.\d{6,}|(?<![0-9a-f])\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
 )
 
 

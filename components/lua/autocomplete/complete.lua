@@ -20,25 +20,22 @@ local function range(index, offset, count)
 end
 local function id_of(member) return string.sub(member, string.find(member, "\1", 1, true) + 1) end
 
-local best = range(selected, 0, MANY + 1)
-if #best > MANY then
-  local top = redis.call("HGET", tops, prefix)
-  best = top and {} or range(selected, 0, AT_ONCE)
-  for member in string.gmatch(top or "", "[^\2]+") do best[#best + 1] = member end
-  local is_there = redis.call("ZMSCORE", selected, unpack(best))
-  for at = #best, 1, -1 do
-    if not is_there[at] then table.remove(best, at) end
-  end
-end
 local chosen, place = {}, {}
-for _, member in ipairs(best) do
-  local id = id_of(member)
-  if not place[id] then
-    chosen[#chosen + 1] = id
-    place[id] = #chosen
-  end
+local function choose(id)
+  if place[id] then return end
+  chosen[#chosen + 1] = id
+  place[id] = #chosen
 end
-if #chosen > 1 then
+
+local best = range(selected, 0, MANY + 1)
+local top = #best > MANY and redis.call("HGET", tops, prefix)
+if #best > MANY then best = top and {} or range(selected, 0, AT_ONCE) end
+for id in string.gmatch(top or "", "\2[^\1]*\1([^\1]*)") do
+  choose(id)
+  if #chosen > limit then break end
+end
+for _, member in ipairs(best) do choose(id_of(member)) end
+if #chosen > 1 and not top then
   local score = {}
   for at, rank in ipairs(redis.call("ZMSCORE", ranks, unpack(chosen))) do
     score[chosen[at]] = rank and tonumber(rank) or -math.huge
@@ -53,13 +50,7 @@ end
 local offset, count = 0, limit + 1 + #best
 while #chosen <= limit and offset do
   local part = range(entries, offset, count)
-  for _, member in ipairs(part) do
-    local id = id_of(member)
-    if not place[id] then
-      chosen[#chosen + 1] = id
-      place[id] = #chosen
-    end
-  end
+  for _, member in ipairs(part) do choose(id_of(member)) end
   offset = #part == count and offset + count
 end
 local answer, shelves = { version, #chosen > limit and 1 or 0 }, {}

@@ -14,7 +14,7 @@ local book, rows, selected, ranks, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KE
 local next_rows, next_selected, answered = KEYS[6], KEYS[7], KEYS[8]
 local id, times = ARGV[1], tonumber(ARGV[2])
 local MINUTE, HALF_LIFE = 60000, 30 * 86400 -- milliseconds; seconds
-local MANY, BEST, AT_ONCE = 64, 200, 2000 -- from which on the best are kept; so many; of so many where none are yet
+local MANY, BEST, AT_ONCE = 64, 128, 1000 -- from which on the best are kept; so many; of so many where none are yet
 
 local before = redis.call("GET", answered)
 if before then return tonumber(before) end
@@ -46,26 +46,46 @@ local function index(shelves, into)
   return members
 end
 
-local function keep(member, prefix)
-  local first, last = "[" .. prefix, "[" .. prefix .. "\255"
-  if redis.call("ZLEXCOUNT", selected, first, last) <= MANY then return false end
-  local top, best, ids, score = redis.call("HGET", tops, prefix), { member }, {}, {}
-  local found = not top and redis.call("ZRANGE", selected, first, last, "BYLEX", "LIMIT", 0, AT_ONCE) or {}
-  for each in string.gmatch(top or "", "[^\2]+") do found[#found + 1] = each end
-  for _, each in ipairs(found) do
-    if each ~= member then best[#best + 1] = each end
+-- The best of what matches, each after \2, with its score after \1.
+local function best_of(first, last)
+  local found = redis.call("ZRANGE", selected, first, last, "BYLEX", "LIMIT", 0, AT_ONCE)
+  local ids, ranked = {}, {}
+  for at, each in ipairs(found) do ids[at] = string.match(each, "\1(.*)$") end
+  for at, each in ipairs(redis.call("ZMSCORE", ranks, unpack(ids))) do
+    if each then ranked[#ranked + 1] = { "\2" .. found[at] .. "\1" .. each, tonumber(each) } end
   end
-  for at, each in ipairs(best) do ids[at] = string.match(each, "\1(.*)$") end
-  local ranked, is_there = redis.call("ZMSCORE", ranks, unpack(ids)), redis.call("ZMSCORE", selected, unpack(best))
-  for at = #best, 1, -1 do
-    score[best[at]] = ranked[at] and tonumber(ranked[at]) or -math.huge
-    if not is_there[at] then table.remove(best, at) end
-  end
-  table.sort(best, function(a, b)
-    if score[a] ~= score[b] then return score[a] > score[b] end
-    return a < b
+  table.sort(ranked, function(a, b)
+    if a[2] ~= b[2] then return a[2] > b[2] end
+    return a[1] < b[1]
   end)
-  redis.call("HSET", tops, prefix, table.concat(best, "\2", 1, math.min(#best, BEST)))
+  local texts = {}
+  for at = 1, math.min(#ranked, BEST) do texts[at] = ranked[at][1] end
+  return table.concat(texts)
+end
+
+local function keep(member, prefix, score)
+  local first, last = "[" .. prefix, "[" .. prefix .. "\255"
+  local many = redis.call("ZLEXCOUNT", selected, first, last)
+  if many <= MANY then return false end
+  local top = redis.call("HGET", tops, prefix) or ""
+  local from, to = string.find(top, "\2" .. member .. "\1", 1, true)
+  if from then top = string.sub(top, 1, from - 1) .. string.sub(top, string.find(top, "\2", to, true) or #top + 1) end
+  local _, count = string.gsub(top, "\2", "")
+  if count < BEST / 2 and count < many - 1 then
+    top = best_of(first, last)
+  else
+    local place = #top + 1
+    for at, other in string.gmatch(top, "()\2[^\1]*\1[^\1]*\1([^\2]*)") do
+      if tonumber(other) < score then
+        place = at
+        break
+      end
+    end
+    local item = "\2" .. member .. "\1" .. string.format("%.17g", score)
+    top = string.sub(top, 1, place - 1) .. item .. string.sub(top, place)
+    if count >= BEST then top = string.match(top, "^(.*)\2") end
+  end
+  redis.call("HSET", tops, prefix, top)
   return true
 end
 
@@ -78,7 +98,7 @@ if members then
   redis.call("ZADD", ranks, string.format("%.17g", score), id)
   for _, member in ipairs(members) do
     for past in string.gmatch(string.match(member, "^[^\1]*"), "[%z\1-\127\194-\244][\128-\191]*()") do
-      if not keep(member, string.sub(member, 1, past - 1)) then break end
+      if not keep(member, string.sub(member, 1, past - 1), score) then break end
     end
   end
   local version = math.max(time[1] * 1000000 + time[2], (redis.call("HGET", book, "version") or 0) + 1)

@@ -36,14 +36,20 @@ local function members(row)
   return found
 end
 
--- Of a prefix that no longer many of the selected match, the best are not kept up to date.
+-- It leaves the best of each prefix; where no longer many match, they are not kept.
 local function unselect(member, index)
   if redis.call("ZREM", index, member) == 0 or index ~= selected then return end
   for past in string.gmatch(string.match(member, "^[^\1]*"), "[%z\1-\127\194-\244][\128-\191]*()") do
     local prefix = string.sub(member, 1, past - 1)
     local many = redis.call("ZLEXCOUNT", selected, "[" .. prefix, "[" .. prefix .. "\255")
-    if many == MANY then redis.call("HDEL", tops, prefix) end
+    local top = redis.call("HGET", tops, prefix) or ""
+    local from, to = string.find(top, "\2" .. member .. "\1", 1, true)
+    if many <= MANY then redis.call("HDEL", tops, prefix) end
     if many < MANY then return end
+    if from and many > MANY then
+      to = string.find(top, "\2", to, true) or #top + 1
+      redis.call("HSET", tops, prefix, string.sub(top, 1, from - 1) .. string.sub(top, to))
+    end
   end
 end
 

@@ -1,0 +1,162 @@
+"""load(): many at once, and a whole book beside the old one, which readers never see half of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.exceptions import InvalidEntry, LoadSuperseded
+from components.services.autocomplete import AddressBook, AddressBookReader, Completions, Entry
+from tests.support.snapshots import snapshot
+
+NAMES = [(number, f"name {number:04}") for number in range(2_100)]
+
+
+@pytest.fixture
+def book(redis: Redis) -> AddressBook:
+    return AddressBook("guild:7")
+
+
+def labels(found: Completions) -> list[str]:
+    return [entry.label for entry in found]
+
+
+def test_many_are_added_and_progress_is_told(book: AddressBook) -> None:
+    book.add("before", id="x")
+    told: list[int] = []
+
+    assert book.load(NAMES, progress=told.append) == 2_100
+
+    assert told == [1_000, 2_000, 2_100]
+    assert (book.count(), labels(book.complete("2099"))) == (2_101, ["name 2099"])
+    assert labels(book.complete("before")) == ["before"]
+
+
+def test_the_last_label_of_an_id_counts(book: AddressBook) -> None:
+    book.load([(1, "ann"), (2, "bob"), (1, "anna")])
+
+    assert (labels(book.complete("a")), book.count()) == (["anna"], 2)
+
+
+def test_a_replaced_book_has_what_was_loaded_and_nothing_else(book: AddressBook, redis: Redis) -> None:
+    book.load(NAMES)
+    book.select(2_000)
+    book.select(7)
+
+    book.load([(7, "new seven"), (8, "new eight")], replace=True)
+
+    assert [labels(book.complete(prefix)) for prefix in ("name", "new")] == [[], ["new seven", "new eight"]]
+    assert ([ranked.id for ranked in book.top()], book.count()) == (["7"], 2)
+    assert redis.ttl(keys.book_entries(book.name)) == redis.ttl(keys.book_rows(book.name)) == -1
+    assert not redis.exists(keys.book_loading(book.name), keys.book_changed(book.name))
+
+
+def test_the_old_answers_until_the_new_is_whole(book: AddressBook) -> None:
+    book.load([(1, "old one"), (2, "old two")])
+    seen: list[object] = []
+
+    def entries() -> Iterator[tuple[int, str]]:
+        for number, _label in NAMES:
+            if number % 500 == 0:
+                seen.append((labels(book.complete("old")), book.complete("new"), book.count()))
+                info = book.info()
+                assert info.loading is not None
+            yield number, f"new {number:04}"
+
+    book.load(entries(), replace=True)
+
+    assert seen == [(["old one", "old two"], [], 2)] * 5
+    assert (book.complete("old"), book.count(), book.info().loading) == ([], 2_100, None)
+
+
+def test_what_changes_during_a_load_counts_and_not_what_is_loaded(book: AddressBook) -> None:
+    book.load([("early", "a0"), ("late", "a1"), ("left", "a2"), ("gone", "a3"), ("kept", "a4")])
+
+    def entries() -> Iterator[tuple[str, str]]:
+        yield from (("early", "b0"), ("gone", "b3"))
+        yield from ((f"{number}", "zz") for number in range(998))  # the first batch is sent
+        yield "zzz", "zz"
+        book.rename("early", "c0")
+        book.rename("late", "c1")
+        book.remove("left")
+        book.remove("gone")
+        book.add("c5", id="new")
+        book.select("late")
+        book.select("kept")
+        yield from (("late", "b1"), ("left", "b2"), ("kept", "b4"), ("new", "b5"))
+
+    book.load(entries(), replace=True)
+
+    assert labels(book.complete("c", limit=5)) == ["c1", "c0", "c5"]
+    assert labels(book.complete("b", limit=5)) == ["b4"]
+    assert (book.complete("a"), book.count(), book.info().selected) == ([], 999 + 4, 2)
+
+
+def test_a_second_load_ends_the_first(book: AddressBook) -> None:
+    def first() -> Iterator[tuple[int, str]]:
+        yield from NAMES
+        book.load([(1, "second")], replace=True)
+        yield from NAMES
+
+    with pytest.raises(LoadSuperseded, match="Another load of the address book 'guild:7'"):
+        book.load(first(), replace=True)
+
+    assert (labels(book.complete("s")), book.count()) == (["second"], 1)
+
+
+def test_a_load_of_nothing_empties_the_book(book: AddressBook) -> None:
+    book.load(NAMES)
+    assert book.load([], replace=True) == 0
+    assert (book.complete("n"), book.count()) == ([], 0)
+
+
+def test_what_an_interrupted_load_leaves_expires_and_harms_nothing(book: AddressBook, redis: Redis) -> None:
+    book.load([(1, "ann")])
+    before = snapshot(redis)
+
+    with pytest.raises(InvalidEntry, match="The label"):
+        book.load([*NAMES, (1, "")], replace=True)
+
+    left = {key: value for key, value in snapshot(redis).items() if before.get(key) != value}
+    assert left
+    assert all(expires for _value, expires in left.values())
+    assert labels(book.complete("a")) == ["ann"]
+
+
+def test_the_twins_do_the_same(book: AddressBook) -> None:
+    async def use() -> None:
+        assert await book.aload([(1, "ann"), (2, "anna")], replace=True) == 2
+        assert await book.aadd("bob", id=3)
+        assert await book.arename(3, "annb")
+        assert await book.aselect(3)
+        assert labels(await book.acomplete("ann")) == ["annb", "ann", "anna"]
+        assert await book.aremove(1)
+        assert (await book.aget(1), await book.acount()) == (None, 2)
+        assert [ranked.id for ranked in await book.atop()] == ["3"]
+        assert (await book.ainfo()).count == 2
+        await book.aerase()
+
+    asyncio.run(use())
+    assert AddressBookReader().count() == 0
+
+
+def test_all_books_are_listed_by_page(redis: Redis) -> None:
+    for number in range(7):
+        AddressBook(f"guild:{number}").add("ann smith", id=1)
+    reader = AddressBookReader()
+
+    assert [info.name for info in reader.page(offset=2, limit=3)] == ["guild:2", "guild:3", "guild:4"]
+    assert (reader.count(), reader.page(offset=7)) == (7, [])
+    found = reader.find("guild:3")
+    assert found is not None
+    assert (found.count, found.members, found.selected, found.bytes > 100) == (1, 2, 0, True)
+    assert (found.loaded_at, found.loading) == (None, None)
+    assert reader.find("guild:8") is reader.find("") is None
+
+    AddressBook("guild:3").erase()
+    assert (reader.count(), reader.find("guild:3")) == (6, None)
+    assert AddressBook("guild:2").complete("smi") == [Entry("1", "ann smith")]

@@ -1,0 +1,188 @@
+"""Address books against a naive search in Python, over names in many scripts and any sequence of calls."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from functools import cache
+from unicodedata import combining, normalize
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from redis import Redis
+
+from components import keys
+from components.services.autocomplete import AddressBook, Entry, fold
+from tests.support.names import NAMES, SYLLABLES
+
+IDS = [f"{number}" for number in range(12)]
+LABELS = ["ann", "Anna", "ann smith", "Änne An", "bob", "a a a", "李小龙", "an-ann", "İan", "smith"]
+
+
+@cache
+def starts(label: str) -> frozenset[str]:
+    """The search key of *label* from each of its words on: a word is a run of what is no blank or hyphen."""
+    key = fold(label)
+    begins = [at for at in range(len(key)) if key[at] not in " -" and (not at or key[at - 1] in " -")]
+    return frozenset(key[at:] for at in begins)
+
+
+def expected(entries: dict[str, str], weights: dict[str, float], prefix: str) -> list[str]:
+    """The ids that match, the heaviest first, and then by what matched."""
+    found = []
+    for one, label in entries.items():
+        matching = [start for start in starts(label) if start.startswith(fold(prefix))]
+        if matching:
+            found.append((-weights.get(one, 0), min(f"{start}\1{one}".encode() for start in matching), one))
+    return [one for _weight, _member, one in sorted(found)]
+
+
+def ranks(redis: Redis) -> dict[str, float]:
+    """Of those that were selected: as often as another, who is before whom is a matter of microseconds."""
+    return {
+        one.decode(): score for one, score in redis.zrange(keys.book_ranks("guild"), 0, -1, withscores=True)
+    }
+
+
+def ids(entries: Iterable[Entry]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+class Books(RuleBasedStateMachine):
+    """What the model knows: labels by id, and how often each was selected."""
+
+    redis: Redis
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.redis.flushall()
+        self.book = AddressBook("guild")
+        self.book.load([])
+        self.book.load([], replace=True)
+        self.entries: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+
+    @rule(one=st.sampled_from(IDS), label=st.sampled_from(LABELS))
+    def add(self, one: str, label: str) -> None:
+        assert self.book.add(label, id=one) == (one not in self.entries)
+        self.entries[one] = label
+
+    @rule(one=st.sampled_from(IDS), label=st.sampled_from(LABELS))
+    def rename(self, one: str, label: str) -> None:
+        assert self.book.rename(one, label) == (one in self.entries)
+        if one in self.entries:
+            self.entries[one] = label
+
+    @rule(one=st.sampled_from(IDS))
+    def remove(self, one: str) -> None:
+        assert self.book.remove(one) == (self.entries.pop(one, None) is not None)
+        self.counts.pop(one, None)
+
+    @rule(one=st.sampled_from(IDS))
+    def select(self, one: str) -> None:
+        assert self.book.select(one) == (one in self.entries)
+        if one in self.entries:
+            self.counts[one] = self.counts.get(one, 0) + 1
+
+    @rule(given=st.dictionaries(st.sampled_from(IDS), st.sampled_from(LABELS)), replace=st.booleans())
+    def load(self, given: dict[str, str], replace: bool) -> None:
+        assert self.book.load(given.items(), replace=replace) == len(given)
+        self.entries = given if replace else {**self.entries, **given}
+        self.counts = {one: count for one, count in self.counts.items() if one in self.entries}
+
+    @rule(prefix=st.sampled_from(["a", "an", "ann", "s", "smi", "李", "i", "z"]), limit=st.integers(1, 13))
+    def complete(self, prefix: str, limit: int) -> None:
+        found, all_ids = self.book.complete(prefix, limit=limit), self._expected(prefix)
+        assert found == [Entry(one, self.entries[one]) for one in all_ids[:limit]]
+        assert found.is_whole == (len(all_ids) <= limit)
+
+    def _expected(self, prefix: str) -> list[str]:
+        return expected(self.entries, ranks(self.redis), prefix)
+
+    @invariant()
+    def figures(self) -> None:
+        info = self.book.info()
+        assert (info.count, info.selected, info.loading) == (len(self.entries), len(self.counts), None)
+        assert info.members == sum(len(starts(label)) for label in self.entries.values())
+        top = self.book.top(20)
+        assert {each.id: round(each.weight) for each in top} == self.counts
+        assert [each.weight for each in top] == sorted((each.weight for each in top), reverse=True)
+
+
+@pytest.fixture
+def redis_of_machine(redis: Redis) -> Redis:
+    Books.redis = redis
+    return redis
+
+
+def test_any_sequence_of_calls_does_as_the_model(redis_of_machine: Redis) -> None:
+    checks = settings(
+        max_examples=15,
+        stateful_step_count=25,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    run_state_machine_as_test(Books, settings=checks)  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture(scope="module")
+def names() -> dict[str, str]:
+    """Ids and names, of a fixed seed."""
+    chosen = random.Random(7)
+    return {f"{number}": chosen.choice(NAMES)(chosen) for number in range(3_000)}
+
+
+def test_thousands_of_prefixes_find_what_a_naive_search_finds(redis: Redis, names: dict[str, str]) -> None:
+    book, chosen = AddressBook("guild"), random.Random(8)
+    book.load(names.items())
+    by_start: dict[str, list[tuple[bytes, str]]] = {}
+    for one, label in names.items():
+        for start in starts(label):
+            for end in range(1, len(start) + 1):
+                by_start.setdefault(start[:end], []).append((f"{start}\1{one}".encode(), one))
+
+    for prefix in chosen.choices(list(by_start), k=5_000):
+        limit = chosen.choice((1, 10, 100))
+        found = dict.fromkeys(one for _member, one in sorted(by_start.get(fold(prefix), [])))
+        assert ids(book.complete(prefix, limit=limit)) == list(found)[:limit]
+
+
+def test_the_best_come_first_however_many_match(redis: Redis) -> None:
+    """Of some prefixes, hundreds of those that were selected match; some leave, and some change their names."""
+    book, chosen = AddressBook("guild"), random.Random(9)
+    names = {f"{number}": NAMES[0](chosen) for number in range(600)}
+    entries = dict(names)
+    book.load(entries.items())
+    for clock in range(1_000):
+        one = chosen.choice(list(names))
+        if clock % 10 == 9:
+            entries.pop(one, None)
+            book.remove(one)
+        elif clock % 10 == 8:
+            book.add(label := NAMES[0](chosen), id=one)
+            entries[one] = label
+        elif one in entries:
+            book.select(one)
+
+    prefixes = [start[:length] for label in names.values() for start in starts(label) for length in (1, 2, 3)]
+    assert len(redis.hkeys(keys.book_tops("guild"))) > 2
+    for prefix in [*redis.hkeys(keys.book_tops("guild"))[:20], *chosen.choices(prefixes, k=30)]:
+        text = prefix.decode() if isinstance(prefix, bytes) else prefix
+        assert ids(book.complete(text)) == expected(entries, ranks(redis), text)[:10]
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_folding_again_changes_nothing_and_case_and_accents_make_no_difference(text: str, more: str) -> None:
+    assert fold(fold(text)) == fold(text)
+    assert fold(normalize("NFD", text)) == fold(normalize("NFC", text)) == fold(text)
+    assert fold(f"{text}\u0301") == fold(text)
+
+
+@pytest.mark.parametrize("script", SYLLABLES)
+def test_marks_that_make_another_letter_stay(script: str) -> None:
+    text = "".join(SYLLABLES[script])
+    kept = {each for each in normalize("NFD", text) if combining(each) in (7, 8, 9)}
+
+    assert kept <= set(normalize("NFD", fold(text)))

@@ -1,0 +1,122 @@
+"""RecentContacts: whom a person used last."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import InvalidEntry, InvalidLimit, InvalidName, InvalidPrefix
+from components.services.autocomplete import Contact, RecentContacts
+from tests.support.snapshots import snapshot
+
+
+@pytest.fixture
+def recent(redis: Redis) -> RecentContacts:
+    return RecentContacts("jack", limit=3)
+
+
+def ids(found: list[Contact]) -> list[str]:
+    return [contact.id for contact in found]
+
+
+def test_who_is_touched_comes_first(recent: RecentContacts) -> None:
+    for contact in ("jill", "joe", "jill"):
+        recent.touch(contact)
+
+    assert ids(recent.list()) == ["jill", "joe"]
+    assert recent.list()[0].touched_at > recent.list()[1].touched_at
+
+
+def test_the_oldest_goes_beyond_the_limit(recent: RecentContacts, redis: Redis) -> None:
+    for contact in "abcd":
+        recent.touch(contact)
+
+    assert ids(recent.list()) == ["d", "c", "b"]
+    assert redis.hlen(keys.contacts_labels(bucket("jack"), "jack")) == 3
+
+
+def test_a_label_is_that_of_the_last_touch_and_else_the_id(recent: RecentContacts) -> None:
+    recent.touch("7", label="Jill")
+    recent.touch("8")
+    recent.touch("7", label="Jill Éva")
+
+    assert [contact.label for contact in recent.list()] == ["Jill Éva", "8"]
+
+
+def test_a_contact_is_found_by_words_of_its_label_and_id_newest_first(recent: RecentContacts) -> None:
+    recent.touch("eve", label="Joe")
+    recent.touch("7", label="Jill Éva")
+    recent.touch("8", label="Jeva")
+
+    assert ids(recent.complete("EV")) == ["7", "eve"]
+    assert ids(recent.complete("j", limit=2)) == ["8", "7"]
+    assert ids(recent.complete("7")) == ["7"]
+
+
+def test_what_is_removed_is_gone_whoever_else_stays(recent: RecentContacts, redis: Redis) -> None:
+    for contact in "ab":
+        recent.touch(contact)
+
+    assert recent.remove("a")
+    assert not recent.remove("a")
+    assert ids(recent.list()) == ["b"]
+    assert RecentContacts("jill").list() == []
+    assert recent.clear() == 1
+    assert recent.list() == []
+    assert not redis.exists(
+        keys.contacts(bucket("jack"), "jack"), keys.contacts_labels(bucket("jack"), "jack")
+    )
+
+
+def test_a_clock_that_was_ahead_does_not_keep_others_from_the_front(
+    recent: RecentContacts, redis: Redis
+) -> None:
+    recent.touch("a")
+    redis.zadd(keys.contacts(bucket("jack"), "jack"), {"a": 2**52})
+
+    recent.touch("b")
+
+    assert ids(recent.list()) == ["b", "a"]
+
+
+def test_the_twins_do_the_same(recent: RecentContacts) -> None:
+    async def use() -> None:
+        await recent.atouch("a", label="Ann")
+        await recent.atouch("b")
+        assert await recent.alist() == [Contact("b", "b", ANY), Contact("a", "Ann", ANY)]
+        assert ids(await recent.acomplete("ann")) == ["a"]
+        assert await recent.aremove("a")
+        assert await recent.aclear() == 1
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("contact", ["", "x" * 501, "a\0", "a\n", "\ud800", None, 7])
+def test_what_is_no_contact_is_refused_and_nothing_stored(redis: Redis, contact: Any) -> None:
+    recent = RecentContacts("jack")
+    for act in (recent.touch, recent.remove):
+        with pytest.raises(InvalidEntry):
+            act(contact)
+    with pytest.raises(InvalidName):
+        RecentContacts("" if contact is None or isinstance(contact, str) else contact)
+    assert snapshot(redis) == {}
+
+
+def test_what_is_no_label_prefix_or_limit_is_refused(redis: Redis) -> None:
+    recent = RecentContacts("jack")
+    for label in ("x" * 201, "a\0", "\ud800", " "):
+        with pytest.raises(InvalidEntry):
+            recent.touch("a", label=label)
+    for prefix in ("", " ", "\u0301", "a\0", "\udfff", "x" * 10_000):
+        with pytest.raises(InvalidPrefix):
+            recent.complete(prefix)
+    for limit in (0, -1, 1_001, True, 1.0):
+        with pytest.raises(InvalidLimit):
+            RecentContacts("jack", limit=limit)  # type: ignore[arg-type]
+    assert snapshot(redis) == {}
