@@ -21,11 +21,33 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BOOK = "guild:7"
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Letter</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">{media}</head>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">{media}</head>
 <body><main><h1>Letter</h1><form action="/letter" method="get">
 <input type="hidden" name="csrfmiddlewaretoken" value="{token}">{field}<button>Send</button></form></main>
 </body></html>"""
 TOKEN = "a" * 32
+#: Of all texts in the list, how their colour stands out from what is behind them.
+CONTRASTS = """() => {
+    const luminance = (text) => {
+        const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        const [r, g, b] = text.match(/[0-9.]+/g).map((c) => linear(c / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (node) => {
+        while (getComputedStyle(node).backgroundColor === "rgba(0, 0, 0, 0)") node = node.parentElement;
+        return getComputedStyle(node).backgroundColor;
+    };
+    const found = [];
+    const walker = document.createTreeWalker(document.querySelector("[role=listbox]"), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const parent = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim()) continue;
+        const [one, two] = [luminance(getComputedStyle(parent).color), luminance(behind(parent))];
+        found.push((Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05));
+    }
+    return found;
+}"""
 NAMES = {"1": "Jeff", "2": "Jenny", "3": "Ann Jensen", "4": "Élodie", "5": "李小龙", "6": "<b>Jekyll</b>"}
 
 
@@ -298,6 +320,21 @@ def test_what_was_chosen_is_told_to_the_book(opened: Any, book: AddressBook) -> 
     assert book.complete("je")[0].label == "Jenny"
 
 
+def test_of_a_list_the_part_at_the_caret_is_completed(opened: Any) -> None:
+    page = opened()
+    page.evaluate("() => document.querySelector('complete-field').setAttribute('separator', ',')")
+    field(page).fill("Bruce, jen, Zoe")
+    field(page).evaluate("(node) => node.setSelectionRange(10, 10)")
+    page.keyboard.type("n")
+    expect(options(page)).to_have_text(["Jenny"])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+
+    expect(field(page)).to_have_value("Bruce, Jenny, Zoe")
+    assert field(page).evaluate("(node) => node.selectionStart") == len("Bruce, Jenny, ")
+    assert chosen_id(page) == ""
+
+
 def test_without_scripts_it_is_an_input_and_no_more(opened: Any) -> None:
     page = opened(context={"java_script_enabled": False})
 
@@ -307,12 +344,29 @@ def test_without_scripts_it_is_an_input_and_no_more(opened: Any) -> None:
         field(page).press("Enter")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_overflows_at_twice_the_size(opened: Any, scheme: str, book: AddressBook) -> None:
+def test_nothing_overflows_at_twice_the_size(opened: Any, book: AddressBook) -> None:
     book.add("Jeff " + "W" * 190, id="7")
-    page = opened(context={"viewport": {"width": 320, "height": 400}, "color_scheme": scheme})
+    page = opened(context={"viewport": {"width": 320, "height": 400}})
     field(page).focus()
     page.keyboard.type("jeff")
     expect(options(page)).to_have_count(2)
 
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_stand_out_from_what_is_behind_them(opened: Any, joe: User, scheme: str) -> None:
+    RecentContacts(str(joe.pk)).touch("2", label="Jenny")
+    page = opened(contacts=True, context={"color_scheme": scheme})
+    field(page).focus()
+    page.keyboard.type("je")
+    expect(options(page)).to_have_count(4)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+
+    contrasts = page.evaluate(CONTRASTS)
+
+    assert len(contrasts) == 11  # of four names the match and what is around it, and the hint
+    assert min(contrasts) >= 4.5
+    sheet = page.evaluate("() => getComputedStyle(document.querySelector('.complete-popup')).backgroundColor")
+    assert (sheet != "rgb(255, 255, 255)") == (scheme == "dark")

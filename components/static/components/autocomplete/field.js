@@ -189,7 +189,7 @@ class CompleteField extends HTMLElement {
         const rest = separator ? value.slice(end).replace(separator, "").trimStart() : "";
         this.#input.value = value.slice(0, start) + put + rest;
         this.#input.setSelectionRange(start + put.length, start + put.length);
-        if (this.#id) this.#id.value = entry.id;
+        if (this.#id && !separator) this.#id.value = entry.id;
         this.#close();
         const token = document.querySelector("input[name=csrfmiddlewaretoken]")?.value;
         if (this.#book && token) this.#book.select(entry.id, token);
