@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -93,9 +92,13 @@ class ModelBook:
     def _changed(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         """A signal's receiver; children and proxies of the model are rows of it as well."""
         if issubclass(sender, self.model):
-            key = instance.pk
+            key = instance.pk  # which a deleted instance loses
+
+            def tell() -> None:
+                self.refresh(key, using=using)
+
             # A book that is behind is no reason to tell that the write has failed: it is logged.
-            transaction.on_commit(partial(self.refresh, key, using=using), using=using, robust=True)
+            transaction.on_commit(tell, using=using, robust=True)
 
     def _table(self, using: str | None) -> QuerySet[Any]:
         return self._rows() if using is None else self._rows().using(using)
