@@ -37,12 +37,12 @@ local function index(shelves, into)
   local from = string.find(packed, "\2" .. id .. "\1", 1, true)
   if not from then return nil end
   local label, key, starts = string.match(packed, "^[^\1]+\1([^\1]+)\1([^\1]*)\1([^\2]*)", from + 1)
-  local members = {}
   if key == "" then key = string.lower(label) end
+  local members = { key .. "\1" .. id }
   for start in string.gmatch(starts, "%d+") do
     members[#members + 1] = string.sub(key, start + 1) .. "\1" .. id
-    redis.call("ZADD", into, 0, members[#members])
   end
+  for _, member in ipairs(members) do redis.call("ZADD", into, 0, member) end
   return members
 end
 

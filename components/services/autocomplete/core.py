@@ -198,12 +198,11 @@ def row(entry: str | int, label: str, *, words: bool) -> str:
     """An entry as Redis has it. Raises InvalidEntry."""
     known_by = check_id(entry)
     shown, key = check_label(label)
-    starts = word_starts(key) if words else [0]
-    if key.isascii():
-        lower = shown.lower() if shown.isascii() else None
-        return f"{known_by}\1{shown}\1{'' if key == lower else key}\1{','.join(map(str, starts))}"
-    places = ",".join(str(len(key[:start].encode())) for start in starts)
-    return f"{known_by}\1{shown}\1{key}\1{places}"
+    starts = word_starts(key)[1:] if words else []
+    if not key.isascii():
+        starts = [len(key[:start].encode()) for start in starts]
+    is_plain = key.encode() == shown.encode().lower()  # of bytes, this makes A to Z small, as Lua does
+    return f"{known_by}\1{shown}\1{'' if is_plain else key}\1{','.join(map(str, starts))}"
 
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:
