@@ -152,6 +152,7 @@ class Core:
                 progress(done)
         if replace:
             await self._finish(client, token)
+        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
         await self._list(client)
         return done
 
@@ -168,7 +169,6 @@ class Core:
         while ids := await self._ranked(client, first, first + _BATCH - 1):
             gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
             first += _BATCH - gone
-        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
 
     async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
         with redis_errors():
