@@ -41,6 +41,8 @@ class Conf:
     api_authentication: str | None = None
     #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
     people: str = "components.people.Users"
+    #: Dotted path of a class that knows who may search which address book: books.py says how it is asked.
+    books: str = "components.books.Readers"
     #: The template that the pages for visitors extend.
     base_template: str = "components/base.html"
 

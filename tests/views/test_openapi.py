@@ -38,13 +38,15 @@ OPERATIONS = [
     (path, method) for path, item in DESCRIPTION["paths"].items() for method in METHODS if method in item
 ]
 
-#: What a description cannot say: that a cursor was given, that a title can be printed, that a field excludes another.
+#: What a description cannot say: that a cursor was given, that a text can be printed, that a field excludes another.
 UNSAID = {
     ("POST", "/chats"),
     ("PATCH", "/chats/{chat_id}"),
     ("GET", "/sync"),
     ("POST", "/sync"),
     ("GET", "/chats/{chat_id}/messages"),
+    ("GET", "/books/{book}"),
+    ("POST", "/books/{book}/select"),
 }
 CHAT_ID = re.compile(DESCRIPTION["components"]["parameters"]["chat_id"]["schema"]["pattern"])
 

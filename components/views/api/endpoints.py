@@ -2,17 +2,19 @@
 endpoint(get=…, post=…): one address of the API as an async view.
 
 It finds out who asks, calls the handler of the method, and turns what that returns or raises into JSON. Nothing is
-kept by caches on the way.
+kept by caches on the way, and by a browser only what says so.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils.cache import patch_vary_headers
+from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
 from components.exceptions import RedisUnavailable
@@ -30,6 +32,8 @@ class Answer:
     content: Mapping[str, Any] | None = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: For how many seconds the asker's own browser may keep it; None if it may not.
+    max_age: int | None = None
 
 
 #: Called with the request, the id of who asks, and the parts of the address.
@@ -51,7 +55,7 @@ def endpoint(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpRespo
             response = response_to(problem_of(error))
             if isinstance(error, RedisUnavailable):
                 mark_unavailable(request, response, error)
-        response["Cache-Control"] = "no-store"
+        response.headers.setdefault("Cache-Control", "no-store")
         patch_vary_headers(response, ["Authorization", "Cookie"])
         return response
 
@@ -70,7 +74,17 @@ async def _answer(
     answer = await handler(request, user, **parts)
     if answer.content is None:
         return HttpResponse(status=204, headers=dict(answer.headers))
-    return JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))
+    response = JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))
+    return response if answer.max_age is None else _kept(request, response, answer.max_age)
+
+
+def _kept(request: HttpRequest, response: HttpResponse, max_age: int) -> HttpResponse:
+    """*response* for a browser to keep; nothing but its headers if the browser has it already."""
+    etag = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
+    response["ETag"] = etag
+    response["Cache-Control"] = f"private, max-age={max_age}"
+    told = get_conditional_response(request, etag=etag, response=response)
+    return cast(HttpResponse, told)
 
 
 async def nowhere(request: HttpRequest, user: str, path: str) -> Answer:

@@ -56,6 +56,11 @@ KINDS: dict[str, Kind] = {
     "message-not-found": Kind(
         404, "There is no such message", "It was deleted, is too old, or is not to be seen."
     ),
+    "book-not-found": Kind(
+        404,
+        "There is no such book",
+        "There is none, or the person may not search it: which of them is not told.",
+    ),
     "member-not-found": Kind(
         404, "There is no such member", "The one whom this was about is not in the chat."
     ),
@@ -84,6 +89,7 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.ChatNotFound: "chat-not-found",
     exceptions.MessageNotFound: "message-not-found",
     exceptions.NotAMember: "member-not-found",
+    exceptions.BookNotFound: "book-not-found",
     exceptions.ChatExists: "chat-exists",
     exceptions.ChatClosed: "chat-closed",
     exceptions.MailboxFull: "mailbox-full",
@@ -92,6 +98,8 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.Blocked: "blocked",
     exceptions.InvalidMessage: "invalid-message",
     exceptions.InvalidName: "invalid-value",
+    exceptions.InvalidPrefix: "invalid-value",
+    exceptions.InvalidEntry: "invalid-value",
     exceptions.InvalidDuration: "invalid-value",
     exceptions.TooManyMembers: "too-many-members",
     exceptions.TooFast: "too-fast",

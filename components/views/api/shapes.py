@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+from components.services.autocomplete import Contact, Entry
 from components.services.chat.records import ChatMessage, ChatNews, ChatSettings, Member, Page
 from components.services.mailboxes.records import Delivery, Mail
 
@@ -103,6 +104,18 @@ def delivery(found: Delivery) -> dict[str, Any]:
         "id": found.id,
         "fate": str(found.fate).replace(" ", "_"),
         "recipient_pulled_at": instant(found.pulled_at),
+    }
+
+
+def entry(found: Entry) -> dict[str, Any]:
+    return {"id": found.id, "label": found.label}
+
+
+def contact(found: Contact, name: str | None) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "label": found.label or name or found.id,
+        "touched_at": instant(found.touched_at),
     }
 
 

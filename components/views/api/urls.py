@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from components.views.api import chats, mailboxes, members, messages, persons, problems, sync
+from components.views.api import books, chats, mailboxes, members, messages, persons, problems, sync
 from components.views.api.endpoints import endpoint, nowhere
 
 _CHAT = "chats/<str:chat_id>"
@@ -40,6 +40,9 @@ urlpatterns = [
     ),
     path("mailboxes/<str:recipient>", endpoint(post=mailboxes.push), name="api-push"),
     path("mailboxes/<str:recipient>/messages/<str:id>", endpoint(get=mailboxes.fate), name="api-fate"),
+    path("contacts", endpoint(get=books.contacts), name="api-contacts"),
+    path("books/<str:book>", endpoint(get=books.complete), name="api-book"),
+    path("books/<str:book>/select", endpoint(post=books.select), name="api-select"),
     path("problems/<slug:kind>", problems.explain, name="api-problem"),
     path("<path:path>", endpoint(**_ANY)),
 ]

@@ -1,0 +1,54 @@
+"""`rebuildindex`: make address books what the tables of their models are."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.db.books import ModelBook, model_books
+from components.exceptions import LoadSuperseded, RedisUnavailable
+
+_PACE = 2.0  # seconds between two lines of progress
+
+
+class Command(BaseCommand):
+    help = (
+        "Load address books anew from their models, after changes that send no signals: bulk_create(), update(), "
+        "raw SQL. A book is searched as it was until the new one is whole. Exit status 1 if Redis does not answer, "
+        "or if another load of the same book began."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "books", nargs="*", metavar="BOOK", help="Only these (default: all that models feed)."
+        )
+        parser.add_argument("--database", metavar="ALIAS", help="Read the rows from this database.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        known = model_books()
+        if unknown := [name for name in options["books"] if name not in known]:
+            raise CommandError(
+                f"No model feeds {', '.join(unknown)}. Fed are: {', '.join(known) or 'none'}.", returncode=2
+            )
+        if not known:
+            self.stdout.write("No model feeds a book: none is declared with ModelBook.")
+        for name in dict.fromkeys(options["books"] or known):
+            self._rebuild(known[name], options["database"])
+
+    def _rebuild(self, fed: ModelBook, database: str | None) -> None:
+        started_at = said_at = time.monotonic()
+
+        def progress(count: int) -> None:
+            nonlocal said_at
+            if (now := time.monotonic()) - said_at >= _PACE:
+                said_at = now
+                self.stdout.write(f"{fed.name}: {count:,} names")
+
+        try:
+            count = fed.rebuild(progress, using=database)
+        except (LoadSuperseded, RedisUnavailable) as error:
+            raise CommandError(f"{fed.name}: {error} The book is as it was.") from None
+        self.stdout.write(f"{fed.name}: {count:,} names in {time.monotonic() - started_at:.1f} s")

@@ -1,0 +1,223 @@
+/*
+ * <complete-field src="/api/books/guild%3A7" contacts="/api/contacts"><input …></complete-field>: an input that offers names.
+ *
+ * It is the combobox "list autocomplete with manual selection" of the ARIA Authoring Practices: the focus stays in the
+ * input, nothing is taken that was not chosen, and what is typed is sent as it is. Without scripts the input is what it
+ * was. A hidden input beside it gets the id of what was chosen, and loses it when the text is changed. With
+ * separator="," the text is a list, of which the part at the caret is completed. An event "complete" tells a choice.
+ */
+
+import { Announcer } from "./announcer.js";
+import { narrowed } from "./matching.js";
+import { Options } from "./options.js";
+import { Book, Contacts, Refused } from "./sources.js";
+
+const DEBOUNCE = 150; // ms: between two keys of who types on
+const LIMIT = 10; // names
+const AWAY = "Names cannot be looked up now. You can type the whole name.";
+const NOBODY = "No name is found.";
+let count = 0;
+
+class CompleteField extends HTMLElement {
+    #input;
+    #id; // the hidden input, if there is one
+    #book;
+    #contacts;
+    #options;
+    #announcer;
+    #limit;
+    #turn = 0; // of asking: an answer to an older one comes too late
+    #control = new AbortController();
+    #timer = 0;
+    #found = []; // what the book has told for the text, or for a shorter one
+
+    connectedCallback() {
+        if (this.#input) return; // it was only moved
+        this.#input = this.querySelector("input:not([type=hidden])");
+        if (!this.#input) return;
+        this.#id = this.querySelector("input[type=hidden]");
+        this.#limit = Number(this.getAttribute("limit")) || LIMIT;
+        this.#book = this.hasAttribute("src") ? new Book(this.getAttribute("src"), this.#limit) : null;
+        this.#contacts = this.hasAttribute("contacts") ? new Contacts(this.getAttribute("contacts")) : null;
+        this.#announcer = new Announcer();
+        this.#build();
+        this.#listen();
+    }
+
+    disconnectedCallback() {
+        this.#stop();
+        this.#announcer?.hush();
+    }
+
+    #build() {
+        const id = `complete-${(count += 1)}`;
+        const name = this.#input.labels?.[0]?.textContent.trim() || this.#input.getAttribute("aria-label") || "Names";
+        this.#options = new Options(id, name, (entry) => this.#pick(entry));
+        const attributes = {
+            role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this.#options.list.id,
+            autocomplete: "off", autocapitalize: "none", spellcheck: "false",
+        };
+        for (const [key, value] of Object.entries(attributes)) this.#input.setAttribute(key, value);
+        this.append(this.#options.node, ...this.#announcer.nodes);
+        this.toggleAttribute("data-live", true);
+    }
+
+    #listen() {
+        const input = this.#input;
+        input.addEventListener("focus", () => this.#contacts?.load());
+        input.addEventListener("click", () => !this.#piece().text && this.#look());
+        input.addEventListener("keydown", (event) => this.#pressed(event));
+        // What an input method is still composing is no prefix yet.
+        input.addEventListener("input", (event) => event.isComposing || this.#written());
+        input.addEventListener("compositionend", () => this.#written());
+        input.addEventListener("blur", () => this.#close());
+    }
+
+    /** What is completed: all of the text, or the part between separators that the caret stands in. */
+    #piece() {
+        const { value } = this.#input;
+        const separator = this.getAttribute("separator");
+        if (!separator) return { start: 0, end: value.length, text: value.trim() };
+        const caret = this.#input.selectionStart;
+        const start = value.slice(0, caret).lastIndexOf(separator) + 1;
+        const next = value.indexOf(separator, caret);
+        const end = next < 0 ? value.length : next;
+        return { start, end, text: value.slice(start, end).trim() };
+    }
+
+    #pressed(event) {
+        if (event.isComposing || event.keyCode === 229) return; // the input method's own
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        const isPlain = !event.ctrlKey && !event.metaKey && !event.shiftKey;
+        if (step && isPlain) this.#arrow(step, event.altKey);
+        else if (event.key === "Enter" && this.#options.active) this.#pick(this.#options.active);
+        else if (event.key === "Escape" && !this.#options.node.hidden) this.#close();
+        else {
+            if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.#activate(-1);
+            return;
+        }
+        event.preventDefault();
+        event.stopPropagation();
+    }
+
+    /** Alt and an arrow open or close the list, and leave it at that. */
+    #arrow(step, isAlt) {
+        if (isAlt && step < 0) return this.#close();
+        if (this.#options.isOpen) {
+            if (!isAlt) this.#options.move(step);
+            return this.#expose();
+        }
+        return this.#look(isAlt ? 0 : step);
+    }
+
+    #activate(index) {
+        this.#options.activate(index);
+        this.#expose();
+    }
+
+    #written() {
+        if (this.#id) this.#id.value = "";
+        this.#activate(-1);
+        this.#look();
+    }
+
+    /** Offer what fits the text: at once what is known, and then what the book says. *step* goes into the list. */
+    #look(step = 0) {
+        this.#stop();
+        const turn = this.#turn;
+        const { text } = this.#piece();
+        const known = text && this.#book ? this.#book.known(text) : [];
+        // Until the book answers, what is in sight goes on to be offered as far as it fits.
+        this.#offer(text, known ?? narrowed(this.#found, text), known !== null);
+        if (known === null) this.#timer = setTimeout(() => this.#ask(text, turn), DEBOUNCE);
+        if (step && this.#options.isOpen) this.#options.move(step);
+        this.#expose();
+        if (this.#contacts && !this.#contacts.isReady) this.#lookAgain(turn, step);
+    }
+
+    async #lookAgain(turn, step) {
+        await this.#contacts.load();
+        if (turn === this.#turn) this.#look(this.#options.isOpen ? 0 : step);
+    }
+
+    async #ask(text, turn) {
+        this.#control = new AbortController();
+        try {
+            const found = await this.#book.complete(text, this.#control.signal);
+            if (turn === this.#turn) this.#offer(text, found, true);
+        } catch (error) {
+            if (turn === this.#turn) this.#failed(error, text, turn);
+        }
+    }
+
+    #failed(error, text, turn) {
+        if (error instanceof Refused && error.status === 429) {
+            this.#timer = setTimeout(() => this.#ask(text, turn), 1000 * Math.max(1, error.retryAfter));
+            return;
+        }
+        if (this.#options.isOpen) return; // contacts are enough to go on with
+        this.#tell(error instanceof Refused && error.status === 404 ? NOBODY : AWAY);
+    }
+
+    /** *isAll*: nothing more is to come for this text. */
+    #offer(text, found, isAll) {
+        this.#found = found;
+        const contacts = this.#contacts?.complete(text) ?? [];
+        const ids = new Set(contacts.map(({ id }) => id));
+        const entries = [...contacts, ...found.filter(({ id }) => !ids.has(id))].slice(0, this.#limit);
+        this.#options.show(entries, text);
+        this.#expose();
+        if (entries.length) {
+            const what = entries.length === 1 ? "1 name" : `${entries.length} names`;
+            if (isAll) this.#announcer.say(`${what}. Up and down arrows choose, Enter takes.`);
+        } else if (isAll && text) this.#tell(NOBODY);
+        else this.#announcer.hush();
+    }
+
+    #tell(text) {
+        this.#options.tell(text);
+        this.#announcer.say(text);
+        this.#expose();
+    }
+
+    #pick(entry) {
+        const { start, end } = this.#piece();
+        const { value } = this.#input;
+        const separator = this.getAttribute("separator");
+        const lead = start ? " " : "";
+        const put = separator ? `${lead}${entry.label}${separator} ` : entry.label;
+        const rest = separator ? value.slice(end).replace(separator, "").trimStart() : "";
+        this.#input.value = value.slice(0, start) + put + rest;
+        this.#input.setSelectionRange(start + put.length, start + put.length);
+        if (this.#id && !separator) this.#id.value = entry.id;
+        this.#close();
+        const token = document.querySelector("input[name=csrfmiddlewaretoken]")?.value;
+        if (this.#book && token) this.#book.select(entry.id, token);
+        this.#input.dispatchEvent(new Event("change", { bubbles: true }));
+        this.dispatchEvent(new CustomEvent("complete", { bubbles: true, detail: { id: entry.id, label: entry.label } }));
+    }
+
+    #close() {
+        this.#stop();
+        this.#announcer.hush();
+        this.#options.hide();
+        this.#expose();
+    }
+
+    /** No answer that is under way counts. */
+    #stop() {
+        this.#turn += 1;
+        clearTimeout(this.#timer);
+        this.#control.abort();
+    }
+
+    /** Tell assistive technology what is in sight. */
+    #expose() {
+        this.#input.setAttribute("aria-expanded", String(this.#options.isOpen));
+        const active = this.#options.activeId;
+        if (active) this.#input.setAttribute("aria-activedescendant", active);
+        else this.#input.removeAttribute("aria-activedescendant");
+    }
+}
+
+customElements.define("complete-field", CompleteField);

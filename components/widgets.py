@@ -1,0 +1,79 @@
+"""
+CompleteInput: an input that offers the names of a book, and of recent contacts, while one types.
+
+What is sent is what was typed, and beside it the id of what was chosen, if anything was: Typed. Without scripts there
+is only the text; the fields of forms.py find out whom it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.forms.utils import flatatt
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+LONGEST = 304  # characters: a name, and the id that it may need to be told from others
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was sent: *id* is empty if *text* was only typed, and may be anything that a client made up."""
+
+    text: str
+    id: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CompleteInput(forms.TextInput):
+    """A text input inside of <complete-field>. *book* is the name of a book, None for contacts only."""
+
+    #: As ModelChoiceField gives them to its widget, and the admin passes them on; none is rendered.
+    choices: Any = ()
+
+    class Media:
+        css = {"all": ["components/autocomplete/autocomplete.css"]}
+        js = [forms.Script("components/autocomplete/field.js", type="module")]
+
+    def __init__(
+        self,
+        book: str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        contacts: bool = False,
+        limit: int = 10,
+    ) -> None:
+        super().__init__({"autocomplete": "off", "maxlength": LONGEST, **(attrs or {})})
+        self.book, self.contacts, self.limit = book, contacts, limit
+
+    def format_value(self, value: Any) -> str | None:
+        return None if value in (None, "") else str(value)
+
+    def render(
+        self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None
+    ) -> SafeString:
+        shown = super().render(name, value, attrs, renderer)
+        id = value.id if isinstance(value, Typed) else ""
+        hidden = format_html('<input type="hidden" name="{}" value="{}">', self._id_name(name), id)
+        return format_html("<complete-field{}>{}{}</complete-field>", flatatt(self._sources()), shown, hidden)
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> Typed | None:
+        text = str(data.get(name) or "").strip()
+        return Typed(text, str(data.get(self._id_name(name)) or "")) if text else None
+
+    def _sources(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"limit": self.limit}
+        if self.book is not None:
+            found["src"] = reverse("components:api-book", args=[self.book])
+        if self.contacts:
+            found["contacts"] = reverse("components:api-contacts")
+        return found
+
+    def _id_name(self, name: str) -> str:
+        return f"{name}-id"

@@ -1,0 +1,157 @@
+"""Fields whose values stand in an address book, with a list to choose from and without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from redis import Redis
+
+from components.forms import EntryChoiceField, EntryField
+from components.services.autocomplete import AddressBook, Entry
+from components.widgets import Typed
+
+JEFF = Entry("12", "Jeff")
+
+
+@pytest.fixture(autouse=True)
+def book(redis: Redis) -> AddressBook:
+    book = AddressBook("guild:7")
+    named = [("12", "Jeff"), ("13", "Jeffrey"), ("20", "Sam"), ("21", "Sam"), ("30", "José"), ("31", "Jose")]
+    for id, label in named:
+        book.add(label, id=id)
+    return book
+
+
+class LetterForm(forms.Form):
+    to = EntryField("guild:7", required=False)
+
+
+def cleaned(**sent: str) -> Any:
+    form = LetterForm({name.replace("_", "-"): value for name, value in sent.items()})
+    assert form.is_valid(), form.errors
+    return form.cleaned_data["to"]
+
+
+def refusal(**sent: str) -> ValidationError:
+    form = LetterForm({name.replace("_", "-"): value for name, value in sent.items()})
+    [error] = form.errors.as_data()["to"]
+    return error
+
+
+def test_who_was_chosen_is_who_is_meant() -> None:
+    assert cleaned(to="Jeff", to_id="12") == JEFF
+    assert cleaned(to="Sam", to_id="21") == Entry("21", "Sam")
+
+
+@pytest.mark.parametrize("text", ["Jeff", " jEFF ", "Jeff [12]", "jeff[12]"])
+def test_who_was_only_typed_is_looked_up(text: str) -> None:
+    assert cleaned(to=text) == JEFF
+
+
+@pytest.mark.parametrize("id", ["13", "99", "\0", "x" * 1_000])
+def test_an_id_of_another_name_does_not_count(id: str) -> None:
+    assert cleaned(to="Jeff", to_id=id) == JEFF
+
+
+def test_nothing_is_none() -> None:
+    assert cleaned() is None
+    assert cleaned(to="  ", to_id="12") is None
+
+
+@pytest.mark.parametrize("text", ["Jef", "Nobody", "Jeff [13]", "a" * 1_000, "\ud800", "a\0b"])
+def test_what_is_no_name_of_the_book_is_refused(text: str) -> None:
+    error = refusal(to=text)
+
+    assert error.code in ("unknown", "null_characters_not_allowed")
+    assert len(" ".join(error.messages)) < 300
+
+
+def test_a_name_of_several_is_refused_with_the_ways_to_write_each() -> None:
+    error = refusal(to="sam")
+
+    assert error.code == "ambiguous"
+    [message] = error.messages
+    assert "Sam [20], Sam [21]" in message
+    assert cleaned(to="Sam [21]") == Entry("21", "Sam")
+
+
+def test_who_is_written_just_so_comes_before_those_who_are_written_alike() -> None:
+    assert cleaned(to="José").id == "30"
+    assert cleaned(to="Jose").id == "31"
+    assert refusal(to="JOSE").code == "ambiguous"
+
+
+def test_what_was_sent_is_shown_again_with_its_error() -> None:
+    form = LetterForm({"to": "<Nobody>", "to-id": "12"})
+
+    assert "&lt;Nobody&gt;" in str(form["to"])
+    assert form["to"].errors
+
+
+def test_a_field_that_was_not_touched_has_not_changed() -> None:
+    initial = {"to": JEFF}
+
+    assert not LetterForm({"to": "Jeff", "to-id": "12"}, initial=initial).has_changed()
+    assert not LetterForm({"to": "Jeff"}, initial=initial).has_changed()
+    assert LetterForm({"to": "Sam", "to-id": "20"}, initial=initial).has_changed()
+    assert LetterForm({}, initial=initial).has_changed()
+    assert not LetterForm({}).has_changed()
+    assert 'value="12"' in str(LetterForm(initial=initial)["to"])
+
+
+# Instances of models
+
+
+class UserForm(forms.Form):
+    user = EntryChoiceField(User.objects.filter(is_active=True), book="users", required=False)
+
+
+@pytest.fixture
+def joe(db: None) -> User:
+    joe = User.objects.create_user("joe")
+    AddressBook("users").add("joe", id=str(joe.pk))
+    return joe
+
+
+def test_an_instance_is_found_by_its_id_or_by_its_name(joe: User) -> None:
+    for sent in ({"user": "joe", "user-id": str(joe.pk)}, {"user": "JOE"}, {"user": "joe", "user-id": "x\0"}):
+        form = UserForm(sent)
+        assert form.is_valid(), form.errors
+        assert form.cleaned_data["user"] == joe
+
+
+def test_a_row_that_the_book_has_not_heard_of_yet_can_be_chosen_again(joe: User) -> None:
+    late = User.objects.create_user("late")
+
+    form = UserForm({"user": "late", "user-id": str(late.pk)})
+
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["user"] == late
+
+
+def test_an_instance_that_is_not_in_the_queryset_cannot_be_chosen(joe: User) -> None:
+    User.objects.update(is_active=False)
+
+    for sent in ({"user": "joe", "user-id": str(joe.pk)}, {"user": "joe"}):
+        form = UserForm(sent)
+        assert [error.code for error in form.errors.as_data()["user"]] == ["invalid_choice"]
+
+
+def test_an_instance_is_shown_by_its_name(joe: User) -> None:
+    for initial in (joe, joe.pk, str(joe.pk)):
+        form = UserForm({"user": "joe", "user-id": str(joe.pk)}, initial={"user": initial})
+        assert not form.has_changed()
+        html = str(UserForm(initial={"user": initial})["user"])
+        assert 'value="joe"' in html
+        assert f'value="{joe.pk}"' in html
+    assert 'value="' not in str(UserForm(initial={"user": 999})["user"]).replace('value=""', "")
+
+
+def test_a_field_takes_what_a_program_gives_it(joe: User) -> None:
+    assert EntryChoiceField(User.objects.all(), book="users").clean(joe.pk) == joe
+    assert EntryField("guild:7").clean("Jeff") == JEFF
+    assert EntryField("guild:7").clean(Typed("Jeff")) == JEFF

@@ -1,0 +1,76 @@
+"""The input that offers names: what it renders, and what it makes of what is sent."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django import forms
+
+from components.widgets import CompleteInput, Typed
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def tags(html: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = _Tags()
+    parser.feed(html)
+    return parser.found
+
+
+class LetterForm(forms.Form):
+    to = forms.Field(widget=CompleteInput("guild:7", contacts=True, limit=5))
+
+
+def test_it_is_an_input_that_knows_where_names_are() -> None:
+    field, shown, hidden = tags(str(LetterForm()["to"]))
+
+    sources = {"src": "/api/books/guild:7", "contacts": "/api/contacts", "limit": "5"}
+    assert field == ("complete-field", sources)
+    assert shown[0] == "input"
+    assert (shown[1]["type"], shown[1]["name"], shown[1]["id"]) == ("text", "to", "id_to")
+    assert hidden == ("input", {"type": "hidden", "name": "to-id", "value": ""})
+
+
+def test_a_name_of_a_book_is_part_of_its_address_whatever_it_holds() -> None:
+    [(_, sources), *_] = tags(CompleteInput('guild?"<é>').render("to", None))
+
+    assert sources["src"] == "/api/books/guild%3F%22%3C%C3%A9%3E"
+
+
+def test_what_was_typed_is_shown_again_with_what_was_chosen() -> None:
+    form = LetterForm({"to": '<Jeff> "x"', "to-id": '"12'})
+
+    _, (_, shown), (_, hidden) = tags(str(form["to"]))
+
+    assert shown["value"] == '<Jeff> "x"'
+    assert hidden["value"] == '"12'
+
+
+@pytest.mark.parametrize(
+    ("sent", "typed"),
+    [
+        ({}, None),
+        ({"to": "  "}, None),
+        ({"to": "", "to-id": "12"}, None),
+        ({"to": " Jeff "}, Typed("Jeff")),
+        ({"to": "Jeff", "to-id": "12"}, Typed("Jeff", "12")),
+    ],
+)
+def test_what_is_sent_is_the_text_and_the_id_beside_it(sent: dict[str, str], typed: Typed | None) -> None:
+    assert CompleteInput("a").value_from_datadict(sent, {}, "to") == typed
+
+
+def test_its_script_is_a_module_in_a_file() -> None:
+    media = str(LetterForm().media)
+
+    assert ("script", {"src": "/static/components/autocomplete/field.js", "type": "module"}) in tags(media)
+    assert "/static/components/autocomplete/autocomplete.css" in media

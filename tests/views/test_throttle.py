@@ -1,0 +1,75 @@
+"""How often one may ask in a while."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from components.views.api import throttle
+from components.views.api.problems import Problem
+from components.views.api.throttle import Throttle
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """at(seconds): what the clock says from now on."""
+    now = [1_000.0]
+    monkeypatch.setattr(throttle.time, "monotonic", lambda: now[0])
+    return lambda seconds: now.__setitem__(0, 1_000.0 + seconds)
+
+
+def passed(throttle: Throttle, user: str, times: int) -> int:
+    count = 0
+    for _ in range(times):
+        with suppress(Problem):
+            throttle.check(user)
+            count += 1
+    return count
+
+
+def test_so_many_pass_at_once_and_then_as_many_as_time_allows(at: Callable[[float], None]) -> None:
+    throttle = Throttle(rate=2, burst=5)
+
+    assert passed(throttle, "joe", 10) == 5
+    at(1.0)
+    assert passed(throttle, "joe", 10) == 2
+    at(1_000.0)
+    assert passed(throttle, "joe", 10) == 5
+
+
+def test_who_is_refused_is_told_when_there_is_room(at: Callable[[float], None]) -> None:
+    throttle = Throttle(rate=0.25, burst=1)
+    throttle.check("joe")
+
+    with pytest.raises(Problem) as raised:
+        throttle.check("joe")
+    at(float(raised.value.headers["Retry-After"]))
+
+    assert (raised.value.kind, raised.value.headers) == ("too-fast", {"Retry-After": "4"})
+    throttle.check("joe")
+
+
+def test_each_person_is_counted_for_himself_and_not_for_ever(
+    at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle, "_MOST", 3)
+    counted = Throttle(rate=1, burst=1)
+
+    assert [passed(counted, name, 2) for name in "abc"] == [1, 1, 1]
+    assert passed(counted, "d", 2) == 1  # which takes the place of a
+    assert [passed(counted, name, 1) for name in "bcd"] == [0, 0, 0]
+    assert passed(counted, "a", 1) == 1
+
+
+def test_threads_together_get_no_more_than_one(at: Callable[[float], None]) -> None:
+    counted, found = Throttle(rate=1, burst=50), []
+    threads = [threading.Thread(target=lambda: found.append(passed(counted, "joe", 40))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(found) == 50
