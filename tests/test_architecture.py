@@ -51,7 +51,7 @@ LAYERS: dict[str, set[str]] = {
     "schedules": {"exceptions"},
     "periodic": {"compat", "schedules", "services"},
     "tasks": {"compat"},
-    "backends": {"compat", "conf", "exceptions", "services", "tasks"},
+    "backends": {"compat", "conf", "db", "exceptions", "services", "tasks"},
     "workers": {"backends", "compat", "conf", "exceptions", "periodic", "services", "tasks"},
     "management": {
         "backends",
@@ -77,6 +77,7 @@ LAYERS: dict[str, set[str]] = {
     "admin": {
         "backends",
         "compat",
+        "db",
         "exceptions",
         "forms",
         "middleware",

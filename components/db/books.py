@@ -36,6 +36,11 @@ def model_books() -> Mapping[str, ModelBook]:
     return MappingProxyType(_fed)
 
 
+def feeding(name: str) -> ModelBook | None:
+    """What feeds the book *name*; None if no model does."""
+    return _fed.get(name)
+
+
 class ModelBook:
     """
     The book called *name* (by default as the model, "market.player") has the *label* of each row: a field, or that of
