@@ -114,11 +114,11 @@ class AddressBookAdmin(NamedPages):
         reader, row = AddressBookReader(), _find(request)
         prefix = request.GET.get("prefix")
         there = row.info is not None
-        [usage] = reader.usage([row.id])
+        usage = reader.usage([row.id])[0] if there else None
         context = {
             "row": replace(row, usage=usage),
             "info": row.info,
-            "minutes": usage.slowest[:SLOWEST],
+            "minutes": usage.slowest[:SLOWEST] if usage else [],
             "subject": self.subject(row.id),
             "loading": row.info.loading if row.info else reader.loading(row.id),
             "top": AddressBook(row.id).top(TOP) if there else [],
@@ -220,19 +220,21 @@ def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
 
 def _effects_of_rebuild(row: Row) -> list[str]:
     info = row.info
-    effects = [
-        f"A worker makes it what the table of {row.model} is. It has {_entries(info.count)} now."
-        if info
-        else f"A worker makes it, from the table of {row.model}. Until then nothing is found in it.",
-        "It is built beside the old one, which is searched until the new one is whole; what changes meanwhile is in "
-        "both. What was selected, and how often, stays.",
-        "How far it is can be seen on the page of the book, and on that of the task among the queues.",
-    ]
+    effects = [f"A worker makes it, from the table of {row.model}. Until then nothing is found in it."]
+    if info:
+        effects = [
+            f"A worker makes it what the table of {row.model} is. It has {_entries(info.count)} now.",
+            "It is built beside the old one, which is searched until the new one is whole; what changes meanwhile is "
+            "in both. What was selected, and how often, stays.",
+        ]
     if info and info.loading is not None:
         effects.append(
             f"A load of it runs now, and has {_entries(info.loading)}; or it has died. The rebuild ends it."
         )
-    return effects
+    return [
+        *effects,
+        "How far it is can be seen on the page of the book, and on that of the task among the queues.",
+    ]
 
 
 def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
