@@ -29,6 +29,10 @@ class AddressBookReader:
         """The one of this name; None if there is none."""
         return at_once(look(get_client(), [name]))[0] if name else None
 
+    def names(self) -> list[str]:
+        """Those of all, in order."""
+        return at_once(_names())
+
 
 async def _names() -> list[str]:
     with redis_errors():
