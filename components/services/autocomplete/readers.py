@@ -47,6 +47,10 @@ class AddressBookReader:
         """How these are searched. One round trip to each node."""
         return at_once(usage.read(get_client(), names))
 
+    def names(self) -> list[str]:
+        """Those of all, in order."""
+        return at_once(_names(get_client(), "", 0, -1))
+
 
 def _range(beginning: str) -> tuple[bytes, bytes]:
     """Of names that begin so: no UTF-8 has the last byte."""
