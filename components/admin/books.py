@@ -16,11 +16,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
+from django.utils.text import capfirst
 
 from components.admin.base import Action, Done, Paging, Trail
 from components.admin.names import NamedPages, searched, shortened
 from components.compat import InvalidTask, TaskResult, TaskResultStatus
-from components.db.books import ModelBook, feeding, model_books
+from components.db.books import ModelBooks, feeding, model_books
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, BookUsage, Completions
 from components.templatetags.control_room import grouped, legible
@@ -35,7 +36,7 @@ class Row:
 
     #: Its name, as it is.
     id: str
-    #: None of one that a model feeds, and that was never loaded or has been removed.
+    #: None of one that a model feeds and that was never loaded or has been removed, and of many, "guild:{}".
     info: BookInfo | None
     usage: BookUsage | None = None
 
@@ -48,6 +49,16 @@ class Row:
         """The model that feeds it, such as "market.player"; "" if none does."""
         fed = feeding(self.id)
         return fed.model._meta.label_lower if fed else ""
+
+    @property
+    def parts(self) -> str:
+        """For each of what there is one, of many that a model feeds, such as "guild"; "" of a single one."""
+        fed = feeding(self.id)
+        return fed.by.replace("__", " ") if isinstance(fed, ModelBooks) else ""
+
+    @property
+    def what(self) -> str:
+        return f"{'address books' if self.parts else 'address book'} {self.name}"
 
     @property
     def slowest(self) -> float | None:
@@ -105,7 +116,7 @@ class AddressBookAdmin(NamedPages):
             "text": beginning,
             "paging": paging,
             "rows": [Row(info.name, info, usage) for info, usage in zip(infos, usages, strict=True)],
-            "awaited": [] if beginning or paging.offset else _awaited(reader),
+            "sources": [] if beginning or paging.offset else _sources(reader),
         }
         template = "admin/components/books/list.html"
         return self.render(request, template, "Address books", context, live=not beginning)
@@ -124,14 +135,14 @@ class AddressBookAdmin(NamedPages):
             "top": AddressBook(row.id).top(TOP) if there else [],
             "trial": _try(row.id, prefix) if there and prefix is not None else None,
         }
-        template, title = "admin/components/books/book.html", f"Address book {row.name}"
+        template, title = "admin/components/books/book.html", capfirst(row.what)
         return self.render(request, template, title, context, live=prefix is None)
 
     def rebuild(self, request: HttpRequest) -> HttpResponse:
         row = _find(request)
         page = self.find_url(row.id)
         action = Action(
-            title=f"Rebuild the address book {row.name}",
+            title=f"Rebuild the {row.what}",
             button="Rebuild",
             effects=_effects_of_rebuild(row),
             run=lambda: _rebuild(row),
@@ -166,7 +177,7 @@ class AddressBookAdmin(NamedPages):
         return self.confirm(request, action, trail=self._trail(row))
 
     def _trail(self, row: Row) -> Trail:
-        return [(f"Address book {row.name}", self.find_url(row.id))]
+        return [(capfirst(row.what), self.find_url(row.id))]
 
 
 def _find(request: HttpRequest) -> Row:
@@ -178,9 +189,9 @@ def _find(request: HttpRequest) -> Row:
     return Row(name, info)
 
 
-def _awaited(reader: AddressBookReader) -> Sequence[Row]:
-    """Those that a model feeds, and that are not there."""
-    names = [name for name, fed in model_books().items() if isinstance(fed, ModelBook)]
+def _sources(reader: AddressBookReader) -> Sequence[Row]:
+    """What models feed, and is not in the list: many books under one name, and books that are not there."""
+    names = list(model_books())
     return [Row(name, None) for name, info in zip(names, reader.look(names), strict=True) if info is None]
 
 
@@ -211,16 +222,24 @@ def _rebuild(row: Row) -> Done:
 def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
     """Backends that run a task at once, in the request, are done with it."""
     if result.status is TaskResultStatus.SUCCESSFUL:
-        return Done(f"Rebuilt the address book {row.name}.")
+        return Done(f"Rebuilt the {row.what}.")
     if result.status is TaskResultStatus.FAILED:
         kinds = ", ".join(error.exception_class_path for error in result.errors)
-        return Done(but=[f"The address book {row.name} is as it was: its rebuild failed with {kinds}."])
-    return Done(f"The next free worker rebuilds the address book {row.name}: the task {result.id}.")
+        return Done(
+            but=[f"The rebuild of the {row.what} failed with {kinds}. What was there is searched as before."]
+        )
+    return Done(f"The next free worker rebuilds the {row.what}: the task {result.id}.")
 
 
 def _effects_of_rebuild(row: Row) -> list[str]:
     info = row.info
     effects = [f"A worker makes it, from the table of {row.model}. Until then nothing is found in it."]
+    if row.parts:
+        effects = [
+            f"A worker makes a book for each {row.parts}, one after the other, from the table of {row.model}, and "
+            "removes those of which it has no row.",
+            "Each is searched as it was until the new one is whole. What was selected, and how often, stays.",
+        ]
     if info:
         effects = [
             f"A worker makes it what the table of {row.model} is. It has {_entries(info.count)} now.",

@@ -12,7 +12,7 @@ import logging
 
 from components.compat import Task
 from components.conf import conf
-from components.db.books import feeding
+from components.db.books import ModelBooks, feeding
 from components.exceptions import BookNotFound, LoadSuperseded, TaskCancelled
 from components.tasks import is_cancelled, progress, task
 
@@ -27,7 +27,11 @@ logger = logging.getLogger(__name__)
     timeout=float("inf"),  # of a million rows it takes a minute; it can be cancelled
 )
 def rebuild(name: str) -> int | None:
-    """Rebuild the book *name*; how many entries it has, None if a later load did. Raises BookNotFound."""
+    """
+    Rebuild the book *name*, or the books "guild:{}"; how many entries there are, None if a later load did it.
+
+    Raises BookNotFound.
+    """
     fed = feeding(name)
     if fed is None:
         raise BookNotFound(f"No model feeds the address book {name!r} in this process.")
@@ -40,6 +44,8 @@ def rebuild(name: str) -> int | None:
     try:
         return fed.rebuild(told)
     except LoadSuperseded as error:
+        if isinstance(fed, ModelBooks):
+            raise  # those of them that come after it are still to be done
         logger.info("%s: %s", name, error)
         return None
 

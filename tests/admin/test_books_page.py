@@ -13,7 +13,7 @@ from components.backends.books import rebuild
 from components.client import get_client
 from components.compat import BaseTaskBackend
 from components.db import books
-from components.db.books import ModelBook
+from components.db.books import ModelBook, ModelBooks
 from components.exceptions import BookNotFound, LoadSuperseded
 from components.services.autocomplete import AddressBook, AddressBookReader, core, usage
 from components.services.queues import TaskQueue
@@ -23,9 +23,11 @@ from components.twins import at_once
 from tests.admin.pages import addresses, done, logged, rows_of, text_of, words
 from tests.admin.test_locks_page import AWKWARD
 from tests.admin.test_queues_page import trips
-from tests.db.models import Shelf
+from tests.db.models import Box, Shelf
+from tests.db.test_books import forget
 
 ROOT = "/admin/components/addressbook/"
+NONE = 'There is no address book. AddressBook("guild:7").add("Jeff", id=12) makes one.'
 DASH = "\N{EN DASH}"
 BACKENDS = BaseTaskBackend.__module__.rpartition(".")[0]
 
@@ -45,20 +47,28 @@ def operator(staff):
 
 
 @pytest.fixture(autouse=True)
-def shelves(monkeypatch):
-    """A model that feeds a book, and no other."""
+def none_declared(monkeypatch):
+    """No model feeds a book, but for those of a test."""
     monkeypatch.setattr(books, "_fed", {})
-    return lambda: ModelBook(Shelf, "name")
 
 
 @pytest.fixture
-def fed(db, shelves):
+def fed(db, none_declared):
     """Three rows, and their book, which is not loaded."""
-    made = shelves()
+    made = ModelBook(Shelf, "name")
     Shelf.objects.bulk_create(Shelf(name=name) for name in ("Maps", "Old Maps", "Charts"))
     yield made
-    for signal in (books.post_save, books.post_delete):
-        signal.disconnect(dispatch_uid=f"components.books:{made.name}")
+    forget(made)
+
+
+@pytest.fixture
+def fed_by_shelf(db, none_declared):
+    """Two shelves, a box on each, and no book of them."""
+    made = ModelBooks(Box, "name", by="shelf", name="shelf:{}")
+    shelves = Shelf.objects.bulk_create(Shelf(name=name) for name in ("maps", "tools"))
+    Box.objects.bulk_create(Box(name=f"box of {each.name}", shelf=each) for each in shelves)
+    yield made
+    forget(made)
 
 
 def fill(name="guild:7", *labels):
@@ -184,7 +194,7 @@ def test_a_prefix_that_is_none_is_refused_in_words(viewer, prefix):
 
 
 def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
-    assert rows_of(operator, ROOT) == ["db.shelf db.shelf Rebuild…"]
+    assert rows_of(operator, ROOT) == ["db.shelf db.shelf not loaded Rebuild…"]
     assert "State Not loaded Loading no Fed by db.shelf Rebuild…" in page(operator, "book/", book="db.shelf")
     assert "Remove…" not in page(operator, "book/", book="db.shelf")
     assert "the address book db.shelf is not there." in words(operator.get(url("remove", book="db.shelf")))
@@ -216,6 +226,35 @@ def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
     assert (info.state, info.return_value, info.args) == ("successful", 3, ["db.shelf"])
     assert [each.label for each in fed.book.complete("maps")] == ["Maps", "Old Maps"]
     assert fed.book.get(0) is None
+
+
+def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, fed_by_shelf):
+    maps, tools = (fed_by_shelf.of(shelf.pk) for shelf in Shelf.objects.order_by("name"))
+    assert rows_of(operator, ROOT) == ["shelf:{} db.box one for each shelf Rebuild…"]
+    assert "State One for each shelf Fed by db.box Rebuild…" in page(operator, "book/", book="shelf:{}")
+    asked = words(operator.get(url("rebuild", book="shelf:{}")))
+    assert "A worker makes a book for each shelf, one after the other, from the table of db.box," in asked
+
+    [said] = done(operator, url("rebuild", book="shelf:{}"))
+    assert said.startswith("The next free worker rebuilds the address books shelf:{}: the task ")
+    assert [info.return_value for info in run_tasks()] == [2]
+    assert [book.count() for book in (maps, tools)] == [1, 1]
+    maps.erase()
+    assert "State Not loaded" in page(operator, "book/", book=maps.name)
+    done(operator, url("rebuild", book=maps.name))
+    assert [info.return_value for info in run_tasks()] == [1]
+
+    assert [row.split()[0] for row in rows_of(operator, ROOT, table=1)] == sorted([maps.name, tools.name])
+
+
+def test_of_many_books_none_is_left_out_when_a_later_load_ends_one(fed_by_shelf, monkeypatch):
+    def superseded(progress):
+        raise LoadSuperseded("Another load began.")
+
+    monkeypatch.setattr(fed_by_shelf, "rebuild", superseded)
+
+    with pytest.raises(LoadSuperseded):  # so that it is tried again
+        rebuild.call("shelf:{}")
 
 
 def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
@@ -261,7 +300,7 @@ def test_a_rebuild_that_failed_in_the_request_is_not_called_done(operator, fed, 
     monkeypatch.setattr(fed, "rebuild", fails)
 
     assert done(operator, url("rebuild", book="db.shelf")) == [
-        "The address book db.shelf is as it was: its rebuild failed with builtins.OSError."
+        "The rebuild of the address book db.shelf failed with builtins.OSError. What was there is searched as before."
     ]
     assert logged() == []
 

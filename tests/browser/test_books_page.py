@@ -14,6 +14,7 @@ from components.testing import run_tasks
 from tests.admin.test_locks_page import AWKWARD
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.db.models import Shelf
+from tests.db.test_books import forget
 
 ROOT = "/admin/components/addressbook/"
 PAGES = {
@@ -42,8 +43,7 @@ def shelves(redis, transactional_db, monkeypatch):
     fed = ModelBook(Shelf, "name")
     Shelf.objects.bulk_create(Shelf(name=name) for name in ("Maps", "Charts"))
     yield fed
-    for signal in (books.post_save, books.post_delete):
-        signal.disconnect(dispatch_uid=f"components.books:{fed.name}")
+    forget(fed)
 
 
 @pytest.fixture

@@ -31,6 +31,10 @@ class AddressBookReader:
         names = at_once(_names(client, beginning, offset, limit))
         return [info for info in at_once(look(client, names)) if info]
 
+    def names(self) -> list[str]:
+        """Those of all, in order."""
+        return at_once(_names(get_client(), "", 0, -1))
+
     def find(self, name: str) -> BookInfo | None:
         """The one of this name; None if there is none."""
         return self.look([name])[0] if name else None
@@ -46,10 +50,6 @@ class AddressBookReader:
     def usage(self, names: Sequence[str]) -> list[BookUsage]:
         """How these are searched. One round trip to each node."""
         return at_once(usage.read(get_client(), names))
-
-    def names(self) -> list[str]:
-        """Those of all, in order."""
-        return at_once(_names(get_client(), "", 0, -1))
 
 
 def _range(beginning: str) -> tuple[bytes, bytes]:
