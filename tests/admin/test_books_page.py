@@ -361,7 +361,7 @@ def test_a_book_is_removed_once_and_logged(operator):
     assert len(logged()) == 1
 
 
-@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize("name", AWKWARD[::3])
 def test_a_book_of_any_name_can_be_listed_found_tried_removed_and_looked_up(operator, name):
     fill(name)
 
@@ -399,7 +399,7 @@ def test_a_label_is_text_whatever_it_is(viewer):
 
 
 @pytest.mark.parametrize("name", ["book", "rebuild", "remove"])
-@pytest.mark.parametrize("query", [{"book": "gone"}, {"book": "all"}, {}])
+@pytest.mark.parametrize("query", [{"book": "all"}, {}])
 def test_what_is_not_there_is_a_404_in_words(operator, name, query):
     fill()
 

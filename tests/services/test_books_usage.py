@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 from datetime import UTC, datetime
+from threading import Thread
 
 import pytest
 from redis import Redis
@@ -15,7 +15,6 @@ from components import keys
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, AddressBookReader, BookUsage, SlowSearch, usage
 from components.testing import redis_at
-from tests.support.waiting import eventually
 
 NOBODY = BookUsage(searches=0, per_second=0, mean=None, slowest=[])
 MINUTE = 29_000_000  # of some day
@@ -127,38 +126,47 @@ def test_a_book_that_was_removed_is_not_counted_and_leaves_nothing(redis: Redis,
     assert redis.exists(keys.book_usage("guild:7")) == 0
 
 
-def searching() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if each.name == "searches"]
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Thread]:
+    """The threads that tell Redis, of a process that has not searched before."""
+    threads: list[Thread] = []
+    start = Thread.start
+
+    def noted(thread: Thread) -> None:
+        if thread.name == "searches":
+            threads.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(usage._process, "searches", usage._Searches())
+    monkeypatch.setattr(Thread, "start", noted)
+    return threads
 
 
 def test_a_thread_tells_redis_and_ends_when_nobody_searches(
-    book: AddressBook, monkeypatch: pytest.MonkeyPatch
+    book: AddressBook, started: list[Thread], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert eventually(lambda: not searching())  # one that an earlier test has left
     monkeypatch.setattr(usage, "_PACE", 0.01)
 
     for times in (1, 2):
         book.complete("an")
-        [thread] = searching()
-        thread.join(20)
-        assert not thread.is_alive()
+        assert len(started) == times
+        started[-1].join(20)
+        assert not started[-1].is_alive()
         assert AddressBookReader().usage(["guild:7"])[0].searches == times
 
 
 def test_a_search_succeeds_where_no_thread_can_be_started_and_is_counted_later(
-    book: AddressBook, monkeypatch: pytest.MonkeyPatch
+    book: AddressBook, started: list[Thread], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(thread: threading.Thread) -> None:
+    def full(thread: Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    assert eventually(lambda: not searching())
     with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", full)
+        patch.setattr(Thread, "start", full)
         assert book.complete("an")
-    assert searching() == []
     book.complete("an")
 
-    assert len(searching()) == 1
+    assert len(started) == 1
     assert counted().searches == 2
 
 
@@ -177,14 +185,15 @@ def test_what_redis_does_not_take_is_lost_and_logged_once(
     assert counted().searches == 1
 
 
-def test_a_forked_child_sends_what_is_its_own(book: AddressBook) -> None:
+def test_a_forked_child_sends_what_is_its_own(book: AddressBook, started: list[Thread]) -> None:
     book.complete("an")
+    assert len(started) == 1
 
     pid = os.fork()
     if not pid:
         book.complete("sm")
-        found = counted()
-        os._exit(0 if (found.searches, found.slowest[0].length, len(searching())) == (1, 2, 1) else 1)
+        usage.flush()
+        os._exit(0 if len(started) == 2 else 1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert counted().searches == 2
