@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -15,11 +16,10 @@ from components.compat import BaseTaskBackend
 from components.db import books
 from components.db.books import ModelBook, ModelBooks
 from components.exceptions import BookNotFound, LoadSuperseded
-from components.services.autocomplete import AddressBook, AddressBookReader, core, usage
+from components.services.autocomplete import AddressBook, AddressBookReader, usage
 from components.services.queues import TaskQueue
-from components.templatetags.control_room import legible
+from components.templatetags.control_room import grouped, legible
 from components.testing import run_tasks
-from components.twins import at_once
 from tests.admin.pages import addresses, done, logged, rows_of, text_of, words
 from tests.admin.test_locks_page import AWKWARD
 from tests.admin.test_queues_page import trips
@@ -90,9 +90,23 @@ def page(client, name="", /, **query):
     return text_of(client, ROOT, name, **query)
 
 
-def begin_a_load(book, *labels):
-    at_once(core._begin.acall(get_client(), keys=core.Keys(book.name, "a").begin, args=["token"]))
-    at_once(book._write_many(get_client(), "token", [core.row(label, label, words=True) for label in labels]))
+class Died(Exception):
+    """What ends a process in the middle of a load."""
+
+
+def half_loaded(book):
+    """A load has begun that does not end; how many entries it has, in words."""
+    reader = AddressBookReader()
+
+    def entries():
+        for number in itertools.count():
+            if number % 100 == 0 and reader.loading(book.name):
+                raise Died
+            yield number, f"name {number}"
+
+    with pytest.raises(Died):
+        book.load(entries(), replace=True)
+    return grouped(reader.loading(book.name))
 
 
 def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
@@ -112,11 +126,10 @@ def test_a_book_is_listed_with_its_size_and_how_it_is_searched(viewer):
 
 
 def test_what_a_load_has_done_is_seen_while_it_runs(viewer):
-    book = fill()
-    begin_a_load(book, "a", "b")
+    loaded = half_loaded(fill())
 
-    assert rows_of(viewer, ROOT)[0].endswith(" ago 2")
-    assert "Loading 2 entries so far" in page(viewer, "book/", book="guild:7")
+    assert rows_of(viewer, ROOT)[0].endswith(f" ago {loaded}")
+    assert f"Loading {loaded} entries so far" in page(viewer, "book/", book="guild:7")
 
 
 def test_a_book_is_found_by_its_name_or_by_how_that_begins(viewer):
@@ -198,8 +211,8 @@ def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
     assert "State Not loaded Loading no Fed by db.shelf Rebuild…" in page(operator, "book/", book="db.shelf")
     assert "Remove…" not in page(operator, "book/", book="db.shelf")
     assert "the address book db.shelf is not there." in words(operator.get(url("remove", book="db.shelf")))
-    begin_a_load(fed.book, "a")
-    assert "Loading 1 entries so far" in page(operator, "book/", book="db.shelf")
+    loaded = half_loaded(fed.book)
+    assert f"Loading {loaded} entries so far" in page(operator, "book/", book="db.shelf")
 
     fed.rebuild()
 
@@ -259,12 +272,12 @@ def test_of_many_books_none_is_left_out_when_a_later_load_ends_one(fed_by_shelf,
 
 def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
     fed.rebuild()
-    begin_a_load(fed.book, "a", "b")
+    loaded = half_loaded(fed.book)
 
-    assert "A load of it runs now, and has 2 entries;" in words(operator.get(url("rebuild", book="db.shelf")))
-    assert "The load that runs, and has 2 entries, ends" in words(
-        operator.get(url("remove", book="db.shelf"))
-    )
+    rebuilt, removed = (words(operator.get(url(name, book="db.shelf"))) for name in ("rebuild", "remove"))
+
+    assert f"A load of it runs now, and has {loaded} entries;" in rebuilt
+    assert f"The load that runs, and has {loaded} entries, ends" in removed
 
 
 def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
