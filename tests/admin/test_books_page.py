@@ -10,12 +10,10 @@ from django.contrib.admin.models import LogEntry
 
 from components import keys
 from components.admin.names import shortened
-from components.backends.books import rebuild
 from components.client import get_client
 from components.compat import BaseTaskBackend
 from components.db import books
 from components.db.books import ModelBook, ModelBooks
-from components.exceptions import BookNotFound, LoadSuperseded
 from components.services.autocomplete import AddressBook, AddressBookReader, usage
 from components.services.queues import TaskQueue
 from components.templatetags.control_room import grouped, legible
@@ -260,16 +258,6 @@ def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, f
     assert [row.split()[0] for row in rows_of(operator, ROOT, table=1)] == sorted([maps.name, tools.name])
 
 
-def test_of_many_books_none_is_left_out_when_a_later_load_ends_one(fed_by_shelf, monkeypatch):
-    def superseded(progress):
-        raise LoadSuperseded("Another load began.")
-
-    monkeypatch.setattr(fed_by_shelf, "rebuild", superseded)
-
-    with pytest.raises(LoadSuperseded):  # so that it is tried again
-        rebuild.call("shelf:{}")
-
-
 def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
     fed.rebuild()
     loaded = half_loaded(fed.book)
@@ -318,6 +306,14 @@ def test_a_rebuild_that_failed_in_the_request_is_not_called_done(operator, fed, 
     assert logged() == []
 
 
+def test_the_settings_name_the_queue(operator, fed, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_QUEUE": "slow"}
+
+    done(operator, url("rebuild", book="db.shelf"))
+
+    assert TaskQueue().stats("slow").ready == 1
+
+
 def test_settings_that_lead_to_no_queue_are_told(operator, fed, settings):
     assert operator.get(url("rebuild", book="db.shelf")).status_code == 200
     settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_QUEUE": "high"}
@@ -328,21 +324,6 @@ def test_settings_that_lead_to_no_queue_are_told(operator, fed, settings):
     assert said.startswith("No task can rebuild it: ")
     assert said.endswith("COMPONENTS names the TASKS alias and the queue.")
     assert logged() == []
-
-
-def test_a_rebuild_that_a_later_load_ended_is_no_failure(fed, monkeypatch):
-    def superseded(progress):
-        raise LoadSuperseded("Another load began.")
-
-    assert rebuild.call("db.shelf") == 3
-    monkeypatch.setattr(fed, "rebuild", superseded)
-
-    assert rebuild.call("db.shelf") is None
-
-
-def test_what_is_fed_no_more_is_told_to_who_looks_at_the_task(db):
-    with pytest.raises(BookNotFound, match=r"No model feeds the address book 'gone' in this process\."):
-        rebuild.call("gone")
 
 
 def test_removing_asks_first_and_says_what_will_happen(operator, fed):
