@@ -84,11 +84,11 @@ def begin(of: Asker, members: str) -> Any:
 
 def test_who_is_written_to_in_a_chat_of_two_is_the_latest_contact(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
-    RecentContacts(joe.id).touch("9", label="Bruce")
+    RecentContacts(joe.id).touch("x9", label="Bruce")
 
     assert joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}).status_code == 201
 
-    assert contacts(joe) == [(jill.id, "jill"), ("9", "Bruce")]
+    assert contacts(joe) == [(jill.id, "jill"), ("x9", "Bruce")]
     assert contacts(jill) == []
     page(jill).post(f"/chat/{chat.id}/", {"text": "hello"})
     assert contacts(jill) == [(joe.id, "joe")]
@@ -147,7 +147,7 @@ def test_a_message_that_is_refused_or_there_already_makes_no_contact(joe: Asker,
 
     for _ in range(2):
         joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}, Idempotency_Key="a")
-        RecentContacts(joe.id).touch("9", label="Bruce")
+        RecentContacts(joe.id).touch("x9", label="Bruce")
 
     assert [label for _id, label in contacts(joe)] == ["Bruce", "jill"]
 
