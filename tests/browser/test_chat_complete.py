@@ -190,6 +190,23 @@ def test_what_an_input_method_composes_is_no_name_yet(opened):
     expect(offered(page)).to_have_text(["jill"])
 
 
+def test_a_keyboard_of_a_touch_screen_composes_all_and_is_offered_names(enter, chat):
+    page = enter("joe", has_touch=True, is_mobile=True, viewport={"width": 390, "height": 600}).chat(
+        f"/chat/{chat.id}/"
+    )
+    composer(page).tap()
+    page.keyboard.type("@")
+    method = page.context.new_cdp_session(page)
+    method.send("Input.imeSetComposition", {"text": "ji", "selectionStart": 2, "selectionEnd": 2})
+    expect(offered(page)).to_have_text(["jill"])
+    assert page.get_by_role("option").bounding_box()["height"] >= 44
+
+    page.get_by_role("option").tap()
+
+    expect(composer(page)).to_have_value("@jill ")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+
+
 def test_members_of_a_large_chat_are_searched_and_without_the_network_those_known_are_offered(enter, served):
     crowd = [f"p{number:03}" for number in range(220)]
     large = Chat.create(served.ids["joe"], members=crowd, title="Crowd", text="hi")

@@ -10,6 +10,8 @@ import { Announcer } from "../autocomplete/announcer.js";
 import { Options } from "../autocomplete/options.js";
 import { avatar } from "./dom.js";
 
+// The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
+const TOUCH = matchMedia("(pointer: coarse)");
 const LONGEST = 50; // characters of a name until it is chosen
 const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
 
@@ -32,7 +34,7 @@ export class Mentions {
         const attributes = { "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": this.#options.list.id };
         for (const [key, value] of Object.entries(attributes)) text.setAttribute(key, value);
         // What an input method is still composing is no name yet.
-        text.addEventListener("input", (event) => event.isComposing || this.#offer());
+        text.addEventListener("input", (event) => (event.isComposing && !TOUCH.matches) || this.#offer());
         text.addEventListener("compositionend", () => this.#offer());
         for (const event of ["blur", "click"]) text.addEventListener(event, () => this.close());
     }
