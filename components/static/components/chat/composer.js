@@ -26,7 +26,7 @@ export class Composer {
         this.#text.value = started.get(chat) ?? "";
         this.#mentions = new Mentions(this.#text, (begun) => roster.find(begun), () => this.#written());
         const send = h("button", { class: "chat-round primary", type: "submit", "aria-label": "Send" }, icon("send"));
-        this.node = h("form", { class: "chat-composer" }, ...this.#mentions.nodes, h("div", { class: "chat-field" }, this.#text, send));
+        this.node = h("form", { class: "chat-composer" }, this.#mentions.node, h("div", { class: "chat-field" }, this.#text, send));
         this.node.addEventListener("submit", (event) => {
             event.preventDefault();
             this.#send(onsend);

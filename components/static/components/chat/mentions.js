@@ -8,7 +8,7 @@
 
 import { Announcer } from "../autocomplete/announcer.js";
 import { Options } from "../autocomplete/options.js";
-import { avatar } from "./dom.js";
+import { avatar, h } from "./dom.js";
 
 // The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
 const TOUCH = matchMedia("(pointer: coarse)");
@@ -16,7 +16,7 @@ const LONGEST = 50; // characters of a name until it is chosen
 const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
 
 export class Mentions {
-    nodes; // to be put beside the text area
+    node; // to be put beside the text area
     #text;
     #find;
     #onput;
@@ -30,7 +30,7 @@ export class Mentions {
         this.#text = text;
         this.#find = find;
         this.#onput = onput;
-        this.nodes = [this.#options.node, ...this.#announcer.nodes];
+        this.node = h("div", { class: "chat-mentions" }, this.#options.node, ...this.#announcer.nodes);
         const attributes = { "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": this.#options.list.id };
         for (const [key, value] of Object.entries(attributes)) text.setAttribute(key, value);
         // What an input method is still composing is no name yet.
