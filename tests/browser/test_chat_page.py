@@ -125,7 +125,8 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
         return route.fallback()
 
     page.route("**/messages", lose)
-    say(page, "once")
+    with page.expect_event("requestfailed"):
+        say(page, "once")
 
     expect(said(page)).to_have_text([KEYS, "once"])
     expect(page.locator(".pending")).to_have_count(0)
