@@ -72,7 +72,17 @@ LAYERS: dict[str, set[str]] = {
     "forms": {"exceptions", "services", "widgets"},
     "widgets": set(),
     "urls": {"views"},
-    "views": {"books", "conf", "exceptions", "middleware", "people", "services", "validation"},
+    "views": {
+        "books",
+        "conf",
+        "exceptions",
+        "forms",
+        "middleware",
+        "people",
+        "services",
+        "validation",
+        "widgets",
+    },
     "templatetags": {"exceptions"},
     "admin": {
         "backends",

@@ -86,7 +86,7 @@ def contacts(tag: str, person: str) -> str:
 
 
 def contacts_labels(tag: str, person: str) -> str:
-    """HASH contact -> the call that touched it, \\1, its label. Goes with the contact. Expires with them."""
+    """HASH contact -> the call that touched it, \\1, its label or nothing. Goes with it. Expires with them."""
     return _key("contacts", tag, f"labels:{person}")
 
 
