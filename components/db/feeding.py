@@ -114,8 +114,8 @@ class Feed:
             path
             for path, touched in self._touched.items()
             if issubclass(sender, touched.model)
-            # Which rows belong into a book may hang on any of their fields.
-            and (fields is None or self._rows is not None or fields & touched.fields)
+            # Which rows belong into a book may hang on any of their own fields.
+            and (fields is None or fields & touched.fields or (path == "pk" and self._rows is not None))
         ]
 
     def _before(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
