@@ -15,10 +15,11 @@ from django.urls import reverse
 from components.forms import EntryChoiceField
 from project.market.models import Player
 
-from . import books, letters
-from .models import Membership
+from . import letters
 
 MAX_TEXT = 1_000  # characters
+#: For who is in no guild; there is none of this name.
+NOBODYS_BOOK = "guild:none"
 
 
 class MateField(EntryChoiceField):
@@ -63,10 +64,9 @@ class LetterForm(forms.Form):
     def __init__(self, player: Player, data: QueryDict | None = None, *, to: str | None = None) -> None:
         initial = {"client_id": secrets.token_hex(16), "to": to}
         super().__init__(data, initial=initial, label_suffix="")
-        guild = Membership.objects.filter(player=player).values_list("guild", flat=True).first()
         to_whom = MateField(
             letters.mates_of(player),
-            book=books.guilds.of(guild).name,
+            book=letters.GuildMates().book(str(player.user_id)) or NOBODYS_BOOK,
             contacts=reverse("guilds:contacts"),
             label="To",
             help_text="A member of your guild.",

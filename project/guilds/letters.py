@@ -19,6 +19,7 @@ from components.services.autocomplete import Contact, RecentContacts
 from components.services.mailboxes import Delivery, Mail, Mailbox, Pushed
 from project.market.models import Player
 
+from .books import guilds
 from .models import Membership
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,11 @@ class GuildMates(Users):
         mine = guilds.get(int(by)) if by.isdecimal() else None
         mates = {str(user) for user, guild in guilds.items() if guild == mine and mine is not None}
         return wanted - mates - {by}
+
+    def book(self, by: str) -> str | None:
+        """The directory of his guild; None if he is in none."""
+        guild = Membership.objects.filter(player__user_id=by).values_list("guild", flat=True).first()
+        return guilds.of(guild).name if guild is not None else None
 
 
 def mates_of(player: Player) -> QuerySet[User]:

@@ -108,6 +108,13 @@ def test_the_mail_page_offers_the_members_of_the_guild(
     assert f'contacts="{CONTACTS}"' in html
 
 
+def test_the_book_of_a_player_is_that_of_his_guild(
+    db: None, joe: Player, june: Player, keepers: Guild
+) -> None:
+    assert letters.GuildMates().book(str(joe.user_id)) == f"guild:{keepers.pk}"
+    assert letters.GuildMates().book(str(june.user_id)) is None
+
+
 @pytest.mark.parametrize("to", ["jack", "JACK", " Jàck ", "jack [{id}]"])
 def test_a_typed_name_is_enough(redis: Redis, joe: Player, jack: Player, to: str) -> None:
     guilds.rebuild()
