@@ -94,9 +94,9 @@ def test_who_has_left_finds_nobody_any_more(redis: Redis, joe: Player, jack: Pla
     assert asked(client, keepers).status_code == 404
 
 
-@pytest.mark.parametrize("book", ["guild:", "guild:x", "guild:999", "guild:01", "market.player", "other"])
-def test_other_books_are_not_for_players(redis: Redis, joe: Player, book: str) -> None:
-    assert not GuildBooks().may_search(str(joe.user_id), book)
+def test_other_books_are_not_for_players(joe: Player) -> None:
+    for book in ("guild:", "guild:x", "guild:999", "guild:01", "market.player", "other"):
+        assert not GuildBooks().may_search(str(joe.user_id), book), book
 
 
 def test_the_mail_page_offers_the_members_of_the_guild(

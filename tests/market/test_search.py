@@ -40,26 +40,22 @@ def shown(client: Client, **query: str) -> set[str]:
     return set(re.findall(r"<h2>(.+)</h2>", client.get(BROWSE, query).content.decode()))
 
 
-@pytest.mark.parametrize(
-    ("q", "found"),
-    [
-        ("moon", {"Moonlit Dagger"}),
-        ("DAG", {"Moonlit Dagger"}),
-        ("epee", {"Épée de Midi"}),
-        ("青", {"青龙偃月刀"}),
-        ("m", {"Moonlit Dagger", "Épée de Midi"}),
-        ("lit", set()),
-        (" ", {"Moonlit Dagger", "Épée de Midi", "青龙偃月刀"}),
-        ("\0", set()),
-        ("x" * 10_000, set()),
-    ],
-)
-def test_names_are_found_by_the_beginnings_of_their_words(
-    redis: Redis, joe: Player, client: Client, q: str, found: set[str]
-) -> None:
-    offered(joe, "Moonlit Dagger", "Épée de Midi", "青龙偃月刀")
+def test_names_are_found_by_the_beginnings_of_their_words(redis: Redis, joe: Player, client: Client) -> None:
+    names = {"Moonlit Dagger", "Épée de Midi", "青龙偃月刀"}
+    offered(joe, *names)
 
-    assert shown(client, q=q) == found
+    for q, found in {
+        "moon": {"Moonlit Dagger"},
+        "DAG": {"Moonlit Dagger"},
+        "epee": {"Épée de Midi"},
+        "青": {"青龙偃月刀"},
+        "m": {"Moonlit Dagger", "Épée de Midi"},
+        "lit": set(),
+        " ": names,
+        "\0": set(),
+        "x" * 10_000: set(),
+    }.items():
+        assert shown(client, q=q) == found, q[:10]
 
 
 def test_what_was_chosen_is_shown_alone(redis: Redis, joe: Player, client: Client) -> None:
