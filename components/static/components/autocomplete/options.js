@@ -7,6 +7,7 @@
 import { find } from "./matching.js";
 
 const HIGHEST = 320; // px: as in autocomplete.css
+const WIDEST = "30rem"; // likewise
 const GAP = 4; // px: to the field
 const CAN_LIE_ABOVE = "popover" in HTMLElement.prototype;
 
@@ -125,16 +126,18 @@ export class Options {
         const { node } = this;
         const { top, bottom, left, right, width } = node.parentElement.getBoundingClientRect();
         const { clientHeight, clientWidth } = document.documentElement;
-        if (CAN_LIE_ABOVE) node.style.minWidth = `${width}px`; // before its height is asked
+        const isFromRight = getComputedStyle(node.parentElement).direction === "rtl";
+        const side = Math.max(0, isFromRight ? clientWidth - right : left);
+        if (CAN_LIE_ABOVE) { // its height hangs on its width
+            node.style.minWidth = `${width}px`;
+            node.style.maxWidth = `max(${width}px, min(${WIDEST}, ${clientWidth - side - 2 * GAP}px))`;
+        }
         const below = clientHeight - bottom;
         const isAbove = below < Math.min(HIGHEST, node.offsetHeight) && top > below;
         node.toggleAttribute("data-above", isAbove);
         if (!CAN_LIE_ABOVE) return;
-        const isFromRight = getComputedStyle(node.parentElement).direction === "rtl";
-        const room = Math.max(0, clientWidth - Math.max(width, node.offsetWidth));
-        const side = Math.max(0, Math.min(isFromRight ? clientWidth - right : left, room));
-        const inset = isAbove ? ["auto", clientHeight - top + GAP] : [bottom + GAP, "auto"];
-        [node.style.top, node.style.bottom] = inset.map((at) => (at === "auto" ? at : `${at}px`));
-        [node.style.left, node.style.right] = isFromRight ? ["auto", `${side}px`] : [`${side}px`, "auto"];
+        const [above, under] = isAbove ? [clientHeight - top + GAP, null] : [null, bottom + GAP];
+        const places = { top: under, bottom: above, left: isFromRight ? null : side, right: isFromRight ? side : null };
+        for (const [edge, at] of Object.entries(places)) node.style[edge] = at === null ? "auto" : `${at}px`;
     }
 }
