@@ -65,6 +65,7 @@ export class Options {
         this.list.hidden = false;
         this.list.replaceChildren(...entries.map((entry, index) => this.#option(entry, index, prefix)));
         this.node.hidden = !entries.length;
+        this.list.scrollTop = 0;
         this.#place();
         this.activate(was === undefined ? -1 : entries.findIndex(({ id }) => id === was));
     }
@@ -104,10 +105,11 @@ export class Options {
         return element("li", { role: "option", id: `${this.#id}-${index}`, "aria-selected": "false" }, label, ...hint);
     }
 
-    /** Above the field, where there is more room than below. */
+    /** Above the field, where more room is than below: of what is in sight beside an on-screen keyboard, and enlarged. */
     #place() {
         const { top, bottom } = this.node.parentElement.getBoundingClientRect();
-        const below = document.documentElement.clientHeight - bottom;
-        this.node.toggleAttribute("data-above", below < Math.min(HIGHEST, this.node.offsetHeight) && top > below);
+        const { offsetTop, height } = visualViewport;
+        const [above, below] = [top - offsetTop, offsetTop + height - bottom];
+        this.node.toggleAttribute("data-above", below < Math.min(HIGHEST, this.node.offsetHeight) && above > below);
     }
 }
