@@ -71,6 +71,7 @@ export class Options {
         this.list.hidden = false;
         this.list.replaceChildren(...entries.map((entry, index) => this.#option(entry, index, prefix)));
         this.#appear(entries.length > 0);
+        this.list.scrollTop = 0;
         this.activate(was === undefined ? -1 : entries.findIndex(({ id }) => id === was));
     }
 
@@ -118,12 +119,16 @@ export class Options {
         if (wasOpen) return;
         this.#moves = new AbortController();
         const options = { capture: true, passive: true, signal: this.#moves.signal };
-        for (const event of ["scroll", "resize"]) window.addEventListener(event, () => this.#place(), options);
+        for (const view of [window, visualViewport]) {
+            for (const event of ["scroll", "resize"]) view.addEventListener(event, () => this.#place(), options);
+        }
     }
 
-    /** Above the field, where there is more room than below. */
+    /** Above the field, where more room is than below: of what is in sight beside an on-screen keyboard, and enlarged. */
     #place() {
         const { node } = this;
+        if (!node.isConnected) this.#moves.abort(); // the page has dropped it while it was open
+        if (!node.parentElement) return;
         const { top, bottom, left, right, width } = node.parentElement.getBoundingClientRect();
         const { clientHeight, clientWidth } = document.documentElement;
         const isFromRight = getComputedStyle(node.parentElement).direction === "rtl";
@@ -132,12 +137,13 @@ export class Options {
             node.style.minWidth = `${width}px`;
             node.style.maxWidth = `max(${width}px, min(${WIDEST}, ${clientWidth - side - 2 * GAP}px))`;
         }
-        const below = clientHeight - bottom;
-        const isAbove = below < Math.min(HIGHEST, node.offsetHeight) && top > below;
+        const { offsetTop, height } = visualViewport;
+        const [above, below] = [top - offsetTop, offsetTop + height - bottom];
+        const isAbove = below < Math.min(HIGHEST, node.offsetHeight) && above > below;
         node.toggleAttribute("data-above", isAbove);
         if (!CAN_LIE_ABOVE) return;
-        const [above, under] = isAbove ? [clientHeight - top + GAP, null] : [null, bottom + GAP];
-        const places = { top: under, bottom: above, left: isFromRight ? null : side, right: isFromRight ? side : null };
+        const [high, low] = isAbove ? [null, clientHeight - top + GAP] : [bottom + GAP, null];
+        const places = { top: high, bottom: low, left: isFromRight ? null : side, right: isFromRight ? side : null };
         for (const [edge, at] of Object.entries(places)) node.style[edge] = at === null ? "auto" : `${at}px`;
     }
 }
