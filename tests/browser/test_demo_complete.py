@@ -19,6 +19,7 @@ from components.services.mailboxes import Mailbox
 from project.guilds.models import Guild
 from project.market.books import for_sale
 from project.market.models import Item, Listing, Player
+from tests.browser.axe import assert_accessible
 from tests.guilds.conftest import member
 from tests.market.conftest import player
 from tests.support.waiting import eventually
@@ -87,6 +88,7 @@ def test_a_letter_is_addressed_by_a_few_letters_of_a_name(opened: Any, keepers: 
     expect(options).to_have_text(["Élodie.Moreau"])
     assert page.evaluate(FITS)
     page.keyboard.press("ArrowDown")
+    assert_accessible(page)
     page.keyboard.press("Enter")
     page.locator("#id_text").fill("Bring oil.")
     page.get_by_role("button", name="Send").click()
@@ -120,6 +122,7 @@ def test_what_is_chosen_in_the_market_is_shown(opened: Any, joe: Player) -> None
     options = typed(page, "#id_q", "epe")
     expect(options).to_have_text(["Épée de Midi", "Épée de Minuit"])
     assert options.last.evaluate(IN_SIGHT)
+    assert_accessible(page)
     options.last.click()
     expect(page.locator(".card h2")).to_have_text(["Épée de Minuit"])
     assert eventually(for_sale.book.top)  # though the page has left meanwhile
