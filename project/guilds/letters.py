@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -70,11 +70,17 @@ def mates_of(player: Player) -> QuerySet[User]:
 
 
 def contacts_of(player: Player) -> list[Contact]:
-    """Those with whom he has had to do and to whom he may write, the latest first. Raises RedisUnavailable."""
-    me = str(player.user_id)
+    """
+    Those with whom he has had to do and to whom he may write, as they are called now, the latest first.
+
+    Raises RedisUnavailable.
+    """
+    me, people = str(player.user_id), GuildMates()
     found = RecentContacts(me).list()
-    refused = GuildMates().refused(me, [each.id for each in found])
-    return [each for each in found if each.id not in refused and each.id != me]
+    refused = people.refused(me, [each.id for each in found])
+    mates = [each for each in found if each.id not in refused and each.id != me]
+    names = people.names(each.id for each in mates)
+    return [replace(each, label=names.get(each.id, each.label)) for each in mates]
 
 
 def write(sender: Player, recipient: Player, text: str, *, picture: str = "", client_id: str) -> Pushed:
