@@ -114,8 +114,8 @@ class Feed:
             path
             for path, touched in self._touched.items()
             if issubclass(sender, touched.model)
-            # Which rows belong into a book may hang on any of their fields.
-            and (fields is None or self._rows is not None or fields & touched.fields)
+            # Which rows belong into a book may hang on any of their own fields.
+            and (fields is None or fields & touched.fields or (path == "pk" and self._rows is not None))
         ]
 
     def _before(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
@@ -126,7 +126,8 @@ class Feed:
             moving = self._touched[path].moving
             if is_deleted or (moving if fields is None else moving & fields):
                 left |= self._places(path, instance.pk, using)
-        vars(instance._state)[f"components.books:{self.name}"] = left
+        if left:
+            vars(instance._state)[f"components.books:{self.name}"] = left
 
     def _after(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         paths = self._paths(sender, kwargs.get("update_fields"))
@@ -146,8 +147,9 @@ class Feed:
         if path == self._id == "pk" and self._by is None:
             return {Place(None, key)}
         rows = self.model._base_manager.using(using).filter(**{path: key})
-        found = rows.order_by().values_list(self._by or "pk", self._id).distinct()
-        places = {Place(part if self._by else None, id) for part, id in found[:_MOST]}
+        fields = [self._by, self._id] if self._by else [self._id]
+        found = rows.order_by().values_list(*fields).distinct()[:_MOST]
+        places = {Place(*each) if self._by else Place(None, *each) for each in found}
         if len(places) == _MOST:
             logger.warning(
                 "%s: one write has changed %s names or more; rebuildindex tells those beyond",

@@ -58,7 +58,7 @@ def tools() -> Shelf:
 
 def found(book: AddressBook, prefix: str) -> list[tuple[str, str]]:
     try:
-        return [(each.id, each.label) for each in book.complete(prefix)]
+        return [(each.id, each.label) for each in book.complete(prefix, limit=100)]
     except BookNotFound:
         return []
 
