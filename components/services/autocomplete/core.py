@@ -56,6 +56,7 @@ class Keys:
         self.all = [self.book, self.entries, self.rows, self.selected, self.ranks, tops]
         self.write = [*self.all, self.loading, *coming, changed, answered]
         self.erase = self.write[:-1]
+        self.prune = [self.rows, self.ranks, coming[1]]
         self.begin = [self.loading, *coming, changed, answered]
         self.select = [self.book, self.rows, self.selected, self.ranks, tops, *coming[1:], answered]
         live = [self.book, self.entries, self.rows, self.selected, tops]
@@ -167,7 +168,7 @@ class Core:
             raise self._superseded()
         its, first = Keys(self.name), 0
         while ids := await self._ranked(client, first, first + _BATCH - 1):
-            gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
+            gone = await _prune.acall(client, keys=its.prune, args=ids)
             first += _BATCH - gone
 
     async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
