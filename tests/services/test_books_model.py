@@ -181,6 +181,7 @@ TYPED = st.tuples(
 )
 
 
+@pytest.mark.parametrize("redis_mode", ["plain"], indirect=True)
 @given(
     given_names=st.lists(names(), min_size=20, max_size=20),
     typed=st.lists(TYPED, min_size=100, max_size=100),

@@ -1,8 +1,7 @@
 """
 Processes that change an address book: members join, leave, are renamed and selected, and all are loaded anew.
 
-`python -m tests.support.book_changers URL BOOK SEED` is one. It says "ready", goes on until its input ends, and says
-how much it has done of what.
+`python -m tests.support.book_changers URL BOOK CHANGES SEED` is one, and says how much it has done of what.
 """
 
 from __future__ import annotations
@@ -10,10 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from random import Random
 from subprocess import PIPE, Popen
 
@@ -65,39 +61,45 @@ class Changer:
         return names
 
 
-@contextmanager
-def changing(url: str, name: str, *, processes: int) -> Iterator[Counter[str]]:
-    """So many of them at work; what they have done is there when they have ended."""
-    done: Counter[str] = Counter()
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
-    command = [sys.executable, "-m", __name__, url, name]
-    with ExitStack() as stack:
-        all_of_them = [
-            stack.enter_context(
-                Popen([*command, str(seed)], cwd=ROOT, env=environment, stdin=PIPE, stdout=PIPE, text=True)
-            )
+class Crew:
+    """So many processes at work, each with so many changes to make."""
+
+    def __init__(self, url: str, name: str, *, processes: int, changes: int) -> None:
+        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+        command = [sys.executable, "-m", __name__, url, name, str(changes)]
+        self._processes = [
+            Popen([*command, str(seed)], cwd=ROOT, env=environment, stdout=PIPE, text=True)
             for seed in range(processes)
         ]
-        try:
-            for process in all_of_them:
-                assert process.stdout
-                assert process.stdout.readline() == "ready\n"
-            yield done
-            for process in all_of_them:
-                said, _nothing = process.communicate()
-                assert process.returncode == 0
-                done.update(json.loads(said))
-        finally:
-            for process in all_of_them:
-                process.kill()
+
+    @property
+    def is_at_work(self) -> bool:
+        return any(process.poll() is None for process in self._processes)
+
+    def done(self) -> Counter[str]:
+        """When they have ended: how much they have done of what."""
+        counts: Counter[str] = Counter()
+        for process in self._processes:
+            said, _nothing = process.communicate()
+            assert process.returncode == 0
+            counts.update(json.loads(said))
+        return counts
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
 
 
-def main(url: str, name: str, seed: int) -> None:
+def main(url: str, name: str, changes: int, seed: int) -> None:
     with redis_at(url):
-        changer, is_over = Changer(AddressBook(name), seed), threading.Event()
-        print("ready", flush=True)  # noqa: T201
-        threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
-        while not is_over.is_set():
+        changer = Changer(AddressBook(name), seed)
+        for _ in range(changes):
             changer.change()
         print(json.dumps(changer.done))  # noqa: T201
 
@@ -106,4 +108,4 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
