@@ -74,7 +74,7 @@ class EntryField(forms.Field):
 
     widget: Any
 
-    def __init__(self, book: str, *, contacts: bool = False, limit: int = 10, **options: Any) -> None:
+    def __init__(self, book: str, *, contacts: bool | str = False, limit: int = 10, **options: Any) -> None:
         self.book = book
         options.setdefault("widget", CompleteInput(book, contacts=contacts, limit=limit))
         super().__init__(**options)
@@ -99,7 +99,7 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         queryset: QuerySet[Any] | None,
         *,
         book: str,
-        contacts: bool = False,
+        contacts: bool | str = False,
         limit: int = 10,
         **options: Any,
     ) -> None:

@@ -33,7 +33,10 @@ class Typed:
 
 
 class CompleteInput(forms.TextInput):
-    """A text input inside of <complete-field>. *book* is the name of a book, None for contacts only."""
+    """
+    A text input inside of <complete-field>. *book* is the name of a book, None for contacts only; *contacts* is
+    whether the person's own are offered, or an address that tells others in the same form.
+    """
 
     #: As ModelChoiceField gives them to its widget, and the admin passes them on; none is rendered.
     choices: Any = ()
@@ -47,7 +50,7 @@ class CompleteInput(forms.TextInput):
         book: str | None = None,
         attrs: Mapping[str, Any] | None = None,
         *,
-        contacts: bool = False,
+        contacts: bool | str = False,
         limit: int = 10,
     ) -> None:
         if book is not None and "/" in book:
@@ -77,7 +80,8 @@ class CompleteInput(forms.TextInput):
         if self.book is not None:
             found["src"] = reverse("components:api-book", args=[self.book])
         if self.contacts:
-            found["contacts"] = reverse("components:api-contacts")
+            address = self.contacts if isinstance(self.contacts, str) else None
+            found["contacts"] = address or reverse("components:api-contacts")
         return found
 
     def _id_name(self, name: str) -> str:

@@ -157,3 +157,45 @@ def test_what_is_no_label_prefix_or_limit_is_refused(redis: Redis) -> None:
         with pytest.raises(InvalidLimit):
             RecentContacts("jack", limit=limit)  # type: ignore[arg-type]
     assert snapshot(redis) == {}
+
+
+def test_a_touch_without_a_label_leaves_the_one_there_is(recent: RecentContacts) -> None:
+    recent.touch("7", label="Jill")
+    recent.touch("8")
+    recent.touch("7")
+
+    assert recent.list() == [Contact("7", "Jill", ANY), Contact("8", "8", ANY)]
+
+
+def test_several_are_touched_at_once_and_those_without_a_label_are_told(recent: RecentContacts) -> None:
+    recent.touch("7", label="Jill")
+
+    assert recent.touch_all({"8": "", "9": "Joe", "7": ""}) == ["8"]
+    assert asyncio.run(recent.atouch_all({"9": "", "8": "Ann"})) == []
+    assert [(each.id, each.label) for each in recent.list()] == [("8", "Ann"), ("9", "Joe"), ("7", "Jill")]
+    assert recent.touch_all({}) == []
+
+
+def test_of_several_none_is_touched_if_one_is_no_contact(recent: RecentContacts, redis: Redis) -> None:
+    for labels in ({"a": "", "": ""}, {"a": "", "b": "\0"}):
+        with pytest.raises(InvalidEntry):
+            recent.touch_all(labels)
+    assert snapshot(redis) == {}
+
+
+def test_who_is_erased_forgets_and_is_forgotten(recent: RecentContacts) -> None:
+    recent.touch("jill")
+    for other in ("jill", "joe", "ann"):
+        RecentContacts(other).touch("jack", label="Jack")
+        RecentContacts(other).touch("bob")
+
+    assert recent.erase(["joe", "jack", "jill"]) == 2
+
+    assert recent.list() == []
+    assert [ids(RecentContacts(other).list()) for other in ("jill", "joe", "ann")] == [
+        ["bob"],
+        ["bob"],
+        ["bob", "jack"],
+    ]
+    assert asyncio.run(recent.aerase(["ann"])) == 1
+    assert ids(RecentContacts("ann").list()) == ["bob"]

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from components import keys
 from components.client import get_client
 from components.exceptions import BookNotFound
-from components.services.autocomplete import AddressBook, Contact, RecentContacts, core
+from components.services.autocomplete import (
+    AddressBook,
+    AddressBookReader,
+    Contact,
+    RecentContacts,
+    core,
+    usage,
+)
 from components.twins import at_once
 
 _NAME = "guild:7"
@@ -117,6 +125,20 @@ def select_of_no_book(redis: Redis) -> Callable[[], Any]:
     return act
 
 
+def count(redis: Redis) -> Callable[[], Any]:
+    book, reader = _book(), AddressBookReader()
+
+    def act() -> list[Any]:
+        for _batch in range(2):
+            usage.note(_NAME, 3, 0.5)
+            usage.flush()
+        [found] = reader.usage([_NAME])
+        redis.delete(keys.book_usage(_NAME))  # it says which minute it is
+        return [found.searches, found.mean, [each.length for each in found.slowest], book.remove(9)]
+
+    return act
+
+
 def _recent() -> RecentContacts:
     recent = RecentContacts("jack", limit=3)
     for contact in "abc":
@@ -144,6 +166,7 @@ def drop_all(redis: Redis) -> Callable[[], Any]:
 
 CASES = {
     "autocomplete/begin": [begin],
+    "autocomplete/count": [count],
     "autocomplete/drop": [drop, drop_all],
     "autocomplete/finish": [finish],
     "autocomplete/list": [list_],

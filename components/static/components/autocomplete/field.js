@@ -39,6 +39,8 @@ class CompleteField extends HTMLElement {
         this.#input = this.querySelector("input:not([type=hidden])");
         if (!this.#input) return;
         this.#id = this.querySelector("input[type=hidden]");
+        // Of a field that was copied when it was live, as the admin's inlines copy their empty row.
+        for (const node of this.querySelectorAll(".complete-popup, .complete-hidden")) node.remove();
         this.#limit = Number(this.getAttribute("limit")) || LIMIT;
         this.#book = this.hasAttribute("src") ? new Book(this.getAttribute("src"), this.#limit) : null;
         this.#contacts = this.hasAttribute("contacts") ? new Contacts(this.getAttribute("contacts")) : null;

@@ -13,6 +13,7 @@ const OPTIONAL = new RegExp(
 );
 const PLAIN = { "ı": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe" };
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
+const FIRST = /[\p{L}\p{N}]/u; // of a word inside of a name
 const BLANK = /\s/u;
 
 /** One letter as it is compared: "É", "é" and "e" are the same; "ß" is two. */
@@ -39,7 +40,7 @@ export function find(label, prefix) {
     if (!wanted.length) return null;
     const signs = spelled(label);
     for (let at = 0; at + wanted.length <= signs.length; at += 1) {
-        const isStart = at === 0 || !LETTER.test(signs[at - 1].sign);
+        const isStart = at === 0 || (FIRST.test(signs[at].sign) && !LETTER.test(signs[at - 1].sign));
         if (isStart && wanted.every(({ sign }, index) => signs[at + index].sign === sign)) {
             return { start: signs[at].start, end: signs[at + wanted.length - 1].end };
         }
