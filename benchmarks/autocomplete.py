@@ -7,6 +7,7 @@ One private Redis server and one private PostgreSQL, in turns. What needs Postgr
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
@@ -142,13 +143,14 @@ class Run:
         }
         self.measured.queries = self._by_length("queries", queries)
         report.print_peers("a prefix", turns.OURS, self.measured.queries)
-        pages = turns.Pages()
-        views = {
-            VIEW: pages.ours(self.book.name),
-            INDEXED: pages.admin("indexed"),
-            PLAIN: pages.admin("plain"),
-        }
-        self.measured.pages = self._by_length("pages", views)
+        with asyncio.Runner() as loop:
+            pages = turns.Pages(loop)
+            views = {
+                VIEW: pages.ours(self.book.name),
+                INDEXED: pages.admin("indexed"),
+                PLAIN: pages.admin("plain"),
+            }
+            self.measured.pages = self._by_length("pages", views)
         report.print_peers("a page for a prefix", VIEW, self.measured.pages)
 
     def rebuild(self) -> None:
@@ -162,7 +164,9 @@ class Run:
     def contacts(self) -> None:
         say("contacts")
         each, text = sizes.contacts(self.bench)
-        print(f"\nA person with 100 recent contacts takes {each:,.0f} bytes, {text:,} of them ids and labels.")
+        print(
+            f"\nA person with 100 recent contacts takes {each:,.0f} bytes, {text:,} of them ids and labels."
+        )
 
     def _fill(self) -> None:
         if not self._is_filled:

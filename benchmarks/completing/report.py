@@ -42,7 +42,14 @@ def print_guarantees() -> None:
             ["components", "each word", "all, folded", "selected, then the alphabet", "no", "1"],
             ["book", "its beginning", "a to z", "alphabet", "yes", "4, and more when disturbed"],
             [LIKE, "its beginning", "all, as a column has them", "alphabet", "no", "1"],
-            [INDEXED, "its beginning", "all, as a column has them", "alphabet", "no", "2, and 2 for who asks"],
+            [
+                INDEXED,
+                "its beginning",
+                "all, as a column has them",
+                "alphabet",
+                "no",
+                "2, and 2 for who asks",
+            ],
             [PLAIN, "any part of it", "all, accents differ", "alphabet", "no", "2, and 2 for who asks"],
         ],
     )

@@ -7,6 +7,7 @@ site does around it; each person asks for so few that our throttle lets all of t
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from itertools import cycle
 
 from django.contrib.auth import get_user_model
-from django.test import Client
+from django.test import AsyncClient
 from django.urls import reverse
 
 from benchmarks.completing import names, sentinels
@@ -72,16 +73,16 @@ def other_calls(book: AddressBook, count: int) -> Iterator[tuple[str, Latency]]:
 
 
 class Pages:
-    """Persons of the staff, who look for names in pages."""
+    """Persons of the staff, who look for names in pages of one process and its event loop, as under uvicorn."""
 
-    def __init__(self) -> None:
-        users = get_user_model().objects
-        self._clients = []
+    def __init__(self, loop: asyncio.Runner) -> None:
+        self._loop = loop
+        users, clients = get_user_model().objects, []
         for number in range(_PERSONS):
-            one = Client(raise_request_exception=True)
+            one = AsyncClient(raise_request_exception=True)
             one.force_login(users.create_superuser(f"staff-{number}"))
-            self._clients.append(one)
-        self._turns = cycle(self._clients)
+            clients.append(one)
+        self._turns = cycle(clients)
 
     def ours(self, book: str) -> Callable[[str], None]:
         address = reverse("components:api-book", args=[book])
@@ -93,7 +94,7 @@ class Pages:
         return lambda prefix: self._get(address, {**asked, "term": prefix})
 
     def _get(self, address: str, query: Mapping[str, str]) -> None:
-        response = next(self._turns).get(address, query)
+        response = self._loop.run(next(self._turns).get(address, query))
         if response.status_code != 200:
             raise RuntimeError(f"{address} with {query} answered {response.status_code}.")
 

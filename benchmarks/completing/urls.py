@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-
-
 from django.contrib import admin
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.urls import include, path

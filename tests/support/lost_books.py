@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.client import get_client
 from components.exceptions import BookNotFound
-from components.services.autocomplete import AddressBook, Contact, RecentContacts, core
+from components.services.autocomplete import AddressBook, Contact, RecentContacts, core, loading
 from components.twins import at_once
 
 _NAME = "guild:7"
@@ -67,7 +67,7 @@ def load(redis: Redis) -> Callable[[], Any]:
 def change_meanwhile(redis: Redis) -> Callable[[], Any]:
     """A load runs, so it must be told."""
     book = _book()
-    at_once(core._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
+    at_once(loading._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
     at_once(
         book._write_many(redis, "token", [core.row(1, "new", words=True), core.row(2, "new", words=True)])
     )
@@ -80,7 +80,7 @@ def begin(redis: Redis) -> Callable[[], Any]:
 
 def finish(redis: Redis) -> Callable[[], Any]:
     book = _book()
-    at_once(core._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
+    at_once(loading._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
     at_once(book._write_many(redis, "token", [core.row(1, "bea", words=True)]))
     book.add("joe", id=4)
     return lambda: [at_once(book._finish(get_client(), "token")), book.complete("b"), book.count()]
@@ -96,7 +96,7 @@ def prune(redis: Redis) -> Callable[[], Any]:
     redis.zadd(its.ranks, {"9": 700})
 
     def act() -> None:
-        core._prune(
+        loading._prune(
             get_client(), keys=[its.rows, its.ranks], args=[1, 9]
         )  # its count is that of the last sending
 

@@ -5,18 +5,16 @@ An index of equal scores holds each name from its beginning and from each word o
 a range of it. What an entry is stands in rows: a few to a field of one hash, which costs a tenth of a field each. A
 row has all that a script needs to find the members of its entry, so a rename is one step, and a reader sees the old
 name or the new one. What was selected has an index of its own, so the best are found without looking at all others;
-where many of the selected match, the best of them are kept with the prefix. Nothing happens when a process dies; a
-load that does not end leaves keys that expire.
+where many of the selected match, the best of them are kept with the prefix. Nothing happens when a process dies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 from components import keys
 from components.client import AnyRedis, redis_errors
-from components.exceptions import BookNotFound, LoadSuperseded
+from components.exceptions import BookNotFound
 from components.scripts import Script
 from components.services.autocomplete.contacts import check_limit, new_call
 from components.services.autocomplete.folding import check_id, check_label, check_prefix, word_starts
@@ -26,20 +24,15 @@ from components.validation import check_name
 
 MAX_COMPLETIONS = 100
 MAX_TOP = 1_000
-#: Entries in one call of a script, which lets nobody else in for a millisecond; and calls sent together.
-_BATCH, _TOGETHER = 250, 4
-#: How many of the best are put where they belong after a load.
-_RERANKED = 1_000
+#: Entries in one call of a script, which lets nobody else in meanwhile: some milliseconds.
+BATCH = 250
 
 #: The keys of all books lie where their number is this.
 ALL = "all"
 
-_begin = Script("autocomplete/begin")
 _complete = Script("autocomplete/complete")
-_finish = Script("autocomplete/finish")
 _list = Script("autocomplete/list")
 _look = Script("autocomplete/look")
-_prune = Script("autocomplete/prune")
 _select = Script("autocomplete/select")
 _write = Script("autocomplete/write")
 
@@ -133,51 +126,10 @@ class Core:
             await answer(client.srem(keys.book_names(ALL), self.name))
             await answer(client.unlink(*Keys(self.name).erase))
 
-    async def _load(
-        self,
-        client: AnyRedis,
-        entries: Iterable[tuple[str | int, str]],
-        replace: bool,
-        words: bool,
-        progress: Callable[[int], object] | None,
-    ) -> int:
-        token = new_call() if replace else ""
-        if replace:
-            await _begin.acall(client, keys=Keys(self.name, new_call()).begin, args=[token])
-        done, rows = 0, (row(entry, label, words=words) for entry, label in entries)
-        while batch := list(islice(rows, _BATCH * _TOGETHER)):
-            await self._write_many(client, token, batch)
-            done += len(batch)
-            if progress:
-                progress(done)
-        if replace:
-            await self._finish(client, token)
-        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
-        await self._list(client)
-        return done
-
-    async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
-        parts = [rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH)]
-        calls = [(Keys(self.name, new_call()).write, [token, "put", *part]) for part in parts]
-        if b"superseded" in await _write.amany(client, calls):
-            raise self._superseded()
-
-    async def _finish(self, client: AnyRedis, token: str) -> None:
-        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token]) < 0:
-            raise self._superseded()
-        its, first = Keys(self.name), 0
-        while ids := await self._ranked(client, first, first + _BATCH - 1):
-            gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
-            first += _BATCH - gone
-
-    async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
-        with redis_errors():
-            return list(await answer(client.zrange(Keys(self.name).ranks, first, last)))
-
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
         """Their names changed: put those that were selected among the best of their prefixes."""
-        for at in range(0, len(ids), _BATCH):
-            calls = [(Keys(self.name, new_call()).select, [one, 0]) for one in ids[at : at + _BATCH]]
+        for at in range(0, len(ids), BATCH):
+            calls = [(Keys(self.name, new_call()).select, [one, 0]) for one in ids[at : at + BATCH]]
             await _select.amany(client, calls)
 
     async def _list(self, client: AnyRedis) -> None:
@@ -187,11 +139,6 @@ class Core:
 
     def _not_found(self) -> BookNotFound:
         return BookNotFound(f"There is no address book {self.name!r}: load it, or add an entry to it.")
-
-    def _superseded(self) -> LoadSuperseded:
-        return LoadSuperseded(
-            f"Another load of the address book {self.name!r} began, or this one paused for an hour: load it anew."
-        )
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:

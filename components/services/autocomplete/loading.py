@@ -1,0 +1,136 @@
+"""
+How an AddressBook is loaded: one batch is on its way while the next is prepared, so client and server work at once.
+
+With replace, batches go to keys beside the book, which one step makes the book. That of a load that does not end
+expire after an hour; a load that begins later ends one that runs. What joins, leaves or is renamed meanwhile is
+written to both, and noted, so a batch does not change it back (write.lua).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from types import TracebackType
+from typing import Any, Self
+
+from components.client import AnyRedis, redis_errors
+from components.exceptions import LoadSuperseded
+from components.scripts import ASYNCHRONOUS, Script
+from components.services.autocomplete.contacts import new_call
+from components.services.autocomplete.core import BATCH, Core, Keys, row
+from components.twins import answer, at_once
+
+#: Calls of the script that are sent together.
+_TOGETHER = 4
+#: How many of the best are put where they belong after a load.
+_RERANKED = 1_000
+
+_begin = Script("autocomplete/begin")
+_finish = Script("autocomplete/finish")
+_prune = Script("autocomplete/prune")
+_write = Script("autocomplete/write")
+
+
+class Loading(Core):
+    """A book that can be loaded."""
+
+    async def _load(
+        self,
+        client: AnyRedis,
+        entries: Iterable[tuple[str | int, str]],
+        replace: bool,
+        words: bool,
+        progress: Callable[[int], object] | None,
+    ) -> int:
+        token = new_call() if replace else ""
+        if replace:
+            await _begin.acall(client, keys=Keys(self.name, new_call()).begin, args=[token])
+        rows = (row(entry, label, words=words) for entry, label in entries)
+        done = await self._write_all(client, token, rows, progress or (lambda count: None))
+        if replace:
+            await self._finish(client, token)
+        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
+        await self._list(client)
+        return done
+
+    async def _write_all(
+        self, client: AnyRedis, token: str, rows: Iterable[str], progress: Callable[[int], object]
+    ) -> int:
+        done = on_its_way = 0
+        rows = iter(rows)
+        async with _OneAhead(is_async=isinstance(client, ASYNCHRONOUS)) as sending:
+            while batch := list(islice(rows, BATCH * _TOGETHER)):
+                await sending.landed()
+                if done := done + on_its_way:
+                    progress(done)
+                on_its_way = len(batch)
+                await sending.start(self._write_many(client, token, batch))
+            await sending.landed()
+        if done := done + on_its_way:
+            progress(done)
+        return done
+
+    async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
+        parts = [rows[at : at + BATCH] for at in range(0, len(rows), BATCH)]
+        calls = [(Keys(self.name, new_call()).write, [token, "put", *part]) for part in parts]
+        if b"superseded" in await _write.amany(client, calls):
+            raise self._superseded()
+
+    async def _finish(self, client: AnyRedis, token: str) -> None:
+        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token]) < 0:
+            raise self._superseded()
+        its, first = Keys(self.name), 0
+        while ids := await self._ranked(client, first, first + BATCH - 1):
+            gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
+            first += BATCH - gone
+
+    async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
+        with redis_errors():
+            return list(await answer(client.zrange(Keys(self.name).ranks, first, last)))
+
+    def _superseded(self) -> LoadSuperseded:
+        return LoadSuperseded(
+            f"Another load of the address book {self.name!r} began, or this one paused for an hour: load it anew."
+        )
+
+
+class _OneAhead:
+    """
+    What is sent by another thread, or by a task of the loop, one at a time. At its end nothing is on its way.
+
+    The thread sends only: entries are taken from who gives them by the thread that may use its database.
+    """
+
+    def __init__(self, *, is_async: bool) -> None:
+        self._thread = None if is_async else ThreadPoolExecutor(1, "load")
+        self._sent: Future[None] | asyncio.Task[None] | None = None
+
+    async def start(self, sending: Coroutine[Any, Any, None]) -> None:
+        if self._thread:
+            self._sent = self._thread.submit(at_once, sending)
+        else:
+            self._sent = asyncio.create_task(sending)
+            await asyncio.sleep(0)  # the request goes out
+
+    async def landed(self) -> None:
+        """Wait for what was sent last. Raises what that raised."""
+        sent, self._sent = self._sent, None
+        if isinstance(sent, Future):
+            sent.result()
+        elif sent:
+            await sent
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread:
+            self._thread.shutdown()
+        elif isinstance(
+            self._sent, asyncio.Task
+        ):  # the error that ends the load came first, and is the one to tell
+            await asyncio.gather(self._sent, return_exceptions=True)
