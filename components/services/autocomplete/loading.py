@@ -1,15 +1,16 @@
 """
-How an AddressBook is loaded: one batch is on its way while the next is prepared, so client and server work at once.
+How an AddressBook is loaded: one part is on its way while the next is prepared, so client and server work at once.
+A part is sent by the alphabet: neighbours share most of the way through the index, in the processor's cache.
 
 With replace, batches go to keys beside the book, which one step makes the book. That of a load that does not end
 expire after an hour; a load that begins later ends one that runs. What joins, leaves or is renamed meanwhile is
-written to both, and noted, so a batch does not change it back (write.lua).
+written to both, and noted, so a part does not change it back (write.lua).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from types import TracebackType
@@ -24,6 +25,8 @@ from components.twins import answer, at_once
 
 #: Calls of the script that are sent together.
 _TOGETHER = 4
+#: Entries in a part: few at first, so Redis has work soon; in a loop always few, which waits while they are folded.
+_FEW, _MANY = 1_000, 16_000
 #: How many of the best are put where they belong after a load.
 _RERANKED = 1_000
 
@@ -47,8 +50,7 @@ class Loading(Core):
         token = new_call() if replace else ""
         if replace:
             await _begin.acall(client, keys=Keys(self.name, new_call()).begin, args=[token])
-        rows = (row(entry, label, words=words) for entry, label in entries)
-        done = await self._write_all(client, token, rows, progress or (lambda count: None))
+        done = await self._write_all(client, token, entries, words, progress)
         if replace:
             await self._finish(client, token)
         await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
@@ -56,27 +58,30 @@ class Loading(Core):
         return done
 
     async def _write_all(
-        self, client: AnyRedis, token: str, rows: Iterable[str], progress: Callable[[int], object]
+        self,
+        client: AnyRedis,
+        token: str,
+        entries: Iterable[tuple[str | int, str]],
+        words: bool,
+        progress: Callable[[int], object] | None,
     ) -> int:
+        is_async = isinstance(client, ASYNCHRONOUS)
         done = on_its_way = 0
-        rows = iter(rows)
-        async with _OneAhead(is_async=isinstance(client, ASYNCHRONOUS)) as sending:
-            while batch := list(islice(rows, BATCH * _TOGETHER)):
+        async with _OneAhead(is_async=is_async) as sending:
+            for rows in _parts(entries, words, _FEW if is_async else _MANY):
                 await sending.landed()
-                if done := done + on_its_way:
-                    progress(done)
-                on_its_way = len(batch)
-                await sending.start(self._write_many(client, token, batch))
+                done = _told(done + on_its_way, progress)
+                on_its_way = len(rows)
+                await sending.start(self._write_many(client, token, rows))
             await sending.landed()
-        if done := done + on_its_way:
-            progress(done)
-        return done
+        return _told(done + on_its_way, progress)
 
     async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
-        parts = [rows[at : at + BATCH] for at in range(0, len(rows), BATCH)]
-        calls = [(Keys(self.name, new_call()).write, [token, "put", *part]) for part in parts]
-        if b"superseded" in await _write.amany(client, calls):
-            raise self._superseded()
+        batches = [rows[at : at + BATCH] for at in range(0, len(rows), BATCH)]
+        calls = [(Keys(self.name, new_call()).write, [token, "put", *batch]) for batch in batches]
+        for at in range(0, len(calls), _TOGETHER):
+            if b"superseded" in await _write.amany(client, calls[at : at + _TOGETHER]):
+                raise self._superseded()
 
     async def _finish(self, client: AnyRedis, token: str) -> None:
         if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token]) < 0:
@@ -94,6 +99,27 @@ class Loading(Core):
         return LoadSuperseded(
             f"Another load of the address book {self.name!r} began, or this one paused for an hour: load it anew."
         )
+
+
+def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[str]]:
+    """Their rows; those of an id that is given twice in their order."""
+    given, size = iter(entries), _FEW
+    while rows := [row(entry, label, words=words) for entry, label in islice(given, size)]:
+        if len({each.partition("\1")[0] for each in rows}) == len(rows):
+            rows.sort(key=_search_key)
+        yield rows
+        size = min(2 * size, most)
+
+
+def _search_key(text: str) -> str:
+    _id, shown, key, _starts = text.split("\1")
+    return key or shown.lower()
+
+
+def _told(done: int, progress: Callable[[int], object] | None) -> int:
+    if progress and done:
+        progress(done)
+    return done
 
 
 class _OneAhead:
