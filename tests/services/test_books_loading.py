@@ -134,6 +134,7 @@ def test_the_twins_do_the_same(book: AddressBook) -> None:
         assert await book.arename(3, "annb")
         assert await book.aselect(3)
         assert labels(await book.acomplete("ann")) == ["annb", "ann", "anna"]
+        assert await book.acalled("Ann") == [Entry("1", "ann")]
         assert await book.aremove(1)
         assert (await book.aget(1), await book.acount()) == (None, 2)
         assert [ranked.id for ranked in await book.atop()] == ["3"]

@@ -77,6 +77,19 @@ class AddressBook(Loading):
         """complete(), awaited."""
         return await self._complete(get_async_client(), prefix, limit)
 
+    def called(self, name: str, *, limit: int = 10) -> list[Entry]:
+        """
+        The entries whose whole label folds to what *name* does: "ann smith" calls for "Ann Smith" and not for "Ann
+        Smithson". By id; among the first 1,000 of which a last part is that.
+
+        Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        """
+        return at_once(self._called(get_client(), name, limit))
+
+    async def acalled(self, name: str, *, limit: int = 10) -> list[Entry]:
+        """called(), awaited."""
+        return await self._called(get_async_client(), name, limit)
+
     def select(self, id: str | int) -> bool:
         """*id* was chosen, so it comes before others; whether it is there. Raises BookNotFound, InvalidEntry."""
         return at_once(self._select(get_client(), id))

@@ -30,6 +30,7 @@ BATCH = 250
 #: The keys of all books lie where their number is this.
 ALL = "all"
 
+_called = Script("autocomplete/called")
 _complete = Script("autocomplete/complete")
 _list = Script("autocomplete/list")
 _look = Script("autocomplete/look")
@@ -99,9 +100,15 @@ class Core:
         if not found:
             raise self._not_found()
         version, has_more, *pairs = found
-        texts = iter([each.decode() for each in pairs])
-        entries = [Entry(one, label) for one, label in zip(texts, texts, strict=True)]
-        return Completions(entries, version=int(version), is_whole=not has_more)
+        return Completions(_entries(pairs), version=int(version), is_whole=not has_more)
+
+    async def _called(self, client: AnyRedis, name: str, limit: int) -> list[Entry]:
+        its = Keys(self.name)
+        args = [check_prefix(name), check_limit(limit, MAX_COMPLETIONS)]
+        found = await _called.acall(client, keys=[its.book, its.entries, its.rows], args=args)
+        if not found:
+            raise self._not_found()
+        return _entries(found[1:])
 
     async def _select(self, client: AnyRedis, entry: str | int) -> bool:
         args = [check_id(entry), 1]
@@ -139,6 +146,11 @@ class Core:
 
     def _not_found(self) -> BookNotFound:
         return BookNotFound(f"There is no address book {self.name!r}: load it, or add an entry to it.")
+
+
+def _entries(pairs: Sequence[bytes]) -> list[Entry]:
+    texts = iter([each.decode() for each in pairs])
+    return [Entry(one, label) for one, label in zip(texts, texts, strict=True)]
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
