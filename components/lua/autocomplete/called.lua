@@ -21,7 +21,7 @@ while offset and offset < MOST and #answer <= 2 * limit do
   end
   for at, packed in ipairs(#found > 0 and redis.call("HMGET", rows, unpack(shelves)) or {}) do
     local from = string.find(packed, "\2" .. ids[at] .. "\1", 1, true)
-    local label, key = string.match(packed, "^([^\1]+)\1([^\1]*)", from + #ids[at] + 2)
+    local label, key = string.match(packed, "^([^\1]+)\1([^\1\2]*)", from + #ids[at] + 2)
     if (key == "" and string.lower(label) or key) == wanted and #answer <= 2 * limit then
       answer[#answer + 1] = ids[at]
       answer[#answer + 1] = label

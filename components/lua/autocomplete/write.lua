@@ -14,7 +14,7 @@
 -- ARGV[1] token of the load that this is a part of; "" if it is none
 -- ARGV[2] put, or rename for what is there only
 -- ARGV[3..] rows, at most 250: id, label, search key if that is not the label with A to Z in small letters, in bytes
---           where words start after its beginning; with \1 between. An id alone leaves
+--           where words start after its beginning, if any do; with \1 between. An id alone leaves
 -- Returns with blanks between: how many were not there, how many were, 1 if the book is in the list of all; or, of a
 --         load that no longer runs, "superseded"
 local book, entries, rows, selected, ranks, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -29,7 +29,7 @@ local is_load, runs = token ~= "", redis.call("HGET", loading, "token")
 if is_load and runs ~= token then return "superseded" end
 
 local function members(row)
-  local id, label, key, starts = string.match(row, "^([^\1]+)\1([^\1]+)\1([^\1]*)\1(.*)$")
+  local id, label, key, starts = string.match(row, "^([^\1]+)\1([^\1]+)\1([^\1]*)\1?(.*)$")
   if key == "" then key = string.lower(label) end
   local found = { key .. "\1" .. id }
   for start in string.gmatch(starts, "%d+") do found[#found + 1] = string.sub(key, start + 1) .. "\1" .. id end

@@ -161,7 +161,8 @@ def row(entry: str | int, label: str, *, words: bool) -> str:
     if not key.isascii():
         starts = [len(key[:start].encode()) for start in starts]
     is_plain = key.encode() == shown.encode().lower()  # of bytes, this makes A to Z small, as Lua does
-    return f"{known_by}\1{shown}\1{'' if is_plain else key}\1{','.join(map(str, starts))}"
+    parts = [known_by, shown, "" if is_plain else key]
+    return "\1".join([*parts, ",".join(map(str, starts))] if starts else parts)
 
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:

@@ -112,7 +112,7 @@ def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> 
 
 
 def _search_key(text: str) -> str:
-    _id, shown, key, _starts = text.split("\1")
+    _id, shown, key, *_starts = text.split("\1")
     return key or shown.lower()
 
 
