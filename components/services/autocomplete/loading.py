@@ -27,6 +27,8 @@ from components.twins import answer, at_once
 _TOGETHER = 4
 #: Entries in a part: few at first, so Redis has work soon; in a loop always few, which waits while they are folded.
 _FEW, _MANY = 1_000, 16_000
+#: Halves of a part, so that one is packed while Redis works at the other.
+_AT_ONCE = 2
 #: How many of the best are put where they belong after a load.
 _RERANKED = 1_000
 
@@ -68,11 +70,11 @@ class Loading(Core):
         is_async = isinstance(client, ASYNCHRONOUS)
         done = on_its_way = 0
         async with _OneAhead(is_async=is_async) as sending:
-            for rows in _parts(entries, words, _FEW if is_async else _MANY):
+            for part in _parts(entries, words, _FEW if is_async else _MANY):
                 await sending.landed()
                 done = _told(done + on_its_way, progress)
-                on_its_way = len(rows)
-                await sending.start(self._write_many(client, token, rows))
+                on_its_way = sum(map(len, part))
+                await sending.start([self._write_many(client, token, rows) for rows in part])
             await sending.landed()
         return _told(done + on_its_way, progress)
 
@@ -101,13 +103,16 @@ class Loading(Core):
         )
 
 
-def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[str]]:
-    """Their rows; those of an id that is given twice in their order."""
+def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[list[str]]]:
+    """Their rows, many in halves that may be sent at once; if an id is among them twice, all in their order."""
     given, size = iter(entries), _FEW
     while rows := [row(entry, label, words=words) for entry, label in islice(given, size)]:
         if len({each.partition("\1")[0] for each in rows}) == len(rows):
             rows.sort(key=_search_key)
-        yield rows
+            half = max(_FEW, len(rows) // 2)
+            yield [rows[:half], rows[half:]] if len(rows) > half else [rows]
+        else:
+            yield [rows]
         size = min(2 * size, most)
 
 
@@ -124,29 +129,30 @@ def _told(done: int, progress: Callable[[int], object] | None) -> int:
 
 class _OneAhead:
     """
-    What is sent by another thread, or by a task of the loop, one at a time. At its end nothing is on its way.
+    What is sent by other threads, or by tasks of the loop, one part at a time. At its end nothing is on its way.
 
-    The thread sends only: entries are taken from who gives them by the thread that may use its database.
+    Threads send only: entries are taken from who gives them by the thread that may use its database.
     """
 
     def __init__(self, *, is_async: bool) -> None:
-        self._thread = None if is_async else ThreadPoolExecutor(1, "load")
-        self._sent: Future[None] | asyncio.Task[None] | None = None
+        self._threads = None if is_async else ThreadPoolExecutor(_AT_ONCE, "load")
+        self._sent: list[Future[None] | asyncio.Task[None]] = []
 
-    async def start(self, sending: Coroutine[Any, Any, None]) -> None:
-        if self._thread:
-            self._sent = self._thread.submit(at_once, sending)
+    async def start(self, sendings: Sequence[Coroutine[Any, Any, None]]) -> None:
+        if self._threads:
+            self._sent = [self._threads.submit(at_once, each) for each in sendings]
         else:
-            self._sent = asyncio.create_task(sending)
-            await asyncio.sleep(0)  # the request goes out
+            self._sent = [asyncio.create_task(each) for each in sendings]
+            await asyncio.sleep(0)  # the requests go out
 
     async def landed(self) -> None:
         """Wait for what was sent last. Raises what that raised."""
-        sent, self._sent = self._sent, None
-        if isinstance(sent, Future):
-            sent.result()
-        elif sent:
-            await sent
+        while self._sent:
+            sent = self._sent.pop()
+            if isinstance(sent, Future):
+                sent.result()
+            else:
+                await sent
 
     async def __aenter__(self) -> Self:
         return self
@@ -154,9 +160,9 @@ class _OneAhead:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._thread:
-            self._thread.shutdown()
-        elif isinstance(
-            self._sent, asyncio.Task
-        ):  # the error that ends the load came first, and is the one to tell
-            await asyncio.gather(self._sent, return_exceptions=True)
+        """The error that ends a load is the one to tell; those of what is on its way then are not."""
+        if self._threads:
+            self._threads.shutdown()
+        tasks = [each for each in self._sent if isinstance(each, asyncio.Task)]
+        if tasks:
+            await asyncio.gather(*tasks, return_exceptions=True)
