@@ -118,7 +118,7 @@ class Run:
             processes: self._alternate(
                 f"{processes} processes",
                 [turns.OURS, turns.BOOK],
-                lambda system: turns.crowd(self.crew, system, processes, self.options.seconds),  # noqa: B023
+                lambda system: turns.crowd(self.bench, self.crew, system, processes, self.options.seconds),  # noqa: B023
             )
             for processes in CROWDS
         }

@@ -117,7 +117,16 @@ def print_peers(what: str, ours: str, peers: Peers) -> None:
 
 def print_crowds(crowds: Mapping[int, Mapping[str, Sequence[Crowd]]], count: int) -> None:
     print_table(
-        [f"directory of {count:,}", "processes", "answers/s", "slowest to fastest", "ours/theirs", "tries"],
+        [
+            f"directory of {count:,}",
+            "processes",
+            "answers/s",
+            "slowest to fastest",
+            "ours/theirs",
+            "tries",
+            "client CPU µs",
+            "Redis CPU µs",
+        ],
         (
             [
                 name,
@@ -126,6 +135,8 @@ def print_crowds(crowds: Mapping[int, Mapping[str, Sequence[Crowd]]], count: int
                 f"{min(turn.rate for turn in rounds):,.0f} to {max(turn.rate for turn in rounds):,.0f}",
                 f"{_lead(by_system[OURS], rounds):.1f}",
                 f"{median(turn.tries for turn in rounds):.1f}",
+                f"{median(turn.client_cpu for turn in rounds):,.0f}",
+                f"{median(turn.server_cpu for turn in rounds):,.0f}",
             ]
             for processes, by_system in crowds.items()
             for name, rounds in by_system.items()

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
+from typing import TypeAlias
 
 from django.contrib.auth import get_user_model
 from django.test import AsyncClient
 from django.urls import reverse
 
+from benchmarks.bench import Bench
 from benchmarks.completing import names, sentinels
 from benchmarks.crew import Crew, Task, client
 from components.services.autocomplete import AddressBook
@@ -106,13 +107,18 @@ class Crowd:
     rate: float
     #: How often a transaction was begun, for each answer.
     tries: float
+    #: Processor time of all processes, and of all threads of the server, for each answer; microseconds.
+    client_cpu: float
+    server_cpu: float
 
 
-def crowd(crew: Crew, system: str, processes: int, duration: float) -> Crowd:
+def crowd(bench: Bench, crew: Crew, system: str, processes: int, duration: float) -> Crowd:
     """So many look for prefixes in the same guild, as fast as they can. Raises Stuck."""
+    before = bench.work()
     results = crew.do([Task(_JOBS[system], (duration,))] * processes)
-    done = sum(count for count, _tries in results)
-    return Crowd(done / duration, sum(tries for _count, tries in results) / max(done, 1))
+    work = bench.work() - before
+    done, tries, cpu = map(sum, zip(*results, strict=True))
+    return Crowd(done / duration, tries / done, cpu / done * 1e6, work.cpu / done)
 
 
 def open_guild(count: int) -> None:
@@ -122,7 +128,11 @@ def open_guild(count: int) -> None:
     sentinels.join(client(), GUILD, members)
 
 
-def _ours(duration: float) -> Generator[None, None, tuple[int, int]]:
+#: How many answers one process had, how often a transaction was begun for them, its processor time in seconds.
+Looked: TypeAlias = Generator[None, None, tuple[int, int, float]]
+
+
+def _ours(duration: float) -> Looked:
     book = AddressBook(GUILD)
 
     def complete(prefix: str) -> int:
@@ -132,23 +142,22 @@ def _ours(duration: float) -> Generator[None, None, tuple[int, int]]:
     return _look_up(complete, duration)
 
 
-def _sentinels(duration: float) -> Generator[None, None, tuple[int, int]]:
+def _sentinels(duration: float) -> Looked:
     redis = client()
     return _look_up(lambda prefix: sentinels.complete(redis, GUILD, prefix)[1], duration)
 
 
-def _look_up(complete: Callable[[str], int], duration: float) -> Generator[None, None, tuple[int, int]]:
+def _look_up(complete: Callable[[str], int], duration: float) -> Looked:
     members = names.guild(2_000)
     asked = cycle(names.beginnings(members, 1_000))
-    with suppress(StopIteration):
-        complete(next(asked))
+    complete(next(asked))
     yield
-    done = tries = 0
+    done, tries, cpu = 0, 0, time.process_time()
     until = time.monotonic() + duration
     while time.monotonic() < until:
         tries += complete(next(asked))
         done += 1
-    return done, tries
+    return done, tries, time.process_time() - cpu
 
 
 OURS, BOOK = "components", "book"
