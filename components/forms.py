@@ -19,7 +19,7 @@ from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, Entry, fold
 from components.widgets import LONGEST, CompleteInput, Typed
 
-_MOST = 100  # entries that begin with a whole name, of which some may have just that name
+_MOST = 100  # entries of a name that differ in capitals or accents
 _SHOWN = 5  # entries of the same name that a message lists
 _WITH_ID = re.compile(r"(.+?)\s*\[([^\[\]]+)\]")
 
@@ -58,11 +58,10 @@ def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
 def _called(book: AddressBook, name: str) -> list[Entry]:
     """Those of exactly this name; if there are none, those whose name differs in capitals or accents."""
     try:
-        begun = book.complete(name, limit=_MOST)
+        found = book.called(name, limit=_MOST)
     except (BookNotFound, InvalidPrefix):
         return []
-    exact = [each for each in begun if each.label == name]
-    return exact or [each for each in begun if fold(each.label) == fold(name)]
+    return [each for each in found if each.label == name] or found
 
 
 class EntryField(forms.Field):

@@ -16,6 +16,7 @@ from components.services.autocomplete import (
     Completions,
     RankedEntry,
     core,
+    loading,
 )
 from tests.support.books import assert_whole
 from tests.support.snapshots import snapshot
@@ -70,7 +71,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
 
         async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
             if not redis.exists(keys.book_loading("guild")):
-                core._begin(redis, keys=core.Keys("guild", "begin").begin, args=["second"])
+                loading._begin(redis, keys=core.Keys("guild", "begin").begin, args=["second"])
                 rows = [core.row(one, label, words=True) for one, label in ((1, "ann"), (2, "anna"))]
                 core._write(redis, keys=core.Keys("guild", "write").write, args=["second", "put", *rows])
             return await super()._ranked(client, first, last)
@@ -80,7 +81,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
     book.select(2)
     Overtaken("guild").load([(1, "ann")], replace=True)
 
-    core._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second"])
+    loading._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second"])
 
     assert ids(book.complete("a")) == ["2", "1"]
     assert_whole(redis, "guild")

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from redis import Redis
 
 from components import keys
-from components.services.autocomplete import AddressBook, Entry, core, fold
+from components.services.autocomplete import AddressBook, Entry, fold, loading
 from tests.support.books import assert_whole
 from tests.support.names import NAMES, SYLLABLES
 
@@ -150,8 +150,9 @@ class Books(RuleBasedStateMachine):
 @pytest.fixture
 def redis_of_machine(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Redis:
     """Loads are sent in small parts, so that some of them are there when something changes."""
-    monkeypatch.setattr(core, "_BATCH", 2)
-    monkeypatch.setattr(core, "_TOGETHER", 1)
+    monkeypatch.setattr(loading, "BATCH", 2)
+    monkeypatch.setattr(loading, "_FEW", 1)
+    monkeypatch.setattr(loading, "_MANY", 2)
     Books.redis = redis
     return redis
 

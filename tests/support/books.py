@@ -34,7 +34,7 @@ def _members(redis: Redis, key: str) -> set[str]:
 
 def _found_by(row: str) -> list[str]:
     """The members of the index by which the entry of *row* is found."""
-    one, label, key, starts = row.split("\1")
+    one, label, key, starts, *_nothing = [*row.split("\1"), ""]
     bytes_of_key = (key or label.encode().lower().decode()).encode()
     return [f"{bytes_of_key[int(start) :].decode()}\1{one}" for start in ("0", *starts.split(",")) if start]
 
