@@ -56,7 +56,7 @@ def read_options() -> Namespace:
         "--parts", type=lambda text: text.split(","), default=PARTS, help=f"Of {','.join(PARTS)} (all)."
     )
     parser.add_argument("--names", type=int, default=1_000_000, help="In the book (default: 1000000).")
-    parser.add_argument("--rounds", type=int, default=5, help="Turns of each system (default: 5).")
+    parser.add_argument("--rounds", type=int, default=3, help="Turns of each system (default: 3).")
     parser.add_argument("--prefixes", type=int, default=400, help="Of each length in a turn (default: 400).")
     parser.add_argument("--seconds", type=float, default=1.0, help="Of a turn of many (default: 1).")
     return parser.parse_args()

@@ -10,7 +10,7 @@ where many of the selected match, the best of them are kept with the prefix. Not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 from components import keys
@@ -110,15 +110,15 @@ class Core:
         if not found:
             raise self._not_found()
         usage.note(self.name, len(prefix), perf_counter() - began)
-        version, has_more, *pairs = found
-        return Completions(_entries(pairs), version=int(version), is_whole=not has_more)
+        version, has_more, text = found
+        return Completions(_entries(text), version=int(version), is_whole=not has_more)
 
     async def _called(self, client: AnyRedis, name: str, limit: int) -> list[Entry]:
         args = [check_prefix(name), check_limit(limit, MAX_COMPLETIONS)]
         found = await _called.acall(client, keys=_looked_at(self.name)[:3], args=args)
-        if not found:
+        if found is None:
             raise self._not_found()
-        return _entries(found[1:])
+        return list(_entries(found))
 
     async def _select(self, client: AnyRedis, entry: str | int) -> bool:
         args = [check_id(entry), 1]
@@ -158,9 +158,10 @@ class Core:
         return BookNotFound(f"There is no address book {self.name!r}: load it, or add an entry to it.")
 
 
-def _entries(pairs: Sequence[bytes]) -> list[Entry]:
-    texts = iter([each.decode() for each in pairs])
-    return [Entry(one, label) for one, label in zip(texts, texts, strict=True)]
+def _entries(text: bytes) -> Iterator[Entry]:
+    for each in text.decode().split("\2")[1:]:
+        known_by, _, label = each.partition("\1")
+        yield Entry(known_by, label)
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
