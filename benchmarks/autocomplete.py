@@ -11,6 +11,7 @@ import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -157,7 +158,8 @@ class Run:
         self._fill()
         self.bench.clear()
         say("rebuildindex")
-        rebuilt = sizes.load(self.bench, self.entries, lambda: call_command("rebuildindex", verbosity=0))
+        rebuild = lambda: call_command("rebuildindex", self.book.name, stdout=StringIO())  # noqa: E731
+        rebuilt = sizes.load(self.bench, self.entries, rebuild)
         self.measured.loads[REBUILT] = rebuilt
         report.print_loads({REBUILT: rebuilt}, len(self.entries))
 

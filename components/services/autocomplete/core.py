@@ -10,7 +10,7 @@ where many of the selected match, the best of them are kept with the prefix. Not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 
 from components import keys
@@ -118,7 +118,7 @@ class Core:
         found = await _called.acall(client, keys=_looked_at(self.name)[:3], args=args)
         if found is None:
             raise self._not_found()
-        return list(_entries(found))
+        return _entries(found)
 
     async def _select(self, client: AnyRedis, entry: str | int) -> bool:
         args = [check_id(entry), 1]
@@ -158,10 +158,8 @@ class Core:
         return BookNotFound(f"There is no address book {self.name!r}: load it, or add an entry to it.")
 
 
-def _entries(text: bytes) -> Iterator[Entry]:
-    for each in text.decode().split("\2")[1:]:
-        known_by, _, label = each.partition("\1")
-        yield Entry(known_by, label)
+def _entries(text: bytes) -> list[Entry]:
+    return [Entry(*each.split("\1")) for each in text.decode().split("\2")[1:]]
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
