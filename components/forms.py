@@ -17,9 +17,9 @@ from django.db.models import Model, QuerySet
 
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, Entry, fold
-from components.widgets import CompleteInput, Typed
+from components.widgets import LONGEST, CompleteInput, Typed
 
-_MOST = 100  # entries that begin with a whole name, of which some may have just that name
+_MOST = 100  # entries of a name that differ in capitals or accents
 _SHOWN = 5  # entries of the same name that a message lists
 _WITH_ID = re.compile(r"(.+?)\s*\[([^\[\]]+)\]")
 
@@ -29,6 +29,8 @@ _AMBIGUOUS = "Several are called %(name)s. Write one of: %(ways)s."
 
 def resolve(book: AddressBook, typed: Typed) -> Entry:
     """The entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
+    if len(typed.text) > LONGEST:  # which would take the pattern long, too
+        raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
     if typed.id and (chosen := _of_id(book, typed.id, typed.text)):
         return chosen
     if (spelled := _WITH_ID.fullmatch(typed.text)) and (chosen := _of_id(book, spelled[2], spelled[1])):
@@ -56,11 +58,10 @@ def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
 def _called(book: AddressBook, name: str) -> list[Entry]:
     """Those of exactly this name; if there are none, those whose name differs in capitals or accents."""
     try:
-        begun = book.complete(name, limit=_MOST)
+        found = book.called(name, limit=_MOST)
     except (BookNotFound, InvalidPrefix):
         return []
-    exact = [each for each in begun if each.label == name]
-    return exact or [each for each in begun if fold(each.label) == fold(name)]
+    return [each for each in found if each.label == name] or found
 
 
 class EntryField(forms.Field):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ImproperlyConfigured
 from django.forms.utils import flatatt
 from django.urls import reverse
 from django.utils.html import format_html
@@ -52,6 +53,10 @@ class CompleteInput(forms.TextInput):
         contacts: bool | str = False,
         limit: int = 10,
     ) -> None:
+        if book is not None and "/" in book:
+            raise ImproperlyConfigured(
+                f"The book {book!r} has no address to be asked at, as there is a slash in its name: rename it."
+            )
         super().__init__({"autocomplete": "off", "maxlength": LONGEST, **(attrs or {})})
         self.book, self.contacts, self.limit = book, contacts, limit
 

@@ -27,7 +27,7 @@ LONGER = {
     "semaphores/acquire": 65,
     "autocomplete/complete": 65,
     "autocomplete/select": 90,
-    "autocomplete/write": 100,
+    "autocomplete/write": 130,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,
     "chat/send": 85,

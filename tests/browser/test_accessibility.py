@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from components.services.autocomplete import AddressBook
 from components.services.mailboxes import Mailbox
 from project.market import demo
 from tests.admin import conversations, holdings, scene
@@ -17,6 +18,7 @@ CONTROL_ROOM = (
     f"{ADMIN}queue/tasks/?alias=default&queue=mail&state=dead",
     f"{ADMIN}semaphore/semaphore/?semaphore=api",
     f"{ADMIN}chat/chat/?chat=guild:7",
+    f"{ADMIN}addressbook/book/?book=guild:7&prefix=a",
     f"{ADMIN}mailbox/clear/?mailbox=jack",
 )
 DEMO = ("/", "/sell/", "/guild/", "/mail/")
@@ -32,6 +34,7 @@ def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_
     scene.one_of_each("mail")
     holdings.permit("api")
     conversations.guild()
+    AddressBook("guild:7").add("Ann Smith", id=12)
     Mailbox("jack").push("jill", "hello")
     opened = window(logged_in(User.objects.create_superuser("admin")))
 

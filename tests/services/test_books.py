@@ -66,6 +66,19 @@ def test_letters_within_a_word_begin_none(book: AddressBook) -> None:
     assert book.complete("न") == book.complete("द") == []
 
 
+def test_who_is_called_so_is_found_among_those_whose_names_go_on_or_end_so(book: AddressBook) -> None:
+    book.load([(number, f"Ann Smith {number}") for number in range(300)])
+    book.load([(f"end {number:03}", "Joe Ann Smith") for number in range(300)])
+    book.load([("x", "ÁNN  smith"), ("y", "Ann Smith"), ("z", "ann-smith")], words=False)
+
+    assert book.called("ann smith") == [Entry("x", "ÁNN  smith"), Entry("y", "Ann Smith")]
+    assert book.called(" Änn Smith ", limit=1) == [Entry("x", "ÁNN  smith")]
+    assert book.called("joe ann smith", limit=3)[-1] == Entry("end 002", "Joe Ann Smith")
+    assert book.called("smith") == book.called("ann") == []
+    with pytest.raises(BookNotFound):
+        AddressBook("guild:8").called("ann smith")
+
+
 def test_what_was_not_selected_comes_by_the_alphabet(book: AddressBook) -> None:
     book.load([(1, "bob"), (2, "Alan"), (3, "ánna"), (4, "bea alwin"), (5, "al")])
 

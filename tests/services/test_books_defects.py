@@ -8,8 +8,17 @@ import pytest
 from redis import Redis
 
 from components import keys
+from components.client import AnyRedis
 from components.exceptions import BookNotFound, InvalidEntry
-from components.services.autocomplete import AddressBook, AddressBookReader, Completions, RankedEntry
+from components.services.autocomplete import (
+    AddressBook,
+    AddressBookReader,
+    Completions,
+    RankedEntry,
+    core,
+    loading,
+)
+from tests.support.books import assert_whole
 from tests.support.snapshots import snapshot
 
 LONGEST = "\ufdfa" * 200  # one letter of Arabic that stands for a sentence of eighteen
@@ -54,7 +63,31 @@ def test_a_selection_during_a_load_that_does_not_end_leaves_nothing_for_ever(
     assert redis.ttl(keys.book_next_selected(book.name)) > 0
 
 
-def test_when_some_of_the_best_have_left_the_others_of_them_stay(book: AddressBook) -> None:
+def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(redis: Redis) -> None:
+    """Who is not in the first load leaves; but when his rank is to be forgotten, he is in the second already."""
+
+    class Overtaken(AddressBook):
+        """Between the end of a load and what follows it, a second begins and loads its first batch."""
+
+        async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
+            if not redis.exists(keys.book_loading("guild")):
+                loading._begin(redis, keys=core.Keys("guild", "begin").begin, args=["second"])
+                rows = [core.row(one, label, words=True) for one, label in ((1, "ann"), (2, "anna"))]
+                core._write(redis, keys=core.Keys("guild", "write").write, args=["second", "put", *rows])
+            return await super()._ranked(client, first, last)
+
+    book = AddressBook("guild")
+    book.load([(1, "ann"), (2, "anna")])
+    book.select(2)
+    Overtaken("guild").load([(1, "ann")], replace=True)
+
+    loading._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second"])
+
+    assert ids(book.complete("a")) == ["2", "1"]
+    assert_whole(redis, "guild")
+
+
+def test_when_some_of_the_best_have_left_the_others_of_them_stay(book: AddressBook, redis: Redis) -> None:
     """More are selected than are looked at to find the best anew, and the best are the last by the alphabet."""
     book.load((number, f"a{number:04}") for number in range(1_200))
     for number in [*range(1_200), *range(1_070, 1_200)]:
@@ -65,6 +98,7 @@ def test_when_some_of_the_best_have_left_the_others_of_them_stay(book: AddressBo
     book.select(0)
 
     assert ids(book.complete("a")) == ids(book.top())
+    assert_whole(redis, book.name)
 
 
 def test_who_is_selected_when_few_of_the_best_are_left_is_among_them(book: AddressBook) -> None:

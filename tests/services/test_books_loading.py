@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -31,15 +32,15 @@ def test_many_are_added_and_progress_is_told(book: AddressBook) -> None:
 
     assert book.load(NAMES, progress=told.append) == 2_100
 
-    assert told == [1_000, 2_000, 2_100]
+    assert told == [1_000, 2_100]
     assert (book.count(), labels(book.complete("2099"))) == (2_101, ["name 2099"])
     assert labels(book.complete("before")) == ["before"]
 
 
 def test_the_last_label_of_an_id_counts(book: AddressBook) -> None:
-    book.load([(1, "ann"), (2, "bob"), (1, "anna")])
+    book.load([(1, "zoe"), (2, "bob"), (1, "ann")])
 
-    assert (labels(book.complete("a")), book.count()) == (["anna"], 2)
+    assert (labels(book.complete("a")), book.complete("z"), book.count()) == (["ann"], [], 2)
 
 
 def test_a_replaced_book_has_what_was_loaded_and_nothing_else(book: AddressBook, redis: Redis) -> None:
@@ -127,6 +128,34 @@ def test_what_an_interrupted_load_leaves_expires_and_harms_nothing(book: Address
     assert labels(book.complete("a")) == ["ann"]
 
 
+def test_a_load_that_ends_with_an_error_leaves_nothing_on_its_way(book: AddressBook) -> None:
+    async def interrupted() -> None:
+        with pytest.raises(InvalidEntry, match="The label"):
+            await book.aload([*NAMES, (1, "")])
+        assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+
+    before = threading.active_count()
+    with pytest.raises(InvalidEntry, match="The label"):
+        book.load([*NAMES, (1, "")])
+    assert (threading.active_count(), book.count()) == (before, 1_000)
+    book.erase()
+
+    asyncio.run(interrupted())
+    assert book.count() == 2_000
+
+
+def test_entries_are_asked_for_by_the_thread_that_loads(book: AddressBook) -> None:
+    def entries() -> Iterator[tuple[int, str]]:
+        for number, label in NAMES:
+            asked.add(threading.get_ident())
+            yield number, label
+
+    asked: set[int] = set()
+    book.load(entries())
+
+    assert asked == {threading.get_ident()}
+
+
 def test_the_twins_do_the_same(book: AddressBook) -> None:
     async def use() -> None:
         assert await book.aload([(1, "ann"), (2, "anna")], replace=True) == 2
@@ -134,6 +163,7 @@ def test_the_twins_do_the_same(book: AddressBook) -> None:
         assert await book.arename(3, "annb")
         assert await book.aselect(3)
         assert labels(await book.acomplete("ann")) == ["annb", "ann", "anna"]
+        assert await book.acalled("Ann") == [Entry("1", "ann")]
         assert await book.aremove(1)
         assert (await book.aget(1), await book.acount()) == (None, 2)
         assert [ranked.id for ranked in await book.atop()] == ["3"]

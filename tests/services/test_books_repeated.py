@@ -8,7 +8,7 @@ from redis import Redis
 
 from components import keys
 from components.buckets import bucket
-from components.services.autocomplete import AddressBook, Entry, RecentContacts, contacts, core
+from components.services.autocomplete import AddressBook, Entry, RecentContacts, contacts, core, loading
 
 
 def write(redis: Redis, call: str, *rows: str) -> Any:
@@ -70,9 +70,9 @@ def test_a_removal_of_a_contact_that_is_repeated_leaves_who_was_touched_since(re
 def test_a_load_that_another_ended_is_not_begun_again_by_a_repeated_call(redis: Redis) -> None:
     book = AddressBook("guild")
     begin = core.Keys("guild", "call").begin
-    core._begin(redis, keys=begin, args=["first"])
-    core._begin(redis, keys=core.Keys("guild", "other").begin, args=["second"])
+    loading._begin(redis, keys=begin, args=["first"])
+    loading._begin(redis, keys=core.Keys("guild", "other").begin, args=["second"])
 
-    core._begin(redis, keys=begin, args=["first"])
+    loading._begin(redis, keys=begin, args=["first"])
 
     assert redis.hget(keys.book_loading(book.name), "token") == b"second"

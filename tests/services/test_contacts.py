@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from redis import Redis
 
 from components import keys
 from components.buckets import bucket
 from components.exceptions import InvalidEntry, InvalidLimit, InvalidName, InvalidPrefix
-from components.services.autocomplete import Contact, RecentContacts
+from components.services.autocomplete import Contact, RecentContacts, fold
 from tests.support.snapshots import snapshot
 
 
@@ -95,6 +98,43 @@ def test_the_twins_do_the_same(recent: RecentContacts) -> None:
         assert await recent.aclear() == 1
 
     asyncio.run(use())
+
+
+TOUCHES = st.tuples(
+    st.sampled_from(["touch", "touch", "touch", "remove"]),
+    st.sampled_from("abcdefg"),
+    st.sampled_from(["Ann", "Änne", "Jill Ann", "李小龙", ""]),
+)
+
+
+@given(
+    calls=st.lists(TOUCHES, max_size=30),
+    limit=st.integers(1, 5),
+    prefix=st.sampled_from(["a", "AN", "李", "j"]),
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_sequence_of_calls_does_as_a_list_of_python(
+    redis: Redis, calls: list[tuple[str, str, str]], limit: int, prefix: str
+) -> None:
+    """What is touched without a label keeps the one that it has; one that has none is shown by its id."""
+    recent, labels = RecentContacts("jack", limit=limit), dict[str, str]()
+    recent.clear()
+    for call, one, label in calls:
+        before = labels.pop(one, None)
+        if call == "remove":
+            assert recent.remove(one) == (before is not None)
+        else:
+            recent.touch(one, label=label)
+            labels = dict([(one, label or before or ""), *labels.items()][:limit])
+
+        found = recent.list()
+        assert [(each.id, each.label) for each in found] == [
+            (one, label or one) for one, label in labels.items()
+        ]
+        assert all(one.touched_at > two.touched_at for one, two in pairwise(found))
+    words = {one: [*fold(label).split(), one] for one, label in labels.items()}
+    begun = [one for one in labels if any(word.startswith(fold(prefix)) for word in words[one])]
+    assert ids(recent.complete(prefix)) == begun
 
 
 @pytest.mark.parametrize("contact", ["", "x" * 501, "a\0", "a\n", "\ud800", None, 7])

@@ -17,6 +17,7 @@ from components.services.autocomplete import (
     Contact,
     RecentContacts,
     core,
+    loading,
     usage,
 )
 from components.twins import at_once
@@ -75,7 +76,7 @@ def load(redis: Redis) -> Callable[[], Any]:
 def change_meanwhile(redis: Redis) -> Callable[[], Any]:
     """A load runs, so it must be told."""
     book = _book()
-    at_once(core._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
+    at_once(loading._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
     at_once(
         book._write_many(redis, "token", [core.row(1, "new", words=True), core.row(2, "new", words=True)])
     )
@@ -88,7 +89,7 @@ def begin(redis: Redis) -> Callable[[], Any]:
 
 def finish(redis: Redis) -> Callable[[], Any]:
     book = _book()
-    at_once(core._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
+    at_once(loading._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
     at_once(book._write_many(redis, "token", [core.row(1, "bea", words=True)]))
     book.add("joe", id=4)
     return lambda: [at_once(book._finish(get_client(), "token")), book.complete("b"), book.count()]
@@ -104,9 +105,7 @@ def prune(redis: Redis) -> Callable[[], Any]:
     redis.zadd(its.ranks, {"9": 700})
 
     def act() -> None:
-        core._prune(
-            get_client(), keys=[its.rows, its.ranks], args=[1, 9]
-        )  # its count is that of the last sending
+        loading._prune(get_client(), keys=its.prune, args=[1, 9])  # its count is that of the last sending
 
     return act
 

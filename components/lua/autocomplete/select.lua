@@ -38,7 +38,7 @@ local function index(shelves, into)
   local packed = redis.call("HGET", shelves, shelf) or ""
   local from = string.find(packed, "\2" .. id .. "\1", 1, true)
   if not from then return nil end
-  local label, key, starts = string.match(packed, "^[^\1]+\1([^\1]+)\1([^\1]*)\1([^\2]*)", from + 1)
+  local label, key, starts = string.match(packed, "^[^\1]+\1([^\1]+)\1([^\1\2]*)\1?([^\2]*)", from + 1)
   if key == "" then key = string.lower(label) end
   local members = { key .. "\1" .. id }
   for start in string.gmatch(starts, "%d+") do

@@ -13,8 +13,8 @@
 -- KEYS[12] answered STRING what this call was answered
 -- ARGV[1] token of the load that this is a part of; "" if it is none
 -- ARGV[2] put, or rename for what is there only
--- ARGV[3..] rows: id, label, search key if that is not the label with A to Z in small letters, in bytes where words
---         start after its beginning; with \1 between. An id alone leaves
+-- ARGV[3..] rows, at most 250: id, label, search key if that is not the label with A to Z in small letters, in bytes
+--           where words start after its beginning, if any do; with \1 between. An id alone leaves
 -- Returns with blanks between: how many were not there, how many were, 1 if the book is in the list of all, or is not
 --         there at all; or, of a load that no longer runs, "superseded"
 local book, entries, rows, selected, ranks, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -30,7 +30,7 @@ local is_load, runs = token ~= "", redis.call("HGET", loading, "token")
 if is_load and runs ~= token then return "superseded" end
 
 local function members(row)
-  local id, label, key, starts = string.match(row, "^([^\1]+)\1([^\1]+)\1([^\1]*)\1(.*)$")
+  local id, label, key, starts = string.match(row, "^([^\1]+)\1([^\1]+)\1([^\1]*)\1?(.*)$")
   if key == "" then key = string.lower(label) end
   local found = { key .. "\1" .. id }
   for start in string.gmatch(starts, "%d+") do found[#found + 1] = string.sub(key, start + 1) .. "\1" .. id end
@@ -54,10 +54,43 @@ local function unselect(member, index)
   end
 end
 
-local grown, has_changed = { [entries] = 0, [next_entries] = 0 }, false
-local function put(index, shelves, picked, id, row, may_join)
-  local shelf = string.sub(redis.sha1hex(id), 1, 4)
-  local packed = redis.call("HGET", shelves, shelf) or ""
+local ids, shelves, is_ranked = {}, {}, {}
+for at = 3, #ARGV do
+  ids[at - 2] = string.match(ARGV[at], "^[^\1]+")
+  shelves[at - 2] = string.sub(redis.sha1hex(ids[at - 2]), 1, 4)
+end
+for at, rank in ipairs(redis.call("ZMSCORE", ranks, unpack(ids))) do is_ranked[ids[at]] = rank end
+
+-- The book or the load: what it has on the shelves of these ids, read at once, and what is to be written at once.
+local function open(index, hash, picked)
+  local its = { index = index, hash = hash, picked = picked, packed = {}, is_new = {}, grown = 0 }
+  its.joining = { [index] = {}, [picked] = {} }
+  for at, packed in ipairs(redis.call("HMGET", hash, unpack(shelves))) do its.packed[shelves[at]] = packed or "" end
+  return its
+end
+
+local function join(its)
+  for index, members in pairs(its.joining) do
+    if #members > 0 then redis.call("ZADD", index, unpack(members)) end
+    its.joining[index] = {}
+  end
+end
+
+local function close(its)
+  join(its)
+  local written = {}
+  for shelf in pairs(its.is_new) do
+    if its.packed[shelf] == "" then
+      redis.call("HDEL", its.hash, shelf)
+    else
+      written[#written + 1], written[#written + 2] = shelf, its.packed[shelf]
+    end
+  end
+  if #written > 0 then redis.call("HSET", its.hash, unpack(written)) end
+end
+
+local function put(its, at, may_join)
+  local id, row, packed = ids[at], ARGV[at + 2], its.packed[shelves[at]]
   local from, past = string.find(packed, "\2" .. id .. "\1", 1, true)
   local stays = row ~= id
   if not from and not (stays and may_join) then return false end
@@ -66,56 +99,62 @@ local function put(index, shelves, picked, id, row, may_join)
     local old = string.sub(packed, from + 1, stop - 1)
     if old == row then return true end
     packed = string.sub(packed, 1, from - 1) .. string.sub(packed, stop)
+    join(its)
     for _, member in ipairs(members(old)) do
-      redis.call("ZREM", index, member)
-      unselect(member, picked)
+      redis.call("ZREM", its.index, member)
+      unselect(member, its.picked)
     end
   end
   if stays then
-    local is_ranked = redis.call("ZSCORE", ranks, id)
-    for _, member in ipairs(members(row)) do
-      redis.call("ZADD", index, 0, member)
-      if is_ranked then redis.call("ZADD", picked, 0, member) end
+    for _, index in ipairs({ its.index, is_ranked[id] and its.picked or nil }) do
+      local joining = its.joining[index]
+      for _, member in ipairs(members(row)) do
+        joining[#joining + 1], joining[#joining + 2] = 0, member
+      end
     end
     packed = packed .. "\2" .. row
   end
-  if packed == "" then redis.call("HDEL", shelves, shelf) else redis.call("HSET", shelves, shelf, packed) end
-  grown[index] = grown[index] + (stays and 1 or 0) - (from and 1 or 0)
-  has_changed = has_changed or index == entries
+  its.packed[shelves[at]], its.is_new[shelves[at]] = packed, true
+  its.grown = its.grown + (stays and 1 or 0) - (from and 1 or 0)
   return from ~= nil
 end
 
+local now = not is_load and open(entries, rows, selected)
+local coming = runs and open(next_entries, next_rows, next_selected)
+local is_told = is_load and redis.call("SMISMEMBER", changed, unpack(ids))
 local there = 0
-for at = 3, #ARGV do
-  local row = ARGV[at]
-  local id = string.match(row, "^[^\1]+")
+for at, id in ipairs(ids) do
   local was_there = false
-  if not is_load then
-    was_there = put(entries, rows, selected, id, row, mode == "put")
-    if row == id then redis.call("ZREM", ranks, id) end
-    if runs and (was_there or mode == "put") then
-      put(next_entries, next_rows, next_selected, id, row, true)
+  if now then
+    was_there = put(now, at, mode == "put")
+    if ARGV[at + 2] == id then
+      redis.call("ZREM", ranks, id)
+      is_ranked[id] = false
+    end
+    if coming and (was_there or mode == "put") then
+      put(coming, at, true)
       redis.call("SADD", changed, id)
     end
-  elseif redis.call("SISMEMBER", changed, id) == 0 then
-    was_there = put(next_entries, next_rows, next_selected, id, row, true)
+  elseif is_told[at] == 0 then
+    was_there = put(coming, at, true)
   end
   if was_there then there = there + 1 end
 end
-if runs then
-  redis.call("HINCRBY", loading, "count", grown[next_entries])
+if coming then
+  close(coming)
+  redis.call("HINCRBY", loading, "count", coming.grown)
   for _, key in ipairs({ loading, next_entries, next_rows, next_selected, changed }) do
     redis.call("PEXPIRE", key, HOUR)
   end
 end
-if has_changed then
+if now and next(now.is_new) then
+  close(now)
   local time = redis.call("TIME")
   local version = math.max(time[1] * 1000000 + time[2], (redis.call("HGET", book, "version") or 0) + 1)
   redis.call("HSET", book, "version", string.format("%.0f", version))
-  redis.call("HINCRBY", book, "count", grown[entries])
+  redis.call("HINCRBY", book, "count", now.grown)
 end
-local is_there = redis.call("EXISTS", book)
-local is_listed = redis.call("HGET", book, "is_listed") or 1 - is_there
+local is_listed = redis.call("HGET", book, "is_listed") or 1 - redis.call("EXISTS", book)
 local said = #ARGV - 2 - there .. " " .. there .. " " .. is_listed
-if runs or is_there == 1 then redis.call("SET", answered, said, "PX", MINUTE) end
+if runs or redis.call("EXISTS", book) == 1 then redis.call("SET", answered, said, "PX", MINUTE) end
 return said

@@ -3,7 +3,8 @@ AddressBook: names that are found by how they begin (chapter 6.1.2 of the book).
 
 Nothing is written to find them: one script that only reads answers, and a replica can run it. What was selected often
 and lately comes first, the others by the alphabet of their search keys (folding.py). How a book stands in Redis is in
-core.py. A load with replace=True builds the new book beside the old, which answers until one step puts it away.
+core.py. A load with replace=True builds the new book beside the old, which answers until one step puts it away
+(loading.py).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from components.client import get_async_client, get_client
-from components.services.autocomplete.core import Core
+from components.services.autocomplete.loading import Loading
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry
 from components.twins import at_once
 
@@ -21,7 +22,7 @@ Entries = Iterable[tuple[str | int, str]]
 Progress = Callable[[int], object]
 
 
-class AddressBook(Core):
+class AddressBook(Loading):
     """
     The address book *name*: one for each guild, tenant or model.
 
@@ -75,6 +76,19 @@ class AddressBook(Core):
     async def acomplete(self, prefix: str, *, limit: int = 10) -> Completions:
         """complete(), awaited."""
         return await self._complete(get_async_client(), prefix, limit)
+
+    def called(self, name: str, *, limit: int = 10) -> list[Entry]:
+        """
+        The entries whose whole label folds to what *name* does: "ann smith" calls for "Ann Smith" and not for "Ann
+        Smithson". By id; among the first 1,000 of which a last part is that.
+
+        Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        """
+        return at_once(self._called(get_client(), name, limit))
+
+    async def acalled(self, name: str, *, limit: int = 10) -> list[Entry]:
+        """called(), awaited."""
+        return await self._called(get_async_client(), name, limit)
 
     def select(self, id: str | int) -> bool:
         """*id* was chosen, so it comes before others; whether it is there. Raises BookNotFound, InvalidEntry."""

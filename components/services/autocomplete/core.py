@@ -5,19 +5,17 @@ An index of equal scores holds each name from its beginning and from each word o
 a range of it. What an entry is stands in rows: a few to a field of one hash, which costs a tenth of a field each. A
 row has all that a script needs to find the members of its entry, so a rename is one step, and a reader sees the old
 name or the new one. What was selected has an index of its own, so the best are found without looking at all others;
-where many of the selected match, the best of them are kept with the prefix. Nothing happens when a process dies; a
-load that does not end leaves keys that expire.
+where many of the selected match, the best of them are kept with the prefix. Nothing happens when a process dies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from time import perf_counter
 
 from components import keys
 from components.client import AnyRedis, redis_errors
-from components.exceptions import BookNotFound, LoadSuperseded
+from components.exceptions import BookNotFound
 from components.scripts import Script
 from components.services.autocomplete import usage
 from components.services.autocomplete.contacts import check_limit, new_call
@@ -28,22 +26,24 @@ from components.validation import check_name
 
 MAX_COMPLETIONS = 100
 MAX_TOP = 1_000
-#: Entries in one call of a script, which lets nobody else in for a millisecond; and calls sent together.
-_BATCH, _TOGETHER = 250, 4
-#: How many of the best are put where they belong after a load.
-_RERANKED = 1_000
+#: Entries in one call of a script, which lets nobody else in meanwhile: some milliseconds.
+BATCH = 250
 
 #: The keys of all books lie where their number is this.
 ALL = "all"
 
-_begin = Script("autocomplete/begin")
+_called = Script("autocomplete/called")
 _complete = Script("autocomplete/complete")
-_finish = Script("autocomplete/finish")
 _list = Script("autocomplete/list")
 _look = Script("autocomplete/look")
-_prune = Script("autocomplete/prune")
 _select = Script("autocomplete/select")
 _write = Script("autocomplete/write")
+
+
+def _looked_at(name: str) -> list[str]:
+    """The keys that an answer comes from: those of Keys take ten microseconds to write."""
+    shown = keys.book(name), keys.book_entries(name), keys.book_rows(name)
+    return [*shown, keys.book_selected(name), keys.book_ranks(name), keys.book_tops(name)]
 
 
 class Keys:
@@ -55,9 +55,10 @@ class Keys:
         self.loading, tops = keys.book_loading(name), keys.book_tops(name)
         coming = [keys.book_next_entries(name), keys.book_next_rows(name), keys.book_next_selected(name)]
         changed, answered = keys.book_changed(name), keys.book_call(name, call)
-        self.all = [self.book, self.entries, self.rows, self.selected, self.ranks, tops]
+        self.all = _looked_at(name)
         self.write = [*self.all, self.loading, *coming, changed, answered]
         self.erase = [*self.write[:-1], keys.book_usage(name)]
+        self.prune = [self.rows, self.ranks, coming[1]]
         self.begin = [self.loading, *coming, changed, answered]
         self.select = [self.book, self.rows, self.selected, self.ranks, tops, *coming[1:], answered]
         live = [self.book, self.entries, self.rows, self.selected, tops]
@@ -105,14 +106,19 @@ class Core:
     async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> Completions:
         args = [check_prefix(prefix), check_limit(limit, MAX_COMPLETIONS)]
         began = perf_counter()
-        found = await _complete.acall(client, keys=Keys(self.name).all, args=args)
+        found = await _complete.acall(client, keys=_looked_at(self.name), args=args)
         if not found:
             raise self._not_found()
         usage.note(self.name, len(prefix), perf_counter() - began)
-        version, has_more, *pairs = found
-        texts = iter([each.decode() for each in pairs])
-        entries = [Entry(one, label) for one, label in zip(texts, texts, strict=True)]
-        return Completions(entries, version=int(version), is_whole=not has_more)
+        version, has_more, text = found
+        return Completions(_entries(text), version=int(version), is_whole=not has_more)
+
+    async def _called(self, client: AnyRedis, name: str, limit: int) -> list[Entry]:
+        args = [check_prefix(name), check_limit(limit, MAX_COMPLETIONS)]
+        found = await _called.acall(client, keys=_looked_at(self.name)[:3], args=args)
+        if found is None:
+            raise self._not_found()
+        return _entries(found)
 
     async def _select(self, client: AnyRedis, entry: str | int) -> bool:
         args = [check_id(entry), 1]
@@ -137,51 +143,10 @@ class Core:
             await answer(client.zrem(keys.book_names(ALL), self.name))
             await answer(client.unlink(*Keys(self.name).erase))
 
-    async def _load(
-        self,
-        client: AnyRedis,
-        entries: Iterable[tuple[str | int, str]],
-        replace: bool,
-        words: bool,
-        progress: Callable[[int], object] | None,
-    ) -> int:
-        token = new_call() if replace else ""
-        if replace:
-            await _begin.acall(client, keys=Keys(self.name, new_call()).begin, args=[token])
-        done, rows = 0, (row(entry, label, words=words) for entry, label in entries)
-        while batch := list(islice(rows, _BATCH * _TOGETHER)):
-            await self._write_many(client, token, batch)
-            done += len(batch)
-            if progress:
-                progress(done)
-        if replace:
-            await self._finish(client, token)
-        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
-        await self._list(client)
-        return done
-
-    async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
-        parts = [rows[at : at + _BATCH] for at in range(0, len(rows), _BATCH)]
-        calls = [(Keys(self.name, new_call()).write, [token, "put", *part]) for part in parts]
-        if b"superseded" in await _write.amany(client, calls):
-            raise self._superseded()
-
-    async def _finish(self, client: AnyRedis, token: str) -> None:
-        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token]) < 0:
-            raise self._superseded()
-        its, first = Keys(self.name), 0
-        while ids := await self._ranked(client, first, first + _BATCH - 1):
-            gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
-            first += _BATCH - gone
-
-    async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
-        with redis_errors():
-            return list(await answer(client.zrange(Keys(self.name).ranks, first, last)))
-
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
         """Their names changed: put those that were selected among the best of their prefixes."""
-        for at in range(0, len(ids), _BATCH):
-            calls = [(Keys(self.name, new_call()).select, [one, 0]) for one in ids[at : at + _BATCH]]
+        for at in range(0, len(ids), BATCH):
+            calls = [(Keys(self.name, new_call()).select, [one, 0]) for one in ids[at : at + BATCH]]
             await _select.amany(client, calls)
 
     async def _list(self, client: AnyRedis) -> None:
@@ -192,10 +157,9 @@ class Core:
     def _not_found(self) -> BookNotFound:
         return BookNotFound(f"There is no address book {self.name!r}: load it, or add an entry to it.")
 
-    def _superseded(self) -> LoadSuperseded:
-        return LoadSuperseded(
-            f"Another load of the address book {self.name!r} began, or this one paused for an hour: load it anew."
-        )
+
+def _entries(text: bytes) -> list[Entry]:
+    return [Entry(*each.split("\1")) for each in text.decode().split("\2")[1:]]
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
@@ -206,7 +170,8 @@ def row(entry: str | int, label: str, *, words: bool) -> str:
     if not key.isascii():
         starts = [len(key[:start].encode()) for start in starts]
     is_plain = key.encode() == shown.encode().lower()  # of bytes, this makes A to Z small, as Lua does
-    return f"{known_by}\1{shown}\1{'' if is_plain else key}\1{','.join(map(str, starts))}"
+    parts = [known_by, shown, "" if is_plain else key]
+    return "\1".join([*parts, ",".join(map(str, starts))] if starts else parts)
 
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:

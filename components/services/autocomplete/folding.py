@@ -27,10 +27,10 @@ _OPTIONAL = re.compile(
     "\u2066-\u2069\ufe00-\ufe0f\ufeff]"
 )
 #: Letters that have no decomposition, and are typed as others where a keyboard lacks them.
-_PLAIN = str.maketrans(
-    {"\u0131": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"}
-)
-_ASCII_WORD = re.compile("[a-z0-9]+")
+_PLAIN = {"\u0131": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"}
+_STROKES = re.compile(f"[{''.join(_PLAIN)}]")
+#: A letter or digit after something else, which may be a mark on a letter.
+_START = re.compile(r"(?<![^\W_])[^\W_]")
 
 
 def fold(text: str) -> str:
@@ -38,16 +38,15 @@ def fold(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split())
     folded = normalize("NFD", normalize("NFKC", text).casefold())
-    plain = _OPTIONAL.sub("", folded).translate(_PLAIN)
+    plain = _STROKES.sub(lambda found: _PLAIN[found[0]], _OPTIONAL.sub("", folded))
     return " ".join(normalize("NFKC", plain).split())
 
 
 def word_starts(key: str) -> list[int]:
     """Where in the search key *key* its words begin, and it does: in characters."""
-    if key.isascii():
-        starts = [match.start() for match in _ASCII_WORD.finditer(key)]
-    else:
-        starts = [at for at in range(len(key)) if key[at].isalnum() and not (at and _is_inside(key[at - 1]))]
+    starts = [found.start() for found in _START.finditer(key)]
+    if not key.isascii():  # marks are neither letters nor between words
+        starts = [at for at in starts if not (at and category(key[at - 1]).startswith("M"))]
     if starts[:1] != [0]:
         starts.insert(0, 0)
     return starts[:MAX_WORDS]
@@ -112,8 +111,3 @@ def _wrong(text: str) -> str | None:
         if category(character) == "Cs":
             return f"half of a character, at position {at}"
     return None
-
-
-def _is_inside(character: str) -> bool:
-    """Whether a letter after *character* begins no word: marks are neither letters nor between words."""
-    return character.isalnum() or category(character).startswith("M")

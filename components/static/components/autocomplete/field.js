@@ -173,7 +173,10 @@ class CompleteField extends HTMLElement {
         this.#found = found;
         const contacts = this.#contacts?.complete(text) ?? [];
         const ids = new Set(contacts.map(({ id }) => id));
-        const entries = [...contacts, ...found.filter(({ id }) => !ids.has(id))].slice(0, this.#limit);
+        const separator = this.getAttribute("separator");
+        const isOne = ({ label }) => !separator || !label.includes(separator); // else it would be read as two names
+        const others = found.filter(({ id }) => !ids.has(id));
+        const entries = [...contacts, ...others].filter(isOne).slice(0, this.#limit);
         this.#options.show(entries, text);
         this.#expose();
         if (entries.length) {
