@@ -1,5 +1,6 @@
 """
-What task queues, locks, semaphores, chats and autocomplete cost, ours and others; docs/benchmarks.md says how to read the figures.
+What task queues, locks, semaphores, chats and autocomplete cost, ours and others; docs/benchmarks.md says how to read
+the figures.
 
 queues.py       a program: ours against others, in turns
 queue_sizes.py  a program: what things cost as a queue grows

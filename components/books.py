@@ -14,7 +14,7 @@ from typing import Protocol
 from django.utils.module_loading import import_string
 
 from components.conf import conf
-from components.db.books import model_books
+from components.db.books import feeding
 
 
 class BookReaders(Protocol):
@@ -28,7 +28,7 @@ class Readers:
     """A book of a model is for those who may view the model; good to derive from."""
 
     def may_search(self, user: str, book: str) -> bool:
-        fed = model_books().get(book)
+        fed = feeding(book)
         return fed is not None and fed.may_view(user)
 
 

@@ -43,6 +43,9 @@ class Conf:
     people: str = "components.people.Users"
     #: Dotted path of a class that knows who may search which address book: books.py says how it is asked.
     books: str = "components.books.Readers"
+    #: The TASKS alias and the queue in which address books are rebuilt that the admin asks for.
+    book_tasks: str = "default"
+    book_queue: str = "default"
     #: The template that the pages for visitors extend.
     base_template: str = "components/base.html"
 

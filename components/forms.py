@@ -17,7 +17,7 @@ from django.db.models import Model, QuerySet
 
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, Entry, fold
-from components.widgets import CompleteInput, Typed
+from components.widgets import LONGEST, CompleteInput, Typed
 
 _MOST = 100  # entries of a name that differ in capitals or accents
 _SHOWN = 5  # entries of the same name that a message lists
@@ -29,6 +29,8 @@ _AMBIGUOUS = "Several are called %(name)s. Write one of: %(ways)s."
 
 def resolve(book: AddressBook, typed: Typed) -> Entry:
     """The entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
+    if len(typed.text) > LONGEST:  # which would take the pattern long, too
+        raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
     if typed.id and (chosen := _of_id(book, typed.id, typed.text)):
         return chosen
     if (spelled := _WITH_ID.fullmatch(typed.text)) and (chosen := _of_id(book, spelled[2], spelled[1])):
@@ -71,7 +73,7 @@ class EntryField(forms.Field):
 
     widget: Any
 
-    def __init__(self, book: str, *, contacts: bool = False, limit: int = 10, **options: Any) -> None:
+    def __init__(self, book: str, *, contacts: bool | str = False, limit: int = 10, **options: Any) -> None:
         self.book = book
         options.setdefault("widget", CompleteInput(book, contacts=contacts, limit=limit))
         super().__init__(**options)
@@ -96,7 +98,7 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         queryset: QuerySet[Any] | None,
         *,
         book: str,
-        contacts: bool = False,
+        contacts: bool | str = False,
         limit: int = 10,
         **options: Any,
     ) -> None:

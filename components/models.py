@@ -43,6 +43,15 @@ class Anchor(models.Model):
         return self.label or self.name
 
 
+class AddressBook(Anchor):
+    """Of an address book, not the book itself. Who may look at books sees the names that are in them."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view", "rebuild", "remove")
+        verbose_name = "address book"
+        verbose_name_plural = "address books"
+
+
 class Chat(Anchor):
     """Of a chat, not the chat: that is components.services.chat.Chat. Who may look at chats may not read them."""
 

@@ -30,6 +30,9 @@ class People(Protocol):
     def refused(self, by: str, ids: Iterable[str]) -> set[str]:
         """To whom of *ids* the person *by* may not write, and whom he may not add to a chat."""
 
+    def book(self, by: str) -> str | None:
+        """The address book, by their ids, of those to whom *by* may write; None if there is none."""
+
 
 class Users:
     """The users of AUTH_USER_MODEL, str(user.pk) being the id. Everybody may write to everybody."""
@@ -46,6 +49,9 @@ class Users:
 
     def refused(self, by: str, ids: Iterable[str]) -> set[str]:
         return set()
+
+    def book(self, by: str) -> str | None:
+        return None
 
     @property
     def _users(self) -> Any:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ImproperlyConfigured
 from django.forms.utils import flatatt
 from django.urls import reverse
 from django.utils.html import format_html
@@ -32,7 +33,10 @@ class Typed:
 
 
 class CompleteInput(forms.TextInput):
-    """A text input inside of <complete-field>. *book* is the name of a book, None for contacts only."""
+    """
+    A text input inside of <complete-field>. *book* is the name of a book, None for contacts only; *contacts* is
+    whether the person's own are offered, or an address that tells others in the same form.
+    """
 
     #: As ModelChoiceField gives them to its widget, and the admin passes them on; none is rendered.
     choices: Any = ()
@@ -46,9 +50,13 @@ class CompleteInput(forms.TextInput):
         book: str | None = None,
         attrs: Mapping[str, Any] | None = None,
         *,
-        contacts: bool = False,
+        contacts: bool | str = False,
         limit: int = 10,
     ) -> None:
+        if book is not None and "/" in book:
+            raise ImproperlyConfigured(
+                f"The book {book!r} has no address to be asked at, as there is a slash in its name: rename it."
+            )
         super().__init__({"autocomplete": "off", "maxlength": LONGEST, **(attrs or {})})
         self.book, self.contacts, self.limit = book, contacts, limit
 
@@ -72,7 +80,8 @@ class CompleteInput(forms.TextInput):
         if self.book is not None:
             found["src"] = reverse("components:api-book", args=[self.book])
         if self.contacts:
-            found["contacts"] = reverse("components:api-contacts")
+            address = self.contacts if isinstance(self.contacts, str) else None
+            found["contacts"] = address or reverse("components:api-contacts")
         return found
 
     def _id_name(self, name: str) -> str:

@@ -43,6 +43,7 @@ if not DEBUG:
 COMPONENTS: dict[str, Any] = {
     "PREFIX": env.str("COMPONENTS_PREFIX", default="components"),
     "PEOPLE": "project.guilds.letters.GuildMates",
+    "BOOKS": "project.guilds.books.GuildBooks",
     "BASE_TEMPLATE": "market/base.html",
 }
 

@@ -9,10 +9,30 @@ import pytest
 pytest_plugins = ["components.testing", "pytester"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--redis-mode",
+        choices=["plain", "cluster"],
+        help="Run what runs on a plain server and on one in cluster mode on this one only.",
+    )
+
+
 @pytest.fixture(params=["plain", "cluster"])
 def redis_mode(request: pytest.FixtureRequest) -> str:
     """A test that asks for it runs twice: for a plain server, and for one in cluster mode."""
     return str(request.param)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what --redis-mode does not ask for."""
+    if wanted := config.getoption("--redis-mode"):
+        config.hook.pytest_deselected(items=[item for item in items if _mode(item) not in (None, wanted)])
+        items[:] = [item for item in items if _mode(item) in (None, wanted)]
+
+
+def _mode(item: pytest.Item) -> str | None:
+    call = getattr(item, "callspec", None)
+    return call.params.get("redis_mode") if call else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

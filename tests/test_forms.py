@@ -15,6 +15,7 @@ from components.services.autocomplete import AddressBook, Entry
 from components.widgets import Typed
 
 JEFF = Entry("12", "Jeff")
+BLANKS = "a" + " " * 1_000_000 + "b"
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +63,9 @@ def test_nothing_is_none() -> None:
     assert cleaned(to="  ", to_id="12") is None
 
 
-@pytest.mark.parametrize("text", ["Jef", "Nobody", "Jeff [13]", "a" * 1_000, "\ud800", "a\0b"])
+@pytest.mark.parametrize(
+    "text", ["Jef", "Nobody", "Jeff [13]", "a" * 1_000, "\ud800", "a\0b", pytest.param(BLANKS, id="blanks")]
+)
 def test_what_is_no_name_of_the_book_is_refused(text: str) -> None:
     error = refusal(to=text)
 

@@ -18,7 +18,7 @@ from redis.crc import key_slot
 from components import keys
 from components.buckets import bucket
 from components.client import get_client
-from components.services.autocomplete import AddressBook, RecentContacts, loading
+from components.services.autocomplete import AddressBook, RecentContacts, loading, usage
 from components.services.autocomplete import core as books
 from components.services.chat import Chat, ChatSettings, core
 from components.services.fences import FencedValue
@@ -138,6 +138,8 @@ def look_up(redis: Redis, name: str) -> dict[str, str]:
         book.add("ann", id=number)
         book.select(number)
     RecentContacts(name).touch("jill")
+    usage.note(name, 1, 0.1)
+    usage.flush()
     at_once(loading._begin.acall(redis, keys=books.Keys(name, "a").begin, args=["token"]))
     at_once(book._write_many(redis, "token", [books.row(1, "bea", words=True)]))
     book.add("joe", id=71)

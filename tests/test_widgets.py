@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django import forms
+from django.core.exceptions import ImproperlyConfigured
 
 from components.widgets import CompleteInput, Typed
 
@@ -44,6 +45,11 @@ def test_a_name_of_a_book_is_part_of_its_address_whatever_it_holds() -> None:
     [(_, sources), *_] = tags(CompleteInput('guild?"<é>').render("to", None))
 
     assert sources["src"] == "/api/books/guild%3F%22%3C%C3%A9%3E"
+
+
+def test_a_book_with_a_slash_in_its_name_has_no_address() -> None:
+    with pytest.raises(ImproperlyConfigured, match="'guild/7' has no address"):
+        CompleteInput("guild/7")
 
 
 def test_what_was_typed_is_shown_again_with_what_was_chosen() -> None:

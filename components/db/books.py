@@ -1,45 +1,54 @@
 """
-ModelBook: an address book fed by a model, one entry for each row.
+Address books that models feed, an entry for each row: ModelBook is one book, ModelBooks one for each guild or tenant.
 
-    players = ModelBook(Player, "name")                  # in books.py of an app, imported by its ready()
+    players = ModelBook(Player, "user__username")        # in books.py of an app, imported by its ready()
     players.book.complete("je")
 
-A saved or deleted row is told to the book once its transaction has committed: what the row is then is read again, so
-it does not matter who of two writers tells it last. If Redis is away, or the process dies in between, the change is
-missing; so are bulk_create(), update() and raw SQL. `manage.py rebuildindex` makes the book what the table is.
+    guilds = ModelBooks(Membership, "player__user__username", by="guild", name="guild:{}", id="player__user")
+    guilds.of(7).complete("je")
+
+Each change is told once it has committed (feeding.py). What sends no signals, bulk_create(), update() and raw SQL,
+comes with `manage.py rebuildindex`, which makes the books what the table is.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
-from django.contrib.auth import get_user_model
 from django.core.exceptions import ImproperlyConfigured, ValidationError
-from django.db import models, transaction
+from django.db import models
 from django.db.models import QuerySet
-from django.db.models.signals import post_delete, post_save
 
-from components.services.autocomplete import AddressBook, fold
-from components.services.autocomplete.folding import MAX_LABEL
+from components.db.feeding import Feed, steps
+from components.services.autocomplete import AddressBook, AddressBookReader
 
-_ROWS = 5_000  # of the table, read at once
-_NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what a book refuses
-
-_fed: dict[str, ModelBook] = {}
+#: Told how many are done.
+Progress = Callable[[int], None]
 
 
-def model_books() -> Mapping[str, ModelBook]:
-    """All that were declared, by the names of their books."""
-    return MappingProxyType(_fed)
+class Fed(Protocol):
+    """A book that a model feeds, or several of them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> type[models.Model]: ...
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """Make it what the table is; how many entries there are."""
+
+    def may_view(self, user: str) -> bool:
+        """Whether the admin lets *user* view the model."""
 
 
-class ModelBook:
+class ModelBook(Feed):
     """
     The book called *name* (by default as the model, "market.player") has the *label* of each row: a field, or that of
-    a related model ("user__username", whose own changes are not noticed). *rows* gives the rows that belong into it.
+    a related model ("user__username"). *rows* gives the rows that belong into it; *id* is what entries are known by.
     """
 
     def __init__(
@@ -48,73 +57,134 @@ class ModelBook:
         label: str,
         *,
         name: str | None = None,
+        id: str = "pk",
         rows: Callable[[], QuerySet[Any]] | None = None,
     ) -> None:
-        self.model, self.label = model, label
         self.book = AddressBook(name or model._meta.label_lower)
-        self._rows = rows or model._default_manager.all
-        if self.name in _fed:
-            raise ImproperlyConfigured(
-                f"Two models feed the book {self.name!r}; give one of them another name."
-            )
-        _fed[self.name] = self
-        for signal in (post_save, post_delete):
-            signal.connect(self._changed, dispatch_uid=f"components.books:{self.name}")
+        _declare(self.book.name, self)
+        super().__init__(model, label, name=self.book.name, id=id, by=None, rows=rows)
 
-    @property
-    def name(self) -> str:
-        return self.book.name
+    def book_of(self, part: Any) -> AddressBook:
+        return self.book
 
-    def rebuild(self, progress: Callable[[int], None] | None = None, *, using: str | None = None) -> int:
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
         """Make the book what the table is, beside the old one; how many entries it has."""
         return self.book.load(self._entries(using), replace=True, progress=progress)
 
-    def refresh(self, pk: Any, *, using: str | None = None) -> None:
-        """Tell the book what the row *pk* is now, until it still is that afterwards."""
-        told: str | None = ""  # which is never a label
-        while (label := self._label_of(pk, using)) != told:
-            if label is None:
-                self.book.remove(str(pk))
-            else:
-                self.book.add(label, id=str(pk))
-            told = label
+
+class ModelBooks(Feed):
+    """
+    A book for each value of the field *by*, called *name* with the value in place of the {} at its end: "guild:{}".
+
+    The rest is as with ModelBook. A row whose *by* is empty is in no book; one that gets another value moves.
+    """
+
+    def __init__(
+        self,
+        model: type[models.Model],
+        label: str,
+        *,
+        by: str,
+        name: str,
+        id: str = "pk",
+        rows: Callable[[], QuerySet[Any]] | None = None,
+    ) -> None:
+        self._lead = name.removesuffix("{}")
+        if not self._lead or "{" in self._lead or self._lead == name:
+            raise ImproperlyConfigured(
+                f"The name of the books is {name!r}; it must end with {{}}: 'guild:{{}}'."
+            )
+        _declare(name, self)
+        super().__init__(model, label, name=name, id=id, by=by, rows=rows)
+        self.by = by
+        *_, (_, _, found) = steps(model, by)
+        #: What the values are: those of a foreign key are what it points at.
+        self._field = found.target_field if found.is_relation else found
+
+    def of(self, value: Any) -> AddressBook:
+        """The book of this value of the field: that of a foreign key is a primary key."""
+        return AddressBook(f"{self._lead}{value}")
+
+    def book_of(self, part: Any) -> AddressBook:
+        return self.of(part)
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """Make each book what the table is, one after the other, and remove those of no row; how many entries."""
+        done = 0
+
+        def told(count: int) -> None:
+            if progress:
+                progress(done + count)
+
+        values = set(self._table(using, None).order_by().values_list(self.by, flat=True).distinct()) - {None}
+        there = {self.value_of(name) for name in AddressBookReader().names()} - {None}
+        for value in sorted(values | there, key=str):
+            done += self.rebuild_one(value, told, using=using)
+        return done
+
+    def rebuild_one(self, value: Any, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """The same for the book of *value*; how many entries it has."""
+        book = self.of(value)
+        while not (count := book.load(self._entries(using, value), replace=True, progress=progress)):
+            book.erase()
+            if next(self._entries(using, value), None) is None:  # else it joined while the book went
+                break
+        return count
+
+    def value_of(self, name: str) -> Any:
+        """The value of the field whose book is called *name*; None if no value is called so."""
+        if not name.startswith(self._lead):
+            return None
+        text = name.removeprefix(self._lead)
+        try:
+            value = self._field.to_python(text)
+        except ValidationError:
+            return None
+        return value if text and str(value) == text else None
+
+
+@dataclass(frozen=True)
+class _One:
+    """The book of one value, of those that *books* feeds."""
+
+    books: ModelBooks
+    value: Any
+
+    @property
+    def name(self) -> str:
+        return self.books.of(self.value).name
+
+    @property
+    def model(self) -> type[models.Model]:
+        return self.books.model
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        return self.books.rebuild_one(self.value, progress, using=using)
 
     def may_view(self, user: str) -> bool:
-        """Whether the admin lets *user* view the model."""
-        try:
-            found = get_user_model()._default_manager.filter(pk=user).first()
-        except (ValueError, ValidationError):  # an id of nobody
-            return False
-        if found is None or not found.is_active or not getattr(found, "is_staff", False):
-            return False
-        return found.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")
-
-    def _changed(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
-        """A signal's receiver; children and proxies of the model are rows of it as well."""
-        if issubclass(sender, self.model):
-            key = instance.pk  # which a deleted instance loses
-
-            def tell() -> None:
-                self.refresh(key, using=using)
-
-            # A book that is behind is no reason to tell that the write has failed: it is logged.
-            transaction.on_commit(tell, using=using, robust=True)
-
-    def _table(self, using: str | None) -> QuerySet[Any]:
-        return self._rows() if using is None else self._rows().using(using)
-
-    def _label_of(self, pk: Any, using: str | None) -> str | None:
-        """None if the row is not there, or has no label."""
-        found = self._table(using).filter(pk=pk).values_list(self.label, flat=True).first()
-        return _cleaned(found)
-
-    def _entries(self, using: str | None) -> Iterator[tuple[str, str]]:
-        for pk, value in self._table(using).values_list("pk", self.label).iterator(chunk_size=_ROWS):
-            if label := _cleaned(value):
-                yield str(pk), label
+        return self.books.may_view(user)
 
 
-def _cleaned(value: Any) -> str | None:
-    """*value* as a label; None if nothing of it can be seen."""
-    label = _NO_TEXT.sub(" ", "" if value is None else str(value)).strip()[:MAX_LABEL]
-    return label if fold(label) else None
+_fed: dict[str, ModelBook | ModelBooks] = {}
+
+
+def model_books() -> Mapping[str, ModelBook | ModelBooks]:
+    """All that were declared, by the names of their books: "guild:{}" for those of ModelBooks."""
+    return MappingProxyType(_fed)
+
+
+def feeding(name: str) -> Fed | None:
+    """What feeds the book *name*, or the books "guild:{}"; None if no model does."""
+    if name in _fed:
+        return _fed[name]
+    many = [each for each in _fed.values() if isinstance(each, ModelBooks)]
+    for each in sorted(many, key=lambda each: len(each.name), reverse=True):
+        if (value := each.value_of(name)) is not None:
+            return _One(each, value)
+    return None
+
+
+def _declare(name: str, fed: ModelBook | ModelBooks) -> None:
+    if name in _fed:
+        raise ImproperlyConfigured(f"Two models feed the book {name!r}; give one of them another name.")
+    _fed[name] = fed

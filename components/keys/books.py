@@ -62,13 +62,18 @@ def book_changed(name: str) -> str:
     return _key("books", name, "changed")
 
 
+def book_usage(name: str) -> str:
+    """HASH minute of the hour -> the searches of that minute, and the slowest. Expires after an hour."""
+    return _key("books", name, "usage")
+
+
 def book_call(name: str, call: str) -> str:
     """STRING what a call was answered, if it asks again. Expires after a minute."""
     return _key("books", name, f"call:{call}")
 
 
 def book_names(tag: str) -> str:
-    """SET names of all books. One goes when its book is removed."""
+    """ZSET names of all books, with equal scores. One goes when its book is removed."""
     return _key("books", tag, "names")
 
 
@@ -81,7 +86,7 @@ def contacts(tag: str, person: str) -> str:
 
 
 def contacts_labels(tag: str, person: str) -> str:
-    """HASH contact -> the call that touched it, \\1, its label. Goes with the contact. Expires with them."""
+    """HASH contact -> the call that touched it, \\1, its label or nothing. Goes with it. Expires with them."""
     return _key("contacts", tag, f"labels:{person}")
 
 

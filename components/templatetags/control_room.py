@@ -60,6 +60,14 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
+def took(seconds: float | None) -> str:
+    """As duration(), but what takes less than ten milliseconds to two places: 0.00031 as "0.31 ms"."""
+    if seconds is None or seconds >= 0.01:
+        return duration(seconds)
+    return f"{round(seconds * 1000, 2):g} ms"
+
+
+@register.filter
 def since(later: datetime | None, earlier: datetime | None) -> str:
     """How long after *earlier* it was; a dash if either is unknown."""
     return duration(max((later - earlier).total_seconds(), 0.0) if later and earlier else None)

@@ -3,5 +3,6 @@ The guilds of Fake Game: who plays together shares a chat, and can write mail to
 
 models.py    which player is in which guild
 chats.py     the chat of a guild, which follows its members
+books.py     the names in each guild, which its members alone may search
 letters.py   mail by mailboxes, and the rule that there is none from outside the guild
 """

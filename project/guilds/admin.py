@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.contrib import admin
 
+from components.admin.fields import BookFieldsMixin
+
 from .models import Guild, Membership
 
 
-class MembershipInline(admin.TabularInline):  # type: ignore[type-arg]
+class MembershipInline(BookFieldsMixin, admin.TabularInline):  # type: ignore[type-arg]
     model = Membership
-    raw_id_fields = ["player"]
+    book_fields = {"player": "market.player"}
     extra = 0
 
 

@@ -6,6 +6,6 @@ class GuildsConfig(AppConfig):
     verbose_name = "Guilds"
 
     def ready(self) -> None:
-        from . import chats
+        from . import books, chats  # noqa: F401  (the books follow what is saved and deleted)
 
         chats.follow_memberships()

@@ -1,8 +1,12 @@
-"""Demo data: two guilds, and a word of welcome in the chat of each. What is there already stays as it is."""
+"""
+Demo data: two guilds, and a word of welcome in the chat of each. What is there already stays as it is.
+
+The many others are members too, and come into the chat of the guild when they open its page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.services.chat import Chat
@@ -34,19 +38,27 @@ GUILDS: Mapping[str, Plan] = {
 }
 
 
-def load(players: Mapping[str, Player]) -> None:
-    """Create what is missing."""
-    for name, plan in GUILDS.items():
+def load(players: Mapping[str, Player], others: Sequence[Player]) -> None:
+    """Create what is missing; *others* go into the guilds in turn."""
+    homeless = [each for each in others if not hasattr(each, "membership")]
+    for number, (name, plan) in enumerate(GUILDS.items()):
         guild, _ = Guild.objects.get_or_create(name=name, defaults={"motto": plan.motto})
         for member in plan.members:
             Membership.objects.get_or_create(player=players[member], defaults={"guild": guild})
+        Membership.objects.bulk_create(
+            Membership(guild=guild, player=each) for each in homeless[number :: len(GUILDS)]
+        )
 
 
 def greet() -> None:
     """The first words in each chat, and a first letter; once. Raises RedisUnavailable."""
     for guild in Guild.objects.filter(name__in=GUILDS):
-        first, *others = [each.player for each in guild.memberships.select_related("player__user")]
-        for player in (first, *others):
+        planned = guild.memberships.filter(player__user__username__in=GUILDS[guild.name].members)
+        mates = [each.player for each in planned.select_related("player__user")]
+        if not mates:
+            continue  # staff have put them elsewhere
+        first, *others = mates
+        for player in mates:
             chats.enter(guild, player.user_id)
         welcome = GUILDS[guild.name].welcome
         Chat(guild.chat_id).send(str(first.user_id), welcome, client_id="welcome")

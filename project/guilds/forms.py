@@ -6,25 +6,49 @@ import secrets
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.http import QueryDict
+from django.urls import reverse
 
+from components.forms import EntryChoiceField
 from project.market.models import Player
 
 from . import letters
 
 MAX_TEXT = 1_000  # characters
+#: For who is in no guild; there is none of this name.
+NOBODYS_BOOK = "guild:none"
+
+
+class MateField(EntryChoiceField):
+    """
+    A member of the same guild, as a user, by his name. The book of the guild offers names, and finds out whom one
+    means that is written in another way; whether he is in the guild, the database says.
+    """
+
+    def to_python(self, value: Any) -> User | None:
+        if value in self.empty_values:
+            return None
+        if exact := self._called(str(value)):
+            return exact
+        try:
+            found: User | None = super().to_python(value)  # type: ignore[assignment]
+        except ValidationError as error:
+            if error.code == "ambiguous":
+                raise
+            raise ValidationError(self.error_messages["invalid_choice"], code="invalid_choice") from None
+        return found
+
+    def _called(self, name: str) -> User | None:
+        found: User | None = self.queryset.filter(username=name).first() if "\0" not in name else None  # type: ignore[union-attr]
+        return found
 
 
 class LetterForm(forms.Form):
     """To whom, and what. The hidden id makes that a form that is sent twice is one message."""
 
-    to = forms.ModelChoiceField(
-        queryset=Player.objects.none(),
-        label="To",
-        empty_label="Choose a member of your guild",
-        error_messages={"invalid_choice": "You can write to members of your guild only."},
-    )
     text = forms.CharField(
         label="Message", max_length=MAX_TEXT, widget=forms.Textarea(attrs={"rows": 4}), required=False
     )
@@ -40,8 +64,15 @@ class LetterForm(forms.Form):
     def __init__(self, player: Player, data: QueryDict | None = None, *, to: str | None = None) -> None:
         initial = {"client_id": secrets.token_hex(16), "to": to}
         super().__init__(data, initial=initial, label_suffix="")
-        mates = [mate.pk for mate in letters.mates_of(player)]
-        self.fields["to"].queryset = Player.objects.filter(pk__in=mates).select_related("user")  # type: ignore[attr-defined]
+        to_whom = MateField(
+            letters.mates_of(player),
+            book=letters.GuildMates().book(str(player.user_id)) or NOBODYS_BOOK,
+            contacts=reverse("guilds:contacts"),
+            label="To",
+            help_text="A member of your guild.",
+            error_messages={"invalid_choice": "You can write to members of your guild only."},
+        )
+        self.fields = {"to": to_whom, **self.fields}
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or self.cleaned_data

@@ -6,15 +6,23 @@ The book's rule stands here, and the pages and the HTTP API both obey it: there 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from components.exceptions import MessageNotFound
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from components.exceptions import MessageNotFound, RedisUnavailable
 from components.people import Users
+from components.services.autocomplete import Contact, RecentContacts
 from components.services.mailboxes import Delivery, Mail, Mailbox, Pushed
 from project.market.models import Player
 
+from .books import guilds
 from .models import Membership
+
+logger = logging.getLogger(__name__)
 
 #: How many messages the mail page shows at once.
 AT_ONCE = 20
@@ -48,24 +56,49 @@ class GuildMates(Users):
         mates = {str(user) for user, guild in guilds.items() if guild == mine and mine is not None}
         return wanted - mates - {by}
 
+    def book(self, by: str) -> str | None:
+        """The directory of his guild; None if he is in none."""
+        guild = Membership.objects.filter(player__user_id=by).values_list("guild", flat=True).first()
+        return guilds.of(guild).name if guild is not None else None
 
-def mates_of(player: Player) -> list[Player]:
+
+def mates_of(player: Player) -> QuerySet[User]:
     """The other members of his guild, by name."""
     mine = Membership.objects.filter(player=player).values("guild")
-    mates = Player.objects.filter(membership__guild__in=mine).exclude(pk=player.pk)
-    return list(mates.select_related("user").order_by("user__username"))
+    mates = User.objects.filter(player__membership__guild__in=mine).exclude(pk=player.user_id)
+    return mates.order_by("username")
+
+
+def contacts_of(player: Player) -> list[Contact]:
+    """
+    Those with whom he has had to do and to whom he may write, as they are called now, the latest first.
+
+    Raises RedisUnavailable.
+    """
+    me, people = str(player.user_id), GuildMates()
+    found = RecentContacts(me).list()
+    refused = people.refused(me, [each.id for each in found])
+    mates = [each for each in found if each.id not in refused and each.id != me]
+    names = people.names(each.id for each in mates)
+    return [replace(each, label=names.get(each.id, each.label)) for each in mates]
 
 
 def write(sender: Player, recipient: Player, text: str, *, picture: str = "", client_id: str) -> Pushed:
     """
-    Send a message; with the same *client_id* once, however often the form is sent.
+    Send a message; with the same *client_id* once, however often the form is sent. The recipient becomes the first of
+    the sender's recent contacts.
 
     Raises NotAGuildMate, and what Mailbox.push() does: MailboxFull, Blocked, InvalidMessage, RedisUnavailable.
     """
     if GuildMates().refused(str(sender.user_id), [str(recipient.user_id)]):
         raise NotAGuildMate(f"{recipient} is not in your guild, so you cannot write there.")
     data = {"picture": picture} if picture else None
-    return mailbox(recipient).push(str(sender.user_id), text, data=data, client_id=client_id)
+    pushed = mailbox(recipient).push(str(sender.user_id), text, data=data, client_id=client_id)
+    try:
+        RecentContacts(str(sender.user_id)).touch(str(recipient.user_id), label=str(recipient))
+    except RedisUnavailable as error:  # it is sent, which is what counts
+        logger.warning("%s is not among the contacts of %s yet (%s)", recipient, sender, error)
+    return pushed
 
 
 def mailbox(player: Player) -> Mailbox:

@@ -9,5 +9,6 @@ app_name = "guilds"
 urlpatterns = [
     path("guild/", views.guild, name="guild"),
     path("mail/", views.mail, name="mail"),
+    path("mail/contacts/", views.contacts, name="contacts"),
     path("mail/read/", views.read, name="read"),
 ]

@@ -11,14 +11,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from components.exceptions import Blocked, InvalidMessage, MailboxFull, RedisUnavailable
 from components.middleware import mark_unavailable
 from project.market.models import Player
-from project.market.views import player_of
+from project.market.views import PAGE_SIZE, player_of
 
 from . import chats, letters
 from .forms import LetterForm
@@ -36,7 +37,8 @@ def guild(request: HttpRequest) -> HttpResponse:
     mine = Membership.objects.select_related("guild").filter(player=player).first()
     context: dict[str, Any] = {"player": player, "guild": mine and mine.guild}
     if mine:
-        context["members"] = mine.guild.memberships.select_related("player__user")
+        members = mine.guild.memberships.select_related("player__user")
+        context["page"] = Paginator(members, PAGE_SIZE).get_page(request.GET.get("page"))
         try:
             context["chat"] = chats.news(mine.guild, player.user_id)
         except RedisUnavailable:
@@ -49,9 +51,10 @@ def mail(request: HttpRequest) -> HttpResponse:
     """Read what has come, and write."""
     player = _me(request)
     form = LetterForm(player, request.POST or None, to=request.GET.get("to"))
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST":
         try:
-            return _write(request, player, form)
+            if form.is_valid():
+                return _write(request, player, form)
         except RedisUnavailable as error:
             form.add_error(None, "The message was not sent: mail is away for a moment. Send it again.")
             away = {"player": player, "form": form, "is_away": True}
@@ -88,9 +91,18 @@ def read(request: HttpRequest) -> HttpResponse:
     return redirect("guilds:mail")
 
 
+@login_required
+@require_safe
+def contacts(request: HttpRequest) -> JsonResponse:
+    """Recent contacts for the field on the mail page, in the form in which the API tells them all."""
+    found = letters.contacts_of(_me(request))
+    told = [{"id": each.id, "label": each.label, "touched_at": each.touched_at.isoformat()} for each in found]
+    return JsonResponse({"contacts": told}, headers={"Cache-Control": "no-store"})
+
+
 def _write(request: HttpRequest, player: Player, form: LetterForm) -> HttpResponse:
     given = form.cleaned_data
-    to = given["to"]
+    to: Player = given["to"].player
     pushed = letters.write(player, to, given["text"], picture=given["picture"], client_id=given["client_id"])
     entry = [str(to.user_id), str(to), pushed.id, given["text"][:60] or "A picture"]
     others = [each for each in request.session.get("written", []) if each[:3] != entry[:3]]

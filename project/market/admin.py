@@ -1,9 +1,14 @@
-"""The market in Django's admin. Sales are history: they are shown, never edited."""
+"""
+The market in Django's admin. Sales are history: they are shown, never edited. Owners, sellers and items are chosen by
+their names, which the market's address books offer.
+"""
 
 from __future__ import annotations
 
 from django.contrib import admin
 from django.http import HttpRequest
+
+from components.admin.fields import BookFieldsMixin
 
 from .models import Item, Listing, Player, Sale
 
@@ -17,22 +22,22 @@ class PlayerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Item)
-class ItemAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ItemAdmin(BookFieldsMixin, admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["name", "kind", "owner"]
     readonly_fields = ["fence"]
     list_filter = ["kind"]
     list_select_related = ["owner__user"]
     search_fields = ["name", "owner__user__username"]
-    raw_id_fields = ["owner"]
+    book_fields = {"owner": "market.player"}
 
 
 @admin.register(Listing)
-class ListingAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ListingAdmin(BookFieldsMixin, admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ["item", "seller", "price", "status", "opens_at", "ends_at"]
     list_filter = ["status"]
     list_select_related = ["item", "seller__user"]
     search_fields = ["item__name", "seller__user__username"]
-    raw_id_fields = ["item", "seller"]
+    book_fields = {"item": "market.item", "seller": "market.player"}
     readonly_fields = ["tasks_enqueued_at", "mail_enqueued_at"]
 
 

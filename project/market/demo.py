@@ -1,12 +1,15 @@
 """
-Demo data: three players with full bags, some of it on offer, two more in their guilds, and two members of staff.
+Demo data: three players with full bags, some of it on offer, two more in their guilds, and two members of staff; and
+many others (townsfolk.py), so that there are names to look for.
 
-`load()` may be called again at any time: what is there stays as it is. Without Redis it works as well; the
-tasks that end the listings are then put into the queue by a later sweep.
+`load()` may be called again at any time: what is there stays as it is, and the address books become what the tables
+are. Without Redis it works as well; the tasks that end the listings are then put into the queue by a later sweep, and
+`manage.py rebuildindex` fills the books.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
@@ -16,10 +19,15 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from components.db.books import model_books
+from components.exceptions import RedisUnavailable
 from project.guilds import demo as guilds
 
+from . import townsfolk
 from .models import Item, Listing, Player
 from .tasks import healed_by_sweep, plan
+
+logger = logging.getLogger(__name__)
 
 PLAYERS = {"joe": 2_400, "jack": 1_150, "jill": 860}
 #: Players with empty bags, so that no guild is lonely.
@@ -86,6 +94,11 @@ def load() -> None:
         for listing in listings:
             plan(listing)
         guilds.greet()
+    try:
+        for book in model_books().values():
+            book.rebuild()
+    except RedisUnavailable as error:
+        logger.warning("the address books are not filled; rebuildindex does that (%s)", error)
 
 
 @transaction.atomic
@@ -99,7 +112,9 @@ def _create() -> list[Listing]:
         user = _user(name, lambda: hashed(PLAYER_PASSWORD))
         players[name], _ = Player.objects.get_or_create(user=user, defaults={"funds": funds})
         listings += _fill_bag(players[name], THINGS.get(name, []))
-    guilds.load(players)
+    others = townsfolk.settle()
+    listings += townsfolk.sell(others)
+    guilds.load(players, others)
     return listings
 
 

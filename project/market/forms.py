@@ -11,6 +11,9 @@ from django import forms
 from django.db.models import F
 from django.utils import timezone
 
+from components.widgets import CompleteInput
+
+from . import books
 from .models import MAX_PRICE, Item, Listing, ListingQuerySet, Player
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -26,7 +29,10 @@ class BrowseForm(forms.Form):
         "ending": F("ends_at").asc(nulls_last=True),
     }
 
-    q = forms.CharField(label="Search", required=False, widget=forms.SearchInput)
+    #: Cleaned: a Typed. Names are offered to who is logged in: the API answers nobody else.
+    q = forms.Field(
+        label="Search", required=False, widget=CompleteInput("market.listing", {"type": "search"}, limit=8)
+    )
     kind = forms.ChoiceField(label="Kind", required=False, choices=[("", "Everything"), *Item.Kind.choices])
     order = forms.ChoiceField(
         label="Order",
@@ -35,11 +41,15 @@ class BrowseForm(forms.Form):
     )
     affordable = forms.BooleanField(label="Only what I can pay", required=False)
 
+    #: Whether more names fit than are shown.
+    has_more = False
+
     def narrow(self, listings: ListingQuerySet, player: Player | None) -> ListingQuerySet:
         self.is_valid()
         wanted = self.cleaned_data
         if wanted.get("q"):
-            listings = listings.filter(item__name__icontains=wanted["q"])
+            meant, is_all = books.search(wanted["q"])
+            listings, self.has_more = listings.filter(meant), not is_all
         if wanted.get("kind"):
             listings = listings.filter(item__kind=wanted["kind"])
         if wanted.get("affordable") and player is not None:

@@ -22,7 +22,7 @@ from components.exceptions import RedisUnavailable
 from components.periodic import every, periodic
 from components.tasks import task
 
-from . import ledger, mails
+from . import books, ledger, mails
 from .models import Listing, ListingQuerySet, Player, Sale
 
 logger = logging.getLogger(__name__)
@@ -67,6 +67,7 @@ def open_listing(listing_id: int) -> None:
         logger.info("listing %s is open", listing_id)
     elif early := listings.filter(status=Listing.Status.SCHEDULED).first():
         open_listing.using(run_after=max(early.opens_at, timezone.now() + TOO_EARLY)).enqueue(listing_id)
+    books.for_sale.refresh(listing_id)
 
 
 @task(queue_name="market")
@@ -77,6 +78,7 @@ def end_listing(listing_id: int) -> None:
         logger.info("listing %s has ended", listing_id)
     elif (early := listings.live().first()) and early.ends_at:
         end_listing.using(run_after=max(early.ends_at, timezone.now() + TOO_EARLY)).enqueue(listing_id)
+    books.for_sale.refresh(listing_id)
 
 
 @periodic(every(minutes=5))  # for what no guard stands for: rows of a Redis that has lost its data
@@ -100,6 +102,7 @@ def sweep() -> dict[str, int]:
     }
     if any(done.values()):
         logger.warning("the sweep made good: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
+        books.for_sale.rebuild()
     return done
 
 

@@ -9,7 +9,7 @@ from django.test import override_settings
 from django.utils import translation
 
 from components.admin.base import Paging
-from components.templatetags.control_room import duration, grouped, legible, moment, pretty_json, since
+from components.templatetags.control_room import duration, grouped, legible, moment, pretty_json, since, took
 
 DASH = "\N{EN DASH}"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -37,6 +37,14 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 )
 def test_a_duration_has_its_two_largest_units(seconds, written):
     assert duration(seconds) == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [(None, DASH), (0, "0 ms"), (0.000_314, "0.31 ms"), (0.009_9, "9.9 ms"), (0.01, "10 ms"), (2, "2 s")],
+)
+def test_what_a_search_took_is_told_below_a_millisecond(seconds, written):
+    assert took(seconds) == written
 
 
 @pytest.mark.parametrize("use_tz", [True, False])

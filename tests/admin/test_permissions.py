@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
@@ -9,13 +10,16 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import AddressBookAdmin, ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.db import books
+from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.semaphores import SemaphoreControls
+from project.market.models import Item
 from tests.admin import holdings, scene
 from tests.admin.conversations import guild
 from tests.admin.periodic import HOURLY, declare_only
@@ -23,6 +27,7 @@ from tests.support.queues import places
 
 ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
+    "addressbook": AddressBookAdmin(models.AddressBook, admin.site),
     "chat": ChatAdmin(models.Chat, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
     "mailbox": MailboxAdmin(models.Mailbox, admin.site),
@@ -54,6 +59,8 @@ NEEDS = {
     "queue stop": "change",
     "queue run": "change",
     "queue delete": "delete",
+    "addressbook rebuild": "change",
+    "addressbook remove": "delete",
     "chat close": "change",
     "chat reopen": "change",
     "chat kick": "change",
@@ -74,6 +81,7 @@ NEEDS = {
 CHANGING = set(NEEDS)
 LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
+    "addressbook": {"changelist", "book", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
@@ -89,8 +97,9 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
-#: To read what was written is a permission beyond view, change and delete.
-DELETES = ["delete_chat", "delete_mailbox", "delete_queue"]
+#: To change an address book is to rebuild it. To read what was written is a permission beyond these.
+CHANGES = ["rebuild_addressbook", *(f"change_{model}" for model in ADMINS.keys() - {"addressbook"})]
+DELETES = ["remove_addressbook", "delete_chat", "delete_mailbox", "delete_queue"]
 READS = ["view_messages_chat", "view_messages_mailbox"]
 
 
@@ -107,7 +116,7 @@ def viewer(staff):
 
 @pytest.fixture
 def operator(staff):
-    return staff(*(f"change_{model}" for model in ADMINS))
+    return staff(*CHANGES)
 
 
 @pytest.fixture
@@ -116,8 +125,10 @@ def remover(staff):
 
 
 @pytest.fixture
-def query(redis):
+def query(redis, monkeypatch):
     """of(page) names all that the page may want to know."""
+    monkeypatch.setattr(books, "_fed", {"market.item": SimpleNamespace(model=Item)})
+    AddressBook("market.item").add("lantern", id=1)
     ids = scene.one_of_each("mail")
     holdings.held("item:42")
     permit = holdings.permit("api")
@@ -125,6 +136,7 @@ def query(redis):
     letters()
     seq = chats()
     names = {
+        "book": "market.item",
         "alias": "default",
         "queue": "mail",
         "periodic": HOURLY.name,
@@ -183,6 +195,7 @@ def what_can_change():
     jack = Mailbox("jack")
     return (
         tasks,
+        AddressBook("market.item").count(),
         chats,
         jack.peek(),
         jack.blocked(),
@@ -214,7 +227,8 @@ def test_staff_without_permission_get_403(stranger, query, page):
 @pytest.mark.parametrize("page", PAGES)
 def test_permission_for_other_pages_is_none_for_this_one(staff, query, page):
     others = ADMINS.keys() - {page.split()[0]}
-    client = staff(*(f"{verb}_{model}" for model in others for verb in ("view", "change", "delete")))
+    verbs = ("view", "change", "delete", "rebuild", "remove")
+    client = staff(*(f"{verb}_{model}" for model in others for verb in verbs))
 
     for method in (client.get, client.post):
         assert method(PAGES[page] + query(page)).status_code == 403
@@ -232,7 +246,7 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    gone = {f"{model} change" for model in ("chat", "lock", "mailbox", "semaphore")}
+    gone = {f"{model} change" for model in ("addressbook", "chat", "lock", "mailbox", "semaphore")}
     answers = {404} if page in gone else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
@@ -273,6 +287,7 @@ def test_who_may_delete_and_not_look_can_do_neither(staff, query):
 def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, remover, query):
     scene.worker("mail")
     shown = {
+        "addressbook book": {"addressbook rebuild"},
         "queue changelist": {"queue pause", "queue quiet", "queue stop"},
         "queue tasks": {"queue pause", "queue resend"},
         "queue task": {"queue resend"},
@@ -295,7 +310,8 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
 
 @pytest.mark.parametrize("model", ADMINS)
 def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
-    for permission, is_shown in ((f"view_{model}", True), (f"change_{model}", True), ("view_user", False)):
+    change = next(codename for codename in CHANGES if codename.endswith(f"_{model}"))
+    for permission, is_shown in ((f"view_{model}", True), (change, True), ("view_user", False)):
         menu = staff(permission).get("/admin/").text
         assert {other for other, root in ROOTS.items() if f'href="{root}"' in menu} == (
             {model} if is_shown else set()
@@ -304,7 +320,7 @@ def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_without_csrf_token_is_refused(staff, query, page):
-    client = staff(*(f"change_{model}" for model in ADMINS), *DELETES)
+    client = staff(*CHANGES, *DELETES)
     client.handler.enforce_csrf_checks = True
     before = what_can_change()
 

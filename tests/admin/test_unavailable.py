@@ -13,13 +13,14 @@ from django.urls import reverse
 
 from components.services.queues import TaskQueue
 from tests.admin.periodic import HOURLY, declare_only
-from tests.admin.test_permissions import ADMINS, CHANGING, DELETES, FORM, PAGES, READS
+from tests.admin.test_permissions import CHANGES, CHANGING, DELETES, FORM, PAGES, READS
 
 STATES = {"queue cancel": "ready"}
 
 
 def query(page):
     names = {
+        "book": "guild:7",
         "key": "item:42",
         "holder": "h",
         "semaphore": "api",
@@ -46,7 +47,7 @@ ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "ch
 @pytest.fixture
 def operator(staff):
     """Who may do all there is."""
-    return staff(*(f"change_{model}" for model in ADMINS), *DELETES, *READS)
+    return staff(*CHANGES, *DELETES, *READS)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from components.services.chat import Chat, Inbox
+from tests.browser.axe import assert_accessible
 
 #: Of all texts in sight, how their colour stands out from what is behind them.
 CONTRASTS = r"""() => {
@@ -159,6 +160,7 @@ def test_the_structure_says_what_is_what(enter, pages):
         assert all(after <= before + 1 for before, after in pairwise(levels))
         assert unnamed == []
         assert len(identified) == len(set(identified))
+        assert_accessible(page)
     assert window.complaints == []
 
 

@@ -12,11 +12,13 @@ from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from redis import Redis
 
 from components.books import Readers
 from components.db import books
 from components.db.books import ModelBook
+from components.db.feeding import Feed
 from components.exceptions import RedisUnavailable
 from tests.db.models import Shelf
 
@@ -30,7 +32,12 @@ def shelves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelBook
     fed = ModelBook(Shelf, "name", rows=lambda: Shelf.objects.exclude(name__startswith="hidden"))
     fed.rebuild()
     yield fed
-    for signal in (books.post_save, books.post_delete):
+    forget(fed)
+
+
+def forget(fed: Feed) -> None:
+    """Let writes be told no more."""
+    for signal in (pre_save, pre_delete, post_save, post_delete):
         assert signal.disconnect(dispatch_uid=f"components.books:{fed.name}")
 
 

@@ -7,32 +7,46 @@ from redis import Redis
 
 from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
+from project.guilds.books import guilds
 from project.guilds.models import Guild
-from project.market import demo
-from project.market.models import Player
+from project.market import demo, townsfolk
+from project.market.books import for_sale
+from project.market.models import Listing, Player
 from tests.support.mailboxes import texts
 
 
+@pytest.fixture
+def few_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one script, not of all: they make loading slow."""
+    monkeypatch.setattr(townsfolk, "NAMES", townsfolk.NAMES[:1])
+
+
 def members() -> dict[str, list[str]]:
+    """Those who can log in."""
     return {
-        guild.name: [str(each.player) for each in guild.memberships.all()] for guild in Guild.objects.all()
+        guild.name: [
+            str(each.player) for each in guild.memberships.all() if each.player.user.has_usable_password()
+        ]
+        for guild in Guild.objects.all()
     }
 
 
+@pytest.mark.usefixtures("few_others")
 def test_the_players_are_in_two_guilds(db: None) -> None:
     demo.load()
 
     assert members() == {"Lantern Keepers": ["joe", "jack", "jeff"], "Salt and Thunder": ["jill", "june"]}
 
 
-@pytest.mark.usefixtures("transactional_db")
+@pytest.mark.usefixtures("few_others", "transactional_db")
 def test_each_guild_has_a_chat_with_a_word_of_welcome_and_jack_has_mail(redis: Redis) -> None:
     demo.load()
     demo.load()
 
     for guild in Guild.objects.all():
         chat = Chat(guild.chat_id)
-        people = [str(each.player.user_id) for each in guild.memberships.all()]
+        players = Player.objects.filter(user__username__in=members()[guild.name])
+        people = [str(each.user_id) for each in players]
         assert {member.user for member in chat.members()} == set(people)
         said = [message.text for message in chat.history(people[0]).messages if message.sender]
         assert len(said) == 1
@@ -40,6 +54,23 @@ def test_each_guild_has_a_chat_with_a_word_of_welcome_and_jack_has_mail(redis: R
     assert texts(Mailbox(str(jack.user_id)).peek()) == ["Good that you are with us, jack."]
 
 
+@pytest.mark.usefixtures("transactional_db")
+def test_whom_one_can_write_to_and_what_is_for_sale_is_found_in_many_scripts(redis: Redis) -> None:
+    demo.load()
+    demo.load()
+
+    joe = Player.objects.get(user__username="joe")
+    book = guilds.of(joe.membership.guild_id)
+    mates = Player.objects.filter(membership__guild=joe.membership.guild)
+    assert book.count() == mates.count() > 200
+    for prefix in ("j", "jenk", "ode", "соколов", "παπ", "כהן", "حداد", "अर्जुन", "สมชาย", "李", "佐", "김"):
+        assert book.complete(prefix), prefix
+    assert for_sale.book.count() == Listing.objects.count()
+    for prefix in ("moon", "epee", "zur", "青龙", "ماء"):
+        assert for_sale.book.complete(prefix), prefix
+
+
+@pytest.mark.usefixtures("few_others")
 def test_who_was_let_into_another_guild_stays_there(db: None) -> None:
     demo.load()
     jack = Player.objects.get(user__username="jack")

@@ -42,7 +42,7 @@ def test_the_page_shows_who_is_in_the_guild_and_leads_to_its_chat(
     assert "jack since" in page
     assert "jill since" not in page
     assert f'href="{reverse("components:chat", args=[keepers.chat_id])}"' in response.content.decode()
-    assert f'href="{reverse("guilds:mail")}?to={jack.pk}#write"' in response.content.decode()
+    assert f'href="{reverse("guilds:mail")}?to={jack.user_id}#write"' in response.content.decode()
 
 
 def test_who_is_in_no_guild_is_told_so(redis: Redis, june: Player) -> None:

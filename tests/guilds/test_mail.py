@@ -30,9 +30,9 @@ def push(to: Player, sender: Player, *said: str) -> None:
         mailbox(to).push(str(sender.user_id), each)
 
 
-def send(client: Client, to: Player, said: str = "hello", **more: str) -> str:
+def send(client: Client, whom: Player, said: str = "hello", **more: str) -> str:
     """The words of the page after sending."""
-    form = {"to": str(to.pk), "text": said, "client_id": "0" * 32, **more}
+    form = {"to": str(whom), "to-id": str(whom.user_id), "text": said, "client_id": "0" * 32, **more}
     return text(client.post(MAIL, form, follow=True))
 
 
@@ -116,7 +116,7 @@ def test_the_rule_holds_wherever_mail_is_sent_from(
 
 def test_who_has_left_the_guild_meanwhile_gets_nothing(redis: Redis, joe: Player, jack: Player) -> None:
     client = as_player(joe)
-    assert "jack" in text(client.get(MAIL))
+    assert "A member of your guild." in text(client.get(MAIL))
     jack.membership.delete()
 
     assert "members of your guild only" in send(client, jack)
@@ -194,6 +194,9 @@ def test_what_players_write_is_text(redis: Redis, joe: Player, jack: Player) -> 
         ({"to": ""}, "This field is required."),
         ({"to": "x"}, "members of your guild only"),
         ({"to": "-1"}, "members of your guild only"),
+        ({"to": "ja"}, "members of your guild only"),
+        ({"to": "jack\0"}, "members of your guild only"),
+        ({"to": "x" * 10_000}, "members of your guild only"),
         ({"client_id": ""}, "This field is required."),
         ({"client_id": "x"}, "Enter a valid value."),
     ],
@@ -201,7 +204,7 @@ def test_what_players_write_is_text(redis: Redis, joe: Player, jack: Player) -> 
 def test_what_cannot_be_sent_is_said_and_kept(
     redis: Redis, joe: Player, jack: Player, form: dict[str, str], why: str
 ) -> None:
-    given = {"to": str(jack.pk), "text": "hello", "client_id": "0" * 32, **form}
+    given = {"to": "jack", "text": "hello", "client_id": "0" * 32, **form}
 
     response = as_player(joe).post(MAIL, given)
 
@@ -260,16 +263,26 @@ def test_who_is_in_no_guild_can_write_to_nobody(redis: Redis, june: Player) -> N
 def test_the_page_of_the_guild_leads_to_a_form_that_is_addressed(
     redis: Redis, joe: Player, jack: Player
 ) -> None:
-    html = as_player(joe).get(MAIL, {"to": str(jack.pk)}).content.decode()
+    html = as_player(joe).get(MAIL, {"to": str(jack.user_id)}).content.decode()
 
-    assert f'<option value="{jack.pk}" selected>jack</option>' in html
+    assert re.search(r'<input type="text" name="to" value="jack"', html)
+    assert f'<input type="hidden" name="to-id" value="{jack.user_id}">' in html
+
+
+@pytest.mark.parametrize("to", ["", "x", "-1", "9" * 30, "a\0b"])
+def test_a_form_that_is_addressed_to_nobody_is_empty(
+    redis: Redis, joe: Player, jack: Player, to: str
+) -> None:
+    html = as_player(joe).get(MAIL, {"to": to}).content.decode()
+
+    assert '<input type="hidden" name="to-id" value="">' in html
 
 
 def test_while_redis_is_away_nothing_is_claimed_and_what_was_written_is_kept(
     joe: Player, jack: Player
 ) -> None:
     client = as_player(joe)
-    form = {"to": str(jack.pk), "text": "bring oil", "client_id": "0" * 32}
+    form = {"to": "jack", "text": "bring oil", "client_id": "0" * 32}
 
     response = client.post(MAIL, form)
 

@@ -120,7 +120,7 @@ def test_mail_about_what_is_gone_is_not_sent(db: None, task: Task[[int], bool]) 
 # --- opening and ending
 
 
-def test_a_delayed_listing_is_opened_when_it_is_due(listing: Listing) -> None:
+def test_a_delayed_listing_is_opened_when_it_is_due(redis: Redis, listing: Listing) -> None:
     opens_in(listing, seconds=-1)
 
     tasks.open_listing.call(listing.pk)

@@ -181,6 +181,10 @@ def test_all_books_are_listed_by_page(redis: Redis) -> None:
 
     assert [info.name for info in reader.page(offset=2, limit=3)] == ["guild:2", "guild:3", "guild:4"]
     assert (reader.count(), reader.page(offset=7)) == (7, [])
+    AddressBook("guild").add("ann smith", id=1)
+    assert [info.name for info in reader.page("guild:", offset=5)] == ["guild:5", "guild:6"]
+    assert (reader.count("guild:"), reader.count(), reader.count("é")) == (7, 8, 0)
+    AddressBook("guild").erase()
     found = reader.find("guild:3")
     assert found is not None
     assert (found.count, found.members, found.selected, found.bytes > 100) == (1, 2, 0, True)
@@ -189,4 +193,6 @@ def test_all_books_are_listed_by_page(redis: Redis) -> None:
 
     AddressBook("guild:3").erase()
     assert (reader.count(), reader.find("guild:3")) == (6, None)
+    infos = reader.look(["guild:3", "guild:4"])
+    assert [info and info.name for info in infos] == [None, "guild:4"]
     assert AddressBook("guild:2").complete("smi") == [Entry("1", "ann smith")]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from unicodedata import combining, normalize
 
 import pytest
@@ -14,10 +14,21 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from redis import Redis
 
 from components import keys
-from components.services.autocomplete import AddressBook, Entry, fold
+from components.services.autocomplete import AddressBook, Entry, fold, loading
+from tests.support.books import assert_whole
 from tests.support.names import NAMES, SYLLABLES
 
 IDS = [f"{number}" for number in range(12)]
+#: Before the n-th entry of a load: what is done to whom.
+CHANGES = st.lists(
+    st.tuples(
+        st.integers(0, 6),
+        st.sampled_from(["add", "rename", "remove", "select"]),
+        st.sampled_from(IDS),
+        st.sampled_from(["ann", "Änne An", "bob"]),
+    ),
+    max_size=6,
+)
 LABELS = ["ann", "Anna", "ann smith", "Änne An", "bob", "a a a", "李小龙", "an-ann", "İan", "smith"]
 
 
@@ -92,6 +103,30 @@ class Books(RuleBasedStateMachine):
         self.entries = given if replace else {**self.entries, **given}
         self.counts = {one: count for one, count in self.counts.items() if one in self.entries}
 
+    @rule(
+        given=st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(LABELS)), max_size=6), changes=CHANGES
+    )
+    def load_while_it_changes(
+        self, given: list[tuple[str, str]], changes: list[tuple[int, str, str, str]]
+    ) -> None:
+        """What changes meanwhile counts, whether it was loaded before that or comes after."""
+        changed: set[str] = set()
+
+        def entries() -> Iterator[tuple[str, str]]:
+            for at, entry in enumerate([*given, None]):
+                for where, verb, one, label in changes:
+                    if where == at:
+                        if verb != "select" and not (verb == "rename" and one not in self.entries):
+                            changed.add(one)
+                        getattr(self, verb)(one, *[label] * (verb in ("add", "rename")))
+                if entry:
+                    yield entry
+
+        assert self.book.load(entries(), replace=True) == len(given)
+        kept = {one: label for one, label in self.entries.items() if one in changed}
+        self.entries = {one: label for one, label in given if one not in changed} | kept
+        self.counts = {one: count for one, count in self.counts.items() if one in self.entries}
+
     @rule(prefix=st.sampled_from(["a", "an", "ann", "s", "smi", "李", "i", "z"]), limit=st.integers(1, 13))
     def complete(self, prefix: str, limit: int) -> None:
         found, all_ids = self.book.complete(prefix, limit=limit), self._expected(prefix)
@@ -109,10 +144,15 @@ class Books(RuleBasedStateMachine):
         top = self.book.top(20)
         assert {each.id: round(each.weight) for each in top} == self.counts
         assert [each.weight for each in top] == sorted((each.weight for each in top), reverse=True)
+        assert_whole(self.redis, "guild")
 
 
 @pytest.fixture
-def redis_of_machine(redis: Redis) -> Redis:
+def redis_of_machine(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    """Loads are sent in small parts, so that some of them are there when something changes."""
+    monkeypatch.setattr(loading, "BATCH", 2)
+    monkeypatch.setattr(loading, "_FEW", 1)
+    monkeypatch.setattr(loading, "_MANY", 2)
     Books.redis = redis
     return redis
 
@@ -127,26 +167,58 @@ def test_any_sequence_of_calls_does_as_the_model(redis_of_machine: Redis) -> Non
     run_state_machine_as_test(Books, settings=checks)  # type: ignore[no-untyped-call]
 
 
-@pytest.fixture(scope="module")
-def names() -> dict[str, str]:
-    """Ids and names, of a fixed seed."""
-    chosen = random.Random(7)
-    return {f"{number}": chosen.choice(NAMES)(chosen) for number in range(3_000)}
+@st.composite
+def names(draw: st.DrawFn) -> str:
+    """A name in one of twelve scripts: two words of a few syllables."""
+    syllables = st.sampled_from(SYLLABLES[draw(st.sampled_from(sorted(SYLLABLES)))])
+    words = ["".join(draw(st.lists(syllables, min_size=1, max_size=4))) for _ in range(2)]
+    return draw(st.sampled_from(" -")).join(word.capitalize() for word in words)
 
 
-def test_ten_thousand_prefixes_find_what_a_naive_search_finds(redis: Redis, names: dict[str, str]) -> None:
-    book, chosen = AddressBook("guild"), random.Random(8)
-    book.load(names.items())
-    by_start: dict[str, list[tuple[bytes, str]]] = {}
-    for one, label in names.items():
-        for start in starts(label):
-            for end in range(1, len(start) + 1):
-                by_start.setdefault(start[:end], []).append((f"{start}\1{one}".encode(), one))
+#: How one types a beginning: as the name is written, or otherwise.
+WRITTEN = st.sampled_from([str, str.upper, str.lower, partial(normalize, "NFD"), partial(normalize, "NFKC")])
+TYPED = st.tuples(
+    st.integers(0, 19), st.booleans(), st.integers(1, 6), WRITTEN, st.sampled_from([1, 10, 100])
+)
 
-    for prefix in chosen.choices(list(by_start), k=10_000):
-        limit = chosen.choice((1, 10, 100))
-        found = dict.fromkeys(one for _member, one in sorted(by_start.get(fold(prefix), [])))
-        assert ids(book.complete(prefix, limit=limit)) == list(found)[:limit]
+
+@pytest.mark.parametrize("redis_mode", ["plain"], indirect=True)
+@given(
+    given_names=st.lists(names(), min_size=20, max_size=20),
+    typed=st.lists(TYPED, min_size=100, max_size=100),
+)
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
+def test_ten_thousand_prefixes_find_what_a_naive_search_finds(
+    redis: Redis, given_names: list[str], typed: list[tuple[int, bool, int, Callable[[str], str], int]]
+) -> None:
+    """A hundred books, a hundred beginnings in each: of first and second words of the names that are there."""
+    book, entries = AddressBook("guild"), {f"{number}": name for number, name in enumerate(given_names)}
+    book.load(entries.items(), replace=True)
+    for number, is_second, length, written, limit in typed:
+        start = max(given_names[number].find(" "), given_names[number].find("-")) + 1 if is_second else 0
+        prefix = written(given_names[number][start : start + length])
+        if not fold(prefix):  # a sign that begins no word, like the points of Hebrew
+            continue
+        found, everybody = book.complete(prefix, limit=limit), expected(entries, {}, prefix)
+        assert ids(found) == everybody[:limit]
+        assert found.is_whole == (len(everybody) <= limit)
+
+
+def test_a_prefix_of_thousands_is_answered_in_parts_as_a_naive_search_does(redis: Redis) -> None:
+    book, chosen = AddressBook("guild"), random.Random(7)
+    entries = {f"{number}": chosen.choice(NAMES)(chosen) for number in range(3_000)}
+    book.load(entries.items())
+    for prefix in [fold(syllables[0])[0] for syllables in SYLLABLES.values()]:
+        assert ids(book.complete(prefix, limit=100)) == expected(entries, {}, prefix)[:100]
 
 
 def test_the_best_come_first_however_many_match(redis: Redis) -> None:
@@ -171,6 +243,7 @@ def test_the_best_come_first_however_many_match(redis: Redis) -> None:
     for prefix in [*redis.hkeys(keys.book_tops("guild"))[:20], *chosen.choices(prefixes, k=30)]:
         text = prefix.decode() if isinstance(prefix, bytes) else prefix
         assert ids(book.complete(text)) == expected(entries, ranks(redis), text)[:10]
+    assert_whole(redis, "guild")
 
 
 @given(st.text(max_size=20), st.text(max_size=20))

@@ -162,6 +162,20 @@ def test_a_chat_is_created_once(redis: Redis) -> None:
     assert first.send("joe", "hello", client_id="a").is_duplicate
 
 
+def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:
+    two = Chat.create("joe", members=["jack"], settings=FREE)
+    some = Chat.create("joe", members=["jack", "jill"], settings=FREE)
+
+    assert two.send("joe", "hello").spoken_to == ("jack",)
+    assert two.send("jack", "@joe @jill", mentions=["joe", "jill"], client_id="a").spoken_to == ("joe",)
+    assert two.send("jack", "@joe @jill", mentions=["joe", "jill"], client_id="a").spoken_to == ()
+    assert some.send("joe", "hello").spoken_to == ()
+    assert some.send("joe", "@both", mentions=["jill", "joe", "jack", "ann"]).spoken_to == ("jill", "jack")
+    some.kick("jack")
+    assert some.send("joe", "only we").spoken_to == ("jill",)
+    assert Chat.create("joe").send("joe", "alone").spoken_to == ()
+
+
 def test_who_is_too_fast_is_told_when_there_is_room(redis: Redis) -> None:
     chat = Chat.create("joe", settings=ChatSettings(rate_limit=2, rate_period=60))
     chat.send("joe", "1")

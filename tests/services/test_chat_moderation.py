@@ -19,6 +19,7 @@ from components.exceptions import (
     TooFast,
     TooManyMembers,
 )
+from components.services.autocomplete import RecentContacts
 from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
 from tests.support.chats import FREE, let_pass, stored, texts
 
@@ -226,6 +227,8 @@ def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat
     for number in range(5):
         chat.send("jack", f"secret {number}", mentions=["jill"])
         chat.send("jill", str(number))
+    RecentContacts("jill").touch("jack", label="Jack")
+    RecentContacts("jack").touch("joe")
 
     erased = Inbox("jack").erase()
 
@@ -234,6 +237,7 @@ def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat
     assert texts(chat.history("jill", after=2).messages) == [*"01234", "left"]
     assert texts(past.history("jill").messages) == ["created", "left"]
     assert [news.mentions for news in Inbox("jill").chats()] == [0, 0]
+    assert RecentContacts("jill").list() == []
     assert [key for key in redis.keys("*") if b"jack" in key] == []
     for chat_id in (chat.id, past.id):
         assert b"jack" not in redis.hkeys(keys.chat_members(bucket(chat_id), chat_id))

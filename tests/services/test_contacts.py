@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 from unittest.mock import ANY
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from redis import Redis
 
 from components import keys
 from components.buckets import bucket
 from components.exceptions import InvalidEntry, InvalidLimit, InvalidName, InvalidPrefix
-from components.services.autocomplete import Contact, RecentContacts
+from components.services.autocomplete import Contact, RecentContacts, fold
 from tests.support.snapshots import snapshot
 
 
@@ -97,6 +100,40 @@ def test_the_twins_do_the_same(recent: RecentContacts) -> None:
     asyncio.run(use())
 
 
+TOUCHES = st.tuples(
+    st.sampled_from(["touch", "touch", "touch", "remove"]),
+    st.sampled_from("abcdefg"),
+    st.sampled_from(["Ann", "Änne", "Jill Ann", "李小龙", ""]),
+)
+
+
+@given(
+    calls=st.lists(TOUCHES, max_size=30),
+    limit=st.integers(1, 5),
+    prefix=st.sampled_from(["a", "AN", "李", "j"]),
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_sequence_of_calls_does_as_a_list_of_python(
+    redis: Redis, calls: list[tuple[str, str, str]], limit: int, prefix: str
+) -> None:
+    recent, expected = RecentContacts("jack", limit=limit), dict[str, str]()
+    recent.clear()
+    for call, one, label in calls:
+        was_there = expected.pop(one, None) is not None
+        if call == "remove":
+            assert recent.remove(one) == was_there
+        else:
+            recent.touch(one, label=label)
+            expected = dict([(one, label or one), *expected.items()][:limit])
+
+        found = recent.list()
+        assert [(each.id, each.label) for each in found] == list(expected.items())
+        assert all(one.touched_at > two.touched_at for one, two in pairwise(found))
+    words = {one: [*fold(label).split(), one] for one, label in expected.items()}
+    begun = [one for one in expected if any(word.startswith(fold(prefix)) for word in words[one])]
+    assert ids(recent.complete(prefix)) == begun
+
+
 @pytest.mark.parametrize("contact", ["", "x" * 501, "a\0", "a\n", "\ud800", None, 7])
 def test_what_is_no_contact_is_refused_and_nothing_stored(redis: Redis, contact: Any) -> None:
     recent = RecentContacts("jack")
@@ -120,3 +157,45 @@ def test_what_is_no_label_prefix_or_limit_is_refused(redis: Redis) -> None:
         with pytest.raises(InvalidLimit):
             RecentContacts("jack", limit=limit)  # type: ignore[arg-type]
     assert snapshot(redis) == {}
+
+
+def test_a_touch_without_a_label_leaves_the_one_there_is(recent: RecentContacts) -> None:
+    recent.touch("7", label="Jill")
+    recent.touch("8")
+    recent.touch("7")
+
+    assert recent.list() == [Contact("7", "Jill", ANY), Contact("8", "8", ANY)]
+
+
+def test_several_are_touched_at_once_and_those_without_a_label_are_told(recent: RecentContacts) -> None:
+    recent.touch("7", label="Jill")
+
+    assert recent.touch_all({"8": "", "9": "Joe", "7": ""}) == ["8"]
+    assert asyncio.run(recent.atouch_all({"9": "", "8": "Ann"})) == []
+    assert [(each.id, each.label) for each in recent.list()] == [("8", "Ann"), ("9", "Joe"), ("7", "Jill")]
+    assert recent.touch_all({}) == []
+
+
+def test_of_several_none_is_touched_if_one_is_no_contact(recent: RecentContacts, redis: Redis) -> None:
+    for labels in ({"a": "", "": ""}, {"a": "", "b": "\0"}):
+        with pytest.raises(InvalidEntry):
+            recent.touch_all(labels)
+    assert snapshot(redis) == {}
+
+
+def test_who_is_erased_forgets_and_is_forgotten(recent: RecentContacts) -> None:
+    recent.touch("jill")
+    for other in ("jill", "joe", "ann"):
+        RecentContacts(other).touch("jack", label="Jack")
+        RecentContacts(other).touch("bob")
+
+    assert recent.erase(["joe", "jack", "jill"]) == 2
+
+    assert recent.list() == []
+    assert [ids(RecentContacts(other).list()) for other in ("jill", "joe", "ann")] == [
+        ["bob"],
+        ["bob"],
+        ["bob", "jack"],
+    ]
+    assert asyncio.run(recent.aerase(["ann"])) == 1
+    assert ids(RecentContacts("ann").list()) == ["bob"]

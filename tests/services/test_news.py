@@ -255,7 +255,7 @@ def test_a_loop_that_ends_while_the_listener_does_leaves_nothing_behind(redis: R
         for _ in range(steps):
             await asyncio.sleep(0)
 
-    for steps in range(12):
+    for steps in range(4):
         run(lambda steps=steps: main(steps))  # type: ignore[misc]
 
 

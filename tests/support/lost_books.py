@@ -8,9 +8,18 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from components import keys
 from components.client import get_client
 from components.exceptions import BookNotFound
-from components.services.autocomplete import AddressBook, Contact, RecentContacts, core, loading
+from components.services.autocomplete import (
+    AddressBook,
+    AddressBookReader,
+    Contact,
+    RecentContacts,
+    core,
+    loading,
+    usage,
+)
 from components.twins import at_once
 
 _NAME = "guild:7"
@@ -96,9 +105,7 @@ def prune(redis: Redis) -> Callable[[], Any]:
     redis.zadd(its.ranks, {"9": 700})
 
     def act() -> None:
-        loading._prune(
-            get_client(), keys=[its.rows, its.ranks], args=[1, 9]
-        )  # its count is that of the last sending
+        loading._prune(get_client(), keys=its.prune, args=[1, 9])  # its count is that of the last sending
 
     return act
 
@@ -113,6 +120,20 @@ def select_of_no_book(redis: Redis) -> Callable[[], Any]:
         with pytest.raises(BookNotFound) as refused:
             AddressBook("none").select(1)
         return str(refused.value)
+
+    return act
+
+
+def count(redis: Redis) -> Callable[[], Any]:
+    book, reader = _book(), AddressBookReader()
+
+    def act() -> list[Any]:
+        for _batch in range(2):
+            usage.note(_NAME, 3, 0.5)
+            usage.flush()
+        [found] = reader.usage([_NAME])
+        redis.delete(keys.book_usage(_NAME))  # it says which minute it is
+        return [found.searches, found.mean, [each.length for each in found.slowest], book.remove(9)]
 
     return act
 
@@ -144,6 +165,7 @@ def drop_all(redis: Redis) -> Callable[[], Any]:
 
 CASES = {
     "autocomplete/begin": [begin],
+    "autocomplete/count": [count],
     "autocomplete/drop": [drop, drop_all],
     "autocomplete/finish": [finish],
     "autocomplete/list": [list_],

@@ -156,13 +156,15 @@ def test_who_asks_too_fast_waits_and_others_do_not(
 
 
 def test_contacts_are_ones_own_with_the_latest_first(joe: Asker, jill: Asker) -> None:
-    RecentContacts(joe.id).touch("5", label="Bruce")
-    RecentContacts(joe.id).touch("9", label="Ann")
-    RecentContacts(joe.id).touch("5", label="Bruce")
+    for id, label in (("x5", "Bruce"), ("x9", "Ann"), ("x5", "Bruce")):
+        RecentContacts(joe.id).touch(id, label=label)
 
     told = joe("GET", "contacts")
 
-    assert [(each["id"], each["label"]) for each in told.json()["contacts"]] == [("5", "Bruce"), ("9", "Ann")]
+    assert [(each["id"], each["label"]) for each in told.json()["contacts"]] == [
+        ("x5", "Bruce"),
+        ("x9", "Ann"),
+    ]
     assert told.json()["contacts"][0]["touched_at"].endswith("Z")
     assert jill("GET", "contacts").json() == {"contacts": []}
 

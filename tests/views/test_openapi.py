@@ -45,6 +45,7 @@ UNSAID = {
     ("GET", "/sync"),
     ("POST", "/sync"),
     ("GET", "/chats/{chat_id}/messages"),
+    ("GET", "/chats/{chat_id}/members"),
     ("GET", "/books/{book}"),
     ("POST", "/books/{book}/select"),
 }

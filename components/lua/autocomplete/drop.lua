@@ -1,6 +1,6 @@
 -- Forget a contact, or all. Repeated, it says the same again and changes nothing.
 -- KEYS[1] contacts  ZSET contact by the microsecond of its last touch
--- KEYS[2] labels    HASH contact -> the call that touched it, \1, its label
+-- KEYS[2] labels    HASH contact -> the call that touched it, \1, its label or nothing
 -- KEYS[3] answered  STRING what this call was answered
 -- ARGV[1] contact; "" for all
 -- Returns how many were there

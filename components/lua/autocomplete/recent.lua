@@ -1,6 +1,6 @@
 -- List the contacts that were touched last. Reads only.
 -- KEYS[1] contacts  ZSET contact by the microsecond of its last touch
--- KEYS[2] labels    HASH contact -> the call that touched it, \1, its label
+-- KEYS[2] labels    HASH contact -> the call that touched it, \1, its label or nothing
 -- ARGV[1] how many
 -- Returns for each, newest first: contact, label, microsecond
 local contacts, labels = KEYS[1], KEYS[2]

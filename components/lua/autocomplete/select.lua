@@ -13,11 +13,13 @@
 local book, rows, selected, ranks, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local next_rows, next_selected, answered = KEYS[6], KEYS[7], KEYS[8]
 local id, times = ARGV[1], tonumber(ARGV[2])
-local MINUTE, HALF_LIFE = 60000, 30 * 86400 -- milliseconds; seconds
+local MINUTE, HOUR, HALF_LIFE = 60000, 3600000, 30 * 86400 -- milliseconds; seconds
 local MANY, BEST, AT_ONCE = 64, 128, 1000 -- from which on the best are kept; so many; of so many where none are yet
+local DEEP = 24 -- bytes of the longest prefix that they are kept for: a long label has hundreds
 
 local before = redis.call("GET", answered)
 if before then return tonumber(before) end
+if redis.call("EXISTS", book) == 0 then return -1 end
 local time = redis.call("TIME")
 local shelf = string.sub(redis.sha1hex(id), 1, 4)
 
@@ -68,37 +70,35 @@ local function keep(member, prefix, score)
   local many = redis.call("ZLEXCOUNT", selected, first, last)
   if many <= MANY then return false end
   local top = redis.call("HGET", tops, prefix) or ""
+  local _, count = string.gsub(top, "\2", "")
+  -- What is left of the best of more than can be looked at is better than the best of some.
+  if count == 0 or count < BEST / 2 and many <= AT_ONCE then top = best_of(first, last) end
   local from, to = string.find(top, "\2" .. member .. "\1", 1, true)
   if from then top = string.sub(top, 1, from - 1) .. string.sub(top, string.find(top, "\2", to, true) or #top + 1) end
-  local _, count = string.gsub(top, "\2", "")
-  if count < BEST / 2 and count < many - 1 then
-    top = best_of(first, last)
-  else
-    local place = #top + 1
-    for at, other in string.gmatch(top, "()\2[^\1]*\1[^\1]*\1([^\2]*)") do
-      if tonumber(other) < score then
-        place = at
-        break
-      end
+  local place = #top + 1
+  for at, other in string.gmatch(top, "()\2[^\1]*\1[^\1]*\1([^\2]*)") do
+    if tonumber(other) < score then
+      place = at
+      break
     end
-    local item = "\2" .. member .. "\1" .. string.format("%.17g", score)
-    top = string.sub(top, 1, place - 1) .. item .. string.sub(top, place)
-    if count >= BEST then top = string.match(top, "^(.*)\2") end
   end
+  local item = "\2" .. member .. "\1" .. string.format("%.17g", score)
+  top = string.sub(top, 1, place - 1) .. item .. string.sub(top, place)
+  _, count = string.gsub(top, "\2", "")
+  if count > BEST then top = string.match(top, "^(.*)\2") end
   redis.call("HSET", tops, prefix, top)
   return true
 end
 
-local said = redis.call("EXISTS", book) == 1 and 0 or -1
-local score = rank()
+local said, score = 0, rank()
 local members = score and index(rows, selected)
 if members then
   said = 1
-  index(next_rows, next_selected)
+  if index(next_rows, next_selected) then redis.call("PEXPIRE", next_selected, HOUR) end
   redis.call("ZADD", ranks, string.format("%.17g", score), id)
   for _, member in ipairs(members) do
     for past in string.gmatch(string.match(member, "^[^\1]*"), "[%z\1-\127\194-\244][\128-\191]*()") do
-      if not keep(member, string.sub(member, 1, past - 1), score) then break end
+      if past > DEEP + 1 or not keep(member, string.sub(member, 1, past - 1), score) then break end
     end
   end
   local version = math.max(time[1] * 1000000 + time[2], (redis.call("HGET", book, "version") or 0) + 1)

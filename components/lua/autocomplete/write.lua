@@ -15,13 +15,14 @@
 -- ARGV[2] put, or rename for what is there only
 -- ARGV[3..] rows, at most 250: id, label, search key if that is not the label with A to Z in small letters, in bytes
 --           where words start after its beginning, if any do; with \1 between. An id alone leaves
--- Returns with blanks between: how many were not there, how many were, 1 if the book is in the list of all; or, of a
---         load that no longer runs, "superseded"
+-- Returns with blanks between: how many were not there, how many were, 1 if the book is in the list of all, or is not
+--         there at all; or, of a load that no longer runs, "superseded"
 local book, entries, rows, selected, ranks, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local loading, next_entries, next_rows = KEYS[7], KEYS[8], KEYS[9]
 local next_selected, changed, answered = KEYS[10], KEYS[11], KEYS[12]
 local token, mode = ARGV[1], ARGV[2]
-local MINUTE, HOUR, MANY = 60000, 3600000, 64 -- milliseconds; of the selected, from which on the best are kept
+local MINUTE, HOUR = 60000, 3600000 -- milliseconds
+local MANY, DEEP = 64, 24 -- of the selected, from which on the best are kept; bytes of the longest such prefix
 
 local before = redis.call("GET", answered)
 if before then return before end
@@ -45,7 +46,7 @@ local function unselect(member, index)
     local top = redis.call("HGET", tops, prefix) or ""
     local from, to = string.find(top, "\2" .. member .. "\1", 1, true)
     if many <= MANY then redis.call("HDEL", tops, prefix) end
-    if many < MANY then return end
+    if many < MANY or past > DEEP + 1 then return end
     if from and many > MANY then
       to = string.find(top, "\2", to, true) or #top + 1
       redis.call("HSET", tops, prefix, string.sub(top, 1, from - 1) .. string.sub(top, to))
@@ -153,6 +154,7 @@ if now and next(now.is_new) then
   redis.call("HSET", book, "version", string.format("%.0f", version))
   redis.call("HINCRBY", book, "count", now.grown)
 end
-local said = #ARGV - 2 - there .. " " .. there .. " " .. (redis.call("HGET", book, "is_listed") or 0)
-redis.call("SET", answered, said, "PX", MINUTE)
+local is_listed = redis.call("HGET", book, "is_listed") or 1 - redis.call("EXISTS", book)
+local said = #ARGV - 2 - there .. " " .. there .. " " .. is_listed
+if runs or redis.call("EXISTS", book) == 1 then redis.call("SET", answered, said, "PX", MINUTE) end
 return said

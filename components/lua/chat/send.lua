@@ -17,8 +17,9 @@
 -- ARGV[6] bytes of its data
 -- ARGV[7] channel of the chat
 -- ARGV[8..] persons whom it mentions
--- Returns "sent" or "duplicate", the seq, the millisecond, and 1 if trimming is due; or "unknown"; "closed"; "muted"
---         and until when; "long" and the limits of text and data; "fast" and the milliseconds until there is room
+-- Returns "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and to whom it speaks anew: whom it
+--         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the
+--         limits of text and data; "fast" and the milliseconds until there is room
 local chat, messages, members, reads, sent, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mentions, own, rate, deleted = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local id, sender, client_id, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -38,9 +39,9 @@ for each = 0, level do
   local found = redis.call("HGET", sent .. each .. ":" .. number % 4 ^ each, digest)
   if found then
     local entry = redis.call("XRANGE", messages, found, found)[1]
-    if entry and entry[2][2] == sender then return { "duplicate", tonumber(found), tonumber(entry[2][6]), 0 } end
+    if entry and entry[2][2] == sender then return { "duplicate", tonumber(found), tonumber(entry[2][6]), 0, {} } end
     local gone = not entry and redis.call("ZRANGEBYSCORE", deleted, found, found)[1]
-    if gone then return { "duplicate", tonumber(found), tonumber(string.match(gone, "%d+$")), 0 } end
+    if gone then return { "duplicate", tonumber(found), tonumber(string.match(gone, "%d+$")), 0, {} } end
   end
 end
 
@@ -66,7 +67,7 @@ if limit > 0 or slow > 0 then
 end
 
 seq, n = seq + 1, n + 1
-local told, named = { [sender] = true }, ""
+local told, named, spoken_to = { [sender] = true }, "", {}
 local sent_at = math.max(now, at)
 local function note(key)
   redis.call("ZREMRANGEBYSCORE", key, "-inf", cut)
@@ -77,8 +78,13 @@ for each = 8, #ARGV do
   local person = ARGV[each]
   if not told[person] and redis.call("HEXISTS", members, person) == 1 then
     told[person], named = true, named .. #person .. ":" .. person
+    spoken_to[#spoken_to + 1] = person
     note(mentions .. person)
   end
+end
+local some = redis.call("ZRANGE", reads, 0, 2)
+for _, person in ipairs(#some == 2 and some or {}) do
+  if not told[person] then spoken_to[1] = person end
 end
 redis.call("XADD", messages, seq .. "-0", "s", sender, "c", client_id, "t", sent_at, "n", n, "m", named, "b", body)
 local live, part = redis.call("XLEN", messages), 0
@@ -100,4 +106,4 @@ if math.floor(sent_at / 1000) > math.floor(at / 1000) then redis.call("ZADD", na
 redis.call("PUBLISH", channel, seq)
 local is_full = live > math.floor(most * 1.01) or size > most_bytes * 1.01
 local is_old = (age ~= "0" or drop ~= "0") and now >= tonumber(head[7] or 0)
-return { "sent", seq, sent_at, (is_full or is_old) and 1 or 0 }
+return { "sent", seq, sent_at, (is_full or is_old) and 1 or 0, spoken_to }

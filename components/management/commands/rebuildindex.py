@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.db.books import ModelBook, model_books
+from components.db.books import Fed, feeding, model_books
 from components.exceptions import LoadSuperseded, RedisUnavailable
 
 _PACE = 2.0  # seconds between two lines of progress
@@ -23,22 +23,26 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "books", nargs="*", metavar="BOOK", help="Only these (default: all that models feed)."
+            "books",
+            nargs="*",
+            metavar="BOOK",
+            help='Only these, "guild:7" or all of "guild:{}" (default: all that models feed).',
         )
         parser.add_argument("--database", metavar="ALIAS", help="Read the rows from this database.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         known = model_books()
-        if unknown := [name for name in options["books"] if name not in known]:
+        wanted = {name: feeding(name) for name in options["books"] or known}
+        if unknown := [name for name, fed in wanted.items() if fed is None]:
             raise CommandError(
                 f"No model feeds {', '.join(unknown)}. Fed are: {', '.join(known) or 'none'}.", returncode=2
             )
         if not known:
-            self.stdout.write("No model feeds a book: none is declared with ModelBook.")
-        for name in dict.fromkeys(options["books"] or known):
-            self._rebuild(known[name], options["database"])
+            self.stdout.write("No model feeds a book: none is declared with ModelBook or ModelBooks.")
+        for fed in filter(None, wanted.values()):
+            self._rebuild(fed, options["database"])
 
-    def _rebuild(self, fed: ModelBook, database: str | None) -> None:
+    def _rebuild(self, fed: Fed, database: str | None) -> None:
         started_at = said_at = time.monotonic()
 
         def progress(count: int) -> None:
@@ -50,5 +54,5 @@ class Command(BaseCommand):
         try:
             count = fed.rebuild(progress, using=database)
         except (LoadSuperseded, RedisUnavailable) as error:
-            raise CommandError(f"{fed.name}: {error} The book is as it was.") from None
+            raise CommandError(f"{fed.name}: {error} That book is as it was.") from None
         self.stdout.write(f"{fed.name}: {count:,} names in {time.monotonic() - started_at:.1f} s")

@@ -5,15 +5,18 @@ from components.services.autocomplete.contacts import RecentContacts
 from components.services.autocomplete.folding import fold
 from components.services.autocomplete.readers import AddressBookReader
 from components.services.autocomplete.records import BookInfo, Completions, Contact, Entry, RankedEntry
+from components.services.autocomplete.usage import BookUsage, SlowSearch
 
 __all__ = [
     "AddressBook",
     "AddressBookReader",
     "BookInfo",
+    "BookUsage",
     "Completions",
     "Contact",
     "Entry",
     "RankedEntry",
     "RecentContacts",
+    "SlowSearch",
     "fold",
 ]

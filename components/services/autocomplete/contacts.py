@@ -9,13 +9,14 @@ again, its reply being lost, it changes nothing. They are few, so they are filte
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from components import keys
 from components.buckets import bucket
 from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import InvalidLimit
-from components.scripts import Script
+from components.scripts import Call, Script
 from components.services.autocomplete.folding import (
     check_contact,
     check_label,
@@ -24,13 +25,17 @@ from components.services.autocomplete.folding import (
     word_starts,
 )
 from components.services.autocomplete.records import Contact, instant
+from components.together import together
 from components.twins import at_once
 from components.validation import check_name
 
 #: Inside of the class, list is its method.
 _Contacts: TypeAlias = list[Contact]
+_Ids: TypeAlias = list[str]
+_Calls: TypeAlias = list[Call]
 
 MAX_CONTACTS = 1_000  # they are sent whole
+_TOGETHER = 250  # lists that forget somebody in one round trip
 
 _drop = Script("autocomplete/drop")
 _recent = Script("autocomplete/recent")
@@ -49,12 +54,24 @@ class RecentContacts:
         self.limit = check_limit(limit, MAX_CONTACTS)
 
     def touch(self, contact: str, *, label: str = "") -> None:
-        """Put *contact* first. Raises InvalidEntry."""
-        at_once(self._touch(get_client(), contact, label))
+        """Put *contact* first. Without a label it is called as before, or by its id. Raises InvalidEntry."""
+        at_once(self._touch(get_client(), {contact: label}))
 
     async def atouch(self, contact: str, *, label: str = "") -> None:
         """touch(), awaited."""
-        await self._touch(get_async_client(), contact, label)
+        await self._touch(get_async_client(), {contact: label})
+
+    def touch_all(self, labels: Mapping[str, str]) -> _Ids:
+        """
+        touch() for each contact of *labels*, in one round trip: the last of them comes first.
+
+        Those that have no label yet. Raises InvalidEntry; nobody is touched then.
+        """
+        return at_once(self._touch(get_client(), labels))
+
+    async def atouch_all(self, labels: Mapping[str, str]) -> _Ids:
+        """touch_all(), awaited. Those that come while others of the event loop are under way go in one round trip."""
+        return _unnamed(labels, await together(_touch, self._touches(labels)))
 
     def remove(self, contact: str) -> bool:
         """Forget *contact*; whether it was there. Raises InvalidEntry."""
@@ -80,6 +97,18 @@ class RecentContacts:
         """complete(), awaited."""
         return await self._complete(get_async_client(), prefix, limit)
 
+    def erase(self, others: Iterable[str] = ()) -> int:
+        """
+        The erasure of a person: his contacts are forgotten, and so is he in their lists and in those of *others*.
+
+        In how many lists he was. Repeat it if it was interrupted: his own list goes last. Raises InvalidName.
+        """
+        return at_once(self._erase(get_client(), others))
+
+    async def aerase(self, others: Iterable[str] = ()) -> int:
+        """erase(), awaited."""
+        return await self._erase(get_async_client(), others)
+
     def clear(self) -> int:
         """Forget all; how many there were."""
         return at_once(self._drop(get_client(), ""))
@@ -93,22 +122,38 @@ class RecentContacts:
         shared = keys.contacts(tag, self.user), keys.contacts_labels(tag, self.user)
         return shared if call is None else (*shared, keys.contacts_call(tag, call))
 
-    async def _touch(self, client: AnyRedis, contact: str, label: str) -> None:
-        shown = check_label(label)[0] if label else check_contact(contact)
-        args = [check_contact(contact), shown, self.limit, new_call()]
-        await _touch.acall(client, keys=self._keys(), args=args)
+    async def _touch(self, client: AnyRedis, labels: Mapping[str, str]) -> _Ids:
+        return _unnamed(labels, await _touch.amany(client, self._touches(labels)))
+
+    def _touches(self, labels: Mapping[str, str]) -> _Calls:
+        shown = {check_contact(each): label and check_label(label)[0] for each, label in labels.items()}
+        return [(self._keys(), [each, label, self.limit, new_call()]) for each, label in shown.items()]
 
     async def _drop(self, client: AnyRedis, contact: str) -> int:
         return int(await _drop.acall(client, keys=self._keys(new_call()), args=[contact]))
 
+    async def _erase(self, client: AnyRedis, others: Iterable[str]) -> int:
+        known = [*others, *(contact.id for contact in await self._list(client))]
+        lists = [RecentContacts(each) for each in dict.fromkeys(known) if each != self.user]
+        found = 0
+        for at in range(0, len(lists), _TOGETHER):
+            calls = [(each._keys(new_call()), [self.user]) for each in lists[at : at + _TOGETHER]]
+            found += sum(await _drop.amany(client, calls))
+        await self._drop(client, "")
+        return found
+
     async def _list(self, client: AnyRedis) -> _Contacts:
         rows = await _recent.acall(client, keys=self._keys(), args=[self.limit])
-        return [Contact(who.decode(), label.decode(), instant(float(at))) for who, label, at in rows]
+        return [Contact(who.decode(), (label or who).decode(), instant(float(at))) for who, label, at in rows]
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> _Contacts:
         wanted, most = check_prefix(prefix), check_limit(limit, MAX_CONTACTS)
         found = [each for each in await self._list(client) if _matches(each, wanted)]
         return found[:most]
+
+
+def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:
+    return [contact for contact, is_named in zip(contacts, answers, strict=True) if not is_named]
 
 
 def _matches(contact: Contact, wanted: str) -> bool:

@@ -11,11 +11,13 @@ where many of the selected match, the best of them are kept with the prefix. Not
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 
 from components import keys
 from components.client import AnyRedis, redis_errors
 from components.exceptions import BookNotFound
 from components.scripts import Script
+from components.services.autocomplete import usage
 from components.services.autocomplete.contacts import check_limit, new_call
 from components.services.autocomplete.folding import check_id, check_label, check_prefix, word_starts
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
@@ -55,7 +57,8 @@ class Keys:
         changed, answered = keys.book_changed(name), keys.book_call(name, call)
         self.all = _looked_at(name)
         self.write = [*self.all, self.loading, *coming, changed, answered]
-        self.erase = self.write[:-1]
+        self.erase = [*self.write[:-1], keys.book_usage(name)]
+        self.prune = [self.rows, self.ranks, coming[1]]
         self.begin = [self.loading, *coming, changed, answered]
         self.select = [self.book, self.rows, self.selected, self.ranks, tops, *coming[1:], answered]
         live = [self.book, self.entries, self.rows, self.selected, tops]
@@ -102,9 +105,11 @@ class Core:
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> Completions:
         args = [check_prefix(prefix), check_limit(limit, MAX_COMPLETIONS)]
+        began = perf_counter()
         found = await _complete.acall(client, keys=_looked_at(self.name), args=args)
         if not found:
             raise self._not_found()
+        usage.note(self.name, len(prefix), perf_counter() - began)
         version, has_more, text = found
         return Completions(_entries(text), version=int(version), is_whole=not has_more)
 
@@ -135,7 +140,7 @@ class Core:
     async def _erase(self, client: AnyRedis) -> None:
         """First from the list: who adds to it meanwhile puts it there anew."""
         with redis_errors():
-            await answer(client.srem(keys.book_names(ALL), self.name))
+            await answer(client.zrem(keys.book_names(ALL), self.name))
             await answer(client.unlink(*Keys(self.name).erase))
 
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
@@ -146,7 +151,7 @@ class Core:
 
     async def _list(self, client: AnyRedis) -> None:
         with redis_errors():
-            await answer(client.sadd(keys.book_names(ALL), self.name))
+            await answer(client.zadd(keys.book_names(ALL), {self.name: 0}))
         await _list.acall(client, keys=[Keys(self.name).book], args=[1])
 
     def _not_found(self) -> BookNotFound:

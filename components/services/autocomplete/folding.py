@@ -17,6 +17,7 @@ from components.validation import MAX_NAME
 MAX_LABEL = 200  # characters
 MAX_ID = 100  # characters
 MAX_PREFIX = 200  # characters
+MAX_KEY = 200  # characters of a search key that count: one of Arabic can stand for eighteen
 MAX_WORDS = 8  # under which a name is found: each costs a member of the index
 
 #: What is written or left out as one likes: accents, Hebrew points, Arabic vowels; and what cannot be seen.
@@ -59,7 +60,7 @@ def check_prefix(prefix: object) -> str:
         raise InvalidPrefix(f"The prefix has {len(prefix):,} characters; {MAX_PREFIX} is the most.")
     if wrong := _wrong(prefix):
         raise InvalidPrefix(f"The prefix holds {wrong}.")
-    if not (key := fold(prefix)):
+    if not (key := fold(prefix)[:MAX_KEY]):
         raise InvalidPrefix("The prefix is empty, or nothing of it can be seen.")
     return key
 
@@ -68,7 +69,7 @@ def check_label(label: object) -> tuple[str, str]:
     """*label* and its search key. Raises InvalidEntry."""
     _check_text("label", label, MAX_LABEL)
     assert isinstance(label, str)
-    if not (key := fold(label)):
+    if not (key := fold(label)[:MAX_KEY]):
         raise InvalidEntry("The label of an entry is empty, or nothing of it can be seen.")
     return label, key
 
@@ -76,6 +77,8 @@ def check_label(label: object) -> tuple[str, str]:
 def check_id(entry: object) -> str:
     """*entry* as text, if it can be an id: a number is its digits. Raises InvalidEntry."""
     if isinstance(entry, int) and not isinstance(entry, bool):
+        if abs(entry) >= 10 ** (MAX_ID - 1):
+            raise InvalidEntry(f"The id of an entry is a number of {MAX_ID} digits or more.")
         return str(entry)
     _check_text("id", entry, MAX_ID)
     return str(entry)

@@ -90,7 +90,7 @@ class Loading(Core):
             raise self._superseded()
         its, first = Keys(self.name), 0
         while ids := await self._ranked(client, first, first + BATCH - 1):
-            gone = await _prune.acall(client, keys=[its.rows, its.ranks], args=ids)
+            gone = await _prune.acall(client, keys=its.prune, args=ids)
             first += BATCH - gone
 
     async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:

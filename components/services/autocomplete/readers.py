@@ -1,36 +1,77 @@
 """
 AddressBookReader: all books, by page, for the control room.
 
-Their names are one set: there is one for each guild, tenant or model. Nothing changes.
+Their names are one index of equal scores: there is a book for each guild, tenant or model, and a page of them, or of
+those whose names begin alike, is a range. Nothing changes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from components import keys
-from components.client import get_client, redis_errors
-from components.services.autocomplete.core import ALL, look
+from components.client import AnyRedis, get_client, redis_errors
+from components.services.autocomplete import usage
+from components.services.autocomplete.core import ALL, Keys, look
 from components.services.autocomplete.records import BookInfo
+from components.services.autocomplete.usage import BookUsage
 from components.twins import answer, at_once
 
 
 class AddressBookReader:
     """What there is. Every method raises RedisUnavailable."""
 
-    def count(self) -> int:
-        """How many there are."""
-        return len(at_once(_names()))
+    def count(self, beginning: str = "") -> int:
+        """How many there are whose names begin so."""
+        return at_once(_count(get_client(), beginning))
 
-    def page(self, *, offset: int = 0, limit: int = 50) -> list[BookInfo]:
+    def page(self, beginning: str = "", *, offset: int = 0, limit: int = 50) -> list[BookInfo]:
         """Some of them, from the *offset*-th on, by name."""
-        names = at_once(_names())[offset : offset + limit]
-        return [info for info in at_once(look(get_client(), names)) if info]
+        client = get_client()
+        names = at_once(_names(client, beginning, offset, limit))
+        return [info for info in at_once(look(client, names)) if info]
+
+    def names(self) -> list[str]:
+        """Those of all, in order."""
+        return at_once(_names(get_client(), "", 0, -1))
 
     def find(self, name: str) -> BookInfo | None:
         """The one of this name; None if there is none."""
-        return at_once(look(get_client(), [name]))[0] if name else None
+        return self.look([name])[0] if name else None
+
+    def look(self, names: Sequence[str]) -> list[BookInfo | None]:
+        """How those of these names stand; None for one that is not there. One round trip to each node."""
+        return at_once(look(get_client(), names))
+
+    def loading(self, name: str) -> int | None:
+        """How many entries the load has that makes the book *name*; None if none does. It need not be there yet."""
+        return at_once(_loading(get_client(), Keys(name)))
+
+    def usage(self, names: Sequence[str]) -> list[BookUsage]:
+        """How these are searched. One round trip to each node."""
+        return at_once(usage.read(get_client(), names))
 
 
-async def _names() -> list[str]:
+def _range(beginning: str) -> tuple[bytes, bytes]:
+    """Of names that begin so: no UTF-8 has the last byte."""
+    begun = b"[" + beginning.encode()
+    return (begun, begun + b"\xff") if beginning else (b"-", b"+")
+
+
+async def _count(client: AnyRedis, beginning: str) -> int:
     with redis_errors():
-        found = await answer(get_client().smembers(keys.book_names(ALL)))
-    return sorted(name.decode() for name in found)
+        return int(await answer(client.zlexcount(keys.book_names(ALL), *_range(beginning))))
+
+
+async def _names(client: AnyRedis, beginning: str, offset: int, limit: int) -> list[str]:
+    with redis_errors():
+        names = await answer(
+            client.zrangebylex(keys.book_names(ALL), *_range(beginning), start=offset, num=limit)
+        )
+    return [name.decode() for name in names]
+
+
+async def _loading(client: AnyRedis, its: Keys) -> int | None:
+    with redis_errors():
+        token, count = await answer(client.hmget(its.loading, "token", "count"))
+    return int(count or 0) if token else None

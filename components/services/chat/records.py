@@ -76,6 +76,8 @@ class Sent:
     sent_at: datetime
     #: It was there already: sent before under the same client id.
     is_duplicate: bool
+    #: To whom it speaks: the members that it mentions, and in a chat of two the other one. Nobody, the second time.
+    spoken_to: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

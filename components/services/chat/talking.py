@@ -126,10 +126,10 @@ class Talk:
         said, *facts = answer
         if said not in (b"sent", b"duplicate"):
             raise core.refusal(self.id, *answer)
-        seq, sent_at, is_due = facts
+        seq, sent_at, is_due, spoken_to = facts
         if is_due:
             await core.trim_all(client, self.id, runs=1)
-        return Sent(seq, instant(sent_at), said == b"duplicate")
+        return Sent(seq, instant(sent_at), said == b"duplicate", tuple(map(bytes.decode, spoken_to)))
 
     async def _history(
         self, client: AnyRedis, user: str, before: int | None, after: int | None, limit: int

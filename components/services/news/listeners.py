@@ -123,8 +123,7 @@ class Listener:
         finally:
             for task in tasks:
                 task.cancel()
-            # Before anything is waited for: the end of the loop cancels that too.
-            await connection.disconnect(nowait=True)
+            await connection.disconnect(nowait=True)  # first: the end of the loop cancels what is waited for
             await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
             if not task.cancelled():

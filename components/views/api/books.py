@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
 from components.books import readers
+from components.people import people
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.validation import MAX_NAME
 from components.views.api import shapes
@@ -44,11 +45,15 @@ async def select(request: HttpRequest, user: str, book: str) -> Answer:
 
 
 async def contacts(request: HttpRequest, user: str) -> Answer:
-    """GET contacts: with whom one has had to do, the latest first."""
+    """GET contacts: to whom one has written, the latest first, as they are called now."""
     query(request)
     found = await RecentContacts(user).alist()
-    names = await names_of(each.id for each in found if not each.label)
-    told = {"contacts": [shapes.contact(each, names.get(each.id)) for each in found]}
+    ids = {each.id for each in found}
+    refused = await sync_to_async(people().refused)(user, ids) if ids else ids
+    names = await names_of(ids - refused)
+    told = {
+        "contacts": [shapes.contact(each, names.get(each.id)) for each in found if each.id not in refused]
+    }
     return Answer(told, max_age=0)
 
 

@@ -13,6 +13,7 @@ from components.views.api import shapes
 from components.views.api.endpoints import Answer
 from components.views.api.fields import Values, body, idempotency_key, invalid
 from components.views.api.persons import check_recipients, names_of
+from components.views.contacts import anote
 
 LONGEST_TITLE = 200  # characters
 _LONGEST_PAUSE = 86_400  # seconds of slow mode
@@ -44,6 +45,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
         settings=settings,
         **first,
     )
+    await anote(user, members, anew=True)
     where = reverse("components:api-chat", args=[chat.id])
     return Answer(await _one(chat, user), 201, {"Location": where})
 

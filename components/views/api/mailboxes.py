@@ -19,6 +19,7 @@ from components.views.api.endpoints import Answer
 from components.views.api.fields import Values, body, idempotency_key, number, query
 from components.views.api.persons import check_recipient, names_of
 from components.views.api.waiting import let_go, patience, place, retry_after
+from components.views.contacts import anote
 
 _MOST = 200  # messages in one answer
 
@@ -58,6 +59,7 @@ async def push(request: HttpRequest, user: str, recipient: str) -> Answer:
     text, data, key = values.text("text", ""), values.raw("data"), idempotency_key(request)
     await check_recipient(user, recipient)
     pushed = await Mailbox(recipient).apush(user, text, data=data, client_id=key)
+    await anote(user, [recipient])
     told = {
         "id": pushed.id,
         "sent_at": shapes.instant(pushed.sent_at),

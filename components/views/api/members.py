@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+from typing import Any
+
 from django.http import HttpRequest
 
+from components.services.autocomplete import fold
+from components.services.autocomplete.folding import check_prefix, word_starts
 from components.services.chat import Chat, Role
+from components.validation import MAX_NAME
 from components.views.api import shapes
 from components.views.api.endpoints import Answer
-from components.views.api.fields import body, invalid, query
+from components.views.api.fields import MOST_PEOPLE, body, invalid, query
 from components.views.api.persons import check_recipients, names_of
+from components.views.api.throttle import Throttle
+from components.views.contacts import anote
 
 _LONGEST_SILENCE = 10 * 366 * 86_400  # seconds
+_throttle = Throttle(rate=10, burst=30)
 
 
 async def listing(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """GET chats/{id}/members"""
-    found = await Chat(chat_id).amembers(user=user)
-    names = await names_of(each.user for each in found)
-    return Answer({"members": [shapes.member(each, names.get(each.user)) for each in found]})
+    """GET chats/{id}/members?q=&limit=: all; or those of whose name a word begins with q."""
+    values = query(request, "q", "limit")
+    limit = values.integer("limit", MOST_PEOPLE, least=1, most=MOST_PEOPLE) if "limit" in values else None
+    if "q" not in values:
+        return Answer({"members": (await _members(user, chat_id))[:limit]})
+    _throttle.check(user)
+    wanted = check_prefix(values.text("q", longest=MAX_NAME))
+    fitting = [
+        (rank, each) for each in await _members(user, chat_id) if (rank := _fits(each["name"], wanted))
+    ]
+    return Answer({"members": [each for _rank, each in sorted(fitting, key=itemgetter(0))[:limit]]})
 
 
 async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
@@ -26,7 +42,9 @@ async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
     chat = Chat(chat_id)
     await chat.anews(user)  # who is not in it learns nothing, not even that an id is nobody's
     await check_recipients("users", user, users)
-    return Answer({"added": await chat.aadd(users, by=user)})
+    added = await chat.aadd(users, by=user)
+    await anote(user, added, anew=True)
+    return Answer({"added": added})
 
 
 async def change(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
@@ -43,7 +61,7 @@ async def change(request: HttpRequest, user: str, chat_id: str, member: str) -> 
         await chat.aunmute(member, by=user)
     if role is not None:
         await chat.aset_role(member, role, by=user)
-    return await listing(request, user, chat_id)
+    return Answer({"members": await _members(user, chat_id)})
 
 
 async def remove(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
@@ -64,6 +82,19 @@ async def unblock(request: HttpRequest, user: str, chat_id: str, member: str) ->
     """DELETE chats/{id}/blocked/{user}: he may come back."""
     await Chat(chat_id).aunblock(member, by=user)
     return Answer()
+
+
+async def _members(user: str, chat_id: str) -> list[dict[str, Any]]:
+    found = await Chat(chat_id).amembers(user=user)
+    names = await names_of(each.user for each in found)
+    return [shapes.member(each, names.get(each.user)) for each in found]
+
+
+def _fits(name: str, wanted: str) -> tuple[bool, str] | None:
+    """By which those are ordered that *wanted* fits: who is called so before whose later word begins so."""
+    key = fold(name)
+    at = next((start for start in word_starts(key) if key.startswith(wanted, start)), None)
+    return None if at is None else (at > 0, key)
 
 
 def _role(name: str) -> Role:

@@ -10,6 +10,7 @@ from components.views.api import shapes
 from components.views.api.endpoints import Answer
 from components.views.api.fields import body, idempotency_key, invalid, number, query
 from components.views.api.persons import names_of
+from components.views.contacts import anote
 
 _MOST = 200  # messages in one answer
 
@@ -35,6 +36,7 @@ async def send(request: HttpRequest, user: str, chat_id: str) -> Answer:
         mentions=values.people("mentions", []),
         client_id=idempotency_key(request),
     )
+    await anote(user, sent.spoken_to)
     told = {"seq": sent.seq, "sent_at": shapes.instant(sent.sent_at), "is_duplicate": sent.is_duplicate}
     where = reverse("components:api-message", args=[chat_id, str(sent.seq)])
     return Answer(told, 200 if sent.is_duplicate else 201, {"Location": where})

@@ -114,7 +114,7 @@ def entry(found: Entry) -> dict[str, Any]:
 def contact(found: Contact, name: str | None) -> dict[str, Any]:
     return {
         "id": found.id,
-        "label": found.label or name or found.id,
+        "label": name or found.label,
         "touched_at": instant(found.touched_at),
     }
 

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from django import forms
 
-from components.people import people
 from components.services.chat import ChatSettings
+from components.views.chat.names import NamesField
 
 LONGEST_TITLE = 200  # characters
-
-
-def found(names: str, by: str) -> list[str]:
-    """
-    The ids of those whose user names stand in *names*, with commas or blanks between. Raises ValidationError.
-
-    Who may not be written to is not told from who does not exist.
-    """
-    wanted = [name for name in re.split(r"[\s,;]+", names.replace("@", " ")) if name]
-    if not wanted:
-        raise forms.ValidationError("Give at least one user name.")
-    ids = people().find(wanted)
-    refused = people().refused(by, ids.values())
-    if missing := [name for name in wanted if name not in ids or ids[name] in refused]:
-        raise forms.ValidationError(
-            f"There is nobody of this name to whom you may write: {', '.join(missing)[:200]}."
-        )
-    return list(dict.fromkeys(ids[name] for name in wanted))
 
 
 def checked_title(title: str) -> str:
@@ -43,12 +24,7 @@ def checked_title(title: str) -> str:
 class CreateForm(forms.Form):
     """A new chat. *key* is the same for a form that is sent twice, which makes one chat."""
 
-    members = forms.CharField(
-        label="With whom",
-        max_length=4_000,
-        help_text="User names, with commas between them.",
-        widget=forms.TextInput({"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}),
-    )
+    members = NamesField(label="With whom", help_text="User names, with commas between them.")
     title = forms.CharField(
         label="Title",
         required=False,
@@ -66,9 +42,25 @@ class CreateForm(forms.Form):
     def __init__(self, me: str, data: Any = None, **options: Any) -> None:
         super().__init__(data, label_suffix="", **options)
         self._me = me
+        _asked_by(self.fields["members"], me)
 
     def clean_title(self) -> str:
         return checked_title(self.cleaned_data["title"])
 
     def clean_members(self) -> list[str]:
-        return [id for id in found(self.cleaned_data["members"], self._me) if id != self._me]
+        return [id for id in self.cleaned_data["members"] if id != self._me]
+
+
+class InviteForm(forms.Form):
+    """Who is to come into a chat."""
+
+    names = NamesField(label="Add by user name")
+
+    def __init__(self, me: str, data: Any = None, **options: Any) -> None:
+        super().__init__(data, auto_id="add-%s", label_suffix="", **options)
+        _asked_by(self.fields["names"], me)
+
+
+def _asked_by(field: forms.Field, me: str) -> None:
+    assert isinstance(field, NamesField)
+    field.asked_by(me)

@@ -13,9 +13,10 @@ from django.views.decorators.http import require_http_methods
 
 from components.exceptions import ComponentsError, RedisUnavailable
 from components.services.chat import Chat, Role
-from components.views.chat.forms import checked_title, found
+from components.views.chat.forms import InviteForm, checked_title
 from components.views.chat.pages import entered, me, page
 from components.views.chat.refusals import refusal
+from components.views.contacts import note
 
 _AN_HOUR = 3_600.0  # seconds
 
@@ -58,7 +59,7 @@ def members(request: HttpRequest, chat_id: str) -> HttpResponse:
 def _act(request: HttpRequest, chat: Chat) -> None:
     by, action = me(request), request.POST.get("action", "")
     if action == "add":
-        chat.add(found(request.POST.get("names", ""), by), by=by)
+        note(by, chat.add(_invited(request), by=by))
     elif action == "rename":
         chat.rename(checked_title(request.POST.get("title", "").strip()), by=by)
     elif action in list(Role):
@@ -69,6 +70,15 @@ def _act(request: HttpRequest, chat: Chat) -> None:
         _TO_THE_CHAT[action](chat, by)
     else:
         raise ValidationError("The form says nothing that can be done.")
+
+
+def _invited(request: HttpRequest) -> list[str]:
+    """The ids of those whose names are in the form. Raises ValidationError."""
+    form = InviteForm(me(request), request.POST)
+    if not form.is_valid():
+        raise ValidationError(list(form.errors["names"]))
+    ids: list[str] = form.cleaned_data["names"]
+    return ids
 
 
 def _listing(request: HttpRequest, chat_id: str, status: int = 200, error: str = "") -> HttpResponse:
@@ -88,5 +98,5 @@ def _listing(request: HttpRequest, chat_id: str, status: int = 200, error: str =
         is_closed=news.is_closed,
         chat_title=news.title,
         error=error,
-        names=request.POST.get("names", ""),
+        invite=InviteForm(me(request), initial={"names": request.POST.get("names", "")}),
     )

@@ -26,6 +26,7 @@ from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Role
 from components.views.chat import rows, texts
 from components.views.chat.forms import CreateForm
 from components.views.chat.refusals import refusal
+from components.views.contacts import note
 
 _PAGE = 50  # messages
 
@@ -64,7 +65,9 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         ids = [member.user for member in opened.members()]
         name_of = rows.naming(ids)
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
-    opened.send(me(request), text, mentions=mentions, client_id=request.POST.get("client_id") or None)
+    client_id = request.POST.get("client_id") or None
+    sent = opened.send(me(request), text, mentions=mentions, client_id=client_id)
+    note(me(request), sent.spoken_to)
 
 
 def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **more: Any) -> HttpResponse:
@@ -137,7 +140,9 @@ def create(request: HttpRequest) -> HttpResponse:
 
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
     text = text.replace("\r\n", "\n")
-    return Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key).id
+    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key)
+    note(by, members)
+    return made.id
 
 
 def _id_for(user: str, key: str) -> str:

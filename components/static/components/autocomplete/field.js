@@ -14,6 +14,8 @@ import { Book, Contacts, Refused } from "./sources.js";
 
 const DEBOUNCE = 150; // ms: between two keys of who types on
 const LIMIT = 10; // names
+// The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
+const TOUCH = matchMedia("(pointer: coarse)");
 const AWAY = "Names cannot be looked up now. You can type the whole name.";
 const NOBODY = "No name is found.";
 let count = 0;
@@ -30,12 +32,15 @@ class CompleteField extends HTMLElement {
     #control = new AbortController();
     #timer = 0;
     #found = []; // what the book has told for the text, or for a shorter one
+    #taken = null; // the text as a choice has left it
 
     connectedCallback() {
         if (this.#input) return; // it was only moved
         this.#input = this.querySelector("input:not([type=hidden])");
         if (!this.#input) return;
         this.#id = this.querySelector("input[type=hidden]");
+        // Of a field that was copied when it was live, as the admin's inlines copy their empty row.
+        for (const node of this.querySelectorAll(".complete-popup, .complete-hidden")) node.remove();
         this.#limit = Number(this.getAttribute("limit")) || LIMIT;
         this.#book = this.hasAttribute("src") ? new Book(this.getAttribute("src"), this.#limit) : null;
         this.#contacts = this.hasAttribute("contacts") ? new Contacts(this.getAttribute("contacts")) : null;
@@ -68,7 +73,7 @@ class CompleteField extends HTMLElement {
         input.addEventListener("click", () => !this.#piece().text && this.#look());
         input.addEventListener("keydown", (event) => this.#pressed(event));
         // What an input method is still composing is no prefix yet.
-        input.addEventListener("input", (event) => event.isComposing || this.#written());
+        input.addEventListener("input", (event) => (event.isComposing && !TOUCH.matches) || this.#written());
         input.addEventListener("compositionend", () => this.#written());
         input.addEventListener("blur", () => this.#close());
     }
@@ -93,6 +98,7 @@ class CompleteField extends HTMLElement {
         else if (event.key === "Enter" && this.#options.active) this.#pick(this.#options.active);
         else if (event.key === "Escape" && !this.#options.node.hidden) this.#close();
         else {
+            if (event.key === "Escape") this.#stop(); // nor is it to open by an answer under way
             if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.#activate(-1);
             return;
         }
@@ -116,6 +122,8 @@ class CompleteField extends HTMLElement {
     }
 
     #written() {
+        if (this.#input.value === this.#taken) return; // a choice has ended a composition
+        this.#taken = null;
         if (this.#id) this.#id.value = "";
         this.#activate(-1);
         this.#look();
@@ -123,6 +131,7 @@ class CompleteField extends HTMLElement {
 
     /** Offer what fits the text: at once what is known, and then what the book says. *step* goes into the list. */
     #look(step = 0) {
+        if (this.#input.readOnly) return;
         this.#stop();
         const turn = this.#turn;
         const { text } = this.#piece();
@@ -164,7 +173,10 @@ class CompleteField extends HTMLElement {
         this.#found = found;
         const contacts = this.#contacts?.complete(text) ?? [];
         const ids = new Set(contacts.map(({ id }) => id));
-        const entries = [...contacts, ...found.filter(({ id }) => !ids.has(id))].slice(0, this.#limit);
+        const separator = this.getAttribute("separator");
+        const isOne = ({ label }) => !separator || !label.includes(separator); // else it would be read as two names
+        const others = found.filter(({ id }) => !ids.has(id));
+        const entries = [...contacts, ...others].filter(isOne).slice(0, this.#limit);
         this.#options.show(entries, text);
         this.#expose();
         if (entries.length) {
@@ -189,6 +201,7 @@ class CompleteField extends HTMLElement {
         const rest = separator ? value.slice(end).replace(separator, "").trimStart() : "";
         this.#input.value = value.slice(0, start) + put + rest;
         this.#input.setSelectionRange(start + put.length, start + put.length);
+        this.#taken = this.#input.value;
         if (this.#id && !separator) this.#id.value = entry.id;
         this.#close();
         const token = document.querySelector("input[name=csrfmiddlewaretoken]")?.value;

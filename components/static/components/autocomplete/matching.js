@@ -3,7 +3,8 @@
  * inside of a name is found as its first one is. The server decides what is offered; this narrows what it has told.
  */
 
-const CLUSTER = /\P{M}\p{M}*|\p{M}+/gu; // a letter and the marks upon it
+/** A letter and the marks upon it; a syllable of Hangul, if its parts are written one by one. */
+const CLUSTER = /[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|\P{M}\p{M}*|\p{M}+/gu;
 /** What one writes or leaves out as one likes; the vowel signs of Indic scripts and the voicing of kana stay. */
 const OPTIONAL = new RegExp(
     "[\\u0300-\\u036f\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u0640\\u064b-\\u065f\\u0670" +
@@ -12,6 +13,7 @@ const OPTIONAL = new RegExp(
 );
 const PLAIN = { "ı": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe" };
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
+const FIRST = /[\p{L}\p{N}]/u; // of a word inside of a name
 const BLANK = /\s/u;
 
 /** One letter as it is compared: "É", "é" and "e" are the same; "ß" is two. */
@@ -38,7 +40,7 @@ export function find(label, prefix) {
     if (!wanted.length) return null;
     const signs = spelled(label);
     for (let at = 0; at + wanted.length <= signs.length; at += 1) {
-        const isStart = at === 0 || !LETTER.test(signs[at - 1].sign);
+        const isStart = at === 0 || (FIRST.test(signs[at].sign) && !LETTER.test(signs[at - 1].sign));
         if (isStart && wanted.every(({ sign }, index) => signs[at + index].sign === sign)) {
             return { start: signs[at].start, end: signs[at + wanted.length - 1].end };
         }

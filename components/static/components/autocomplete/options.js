@@ -1,11 +1,15 @@
 /*
  * The list below the field: options with the match marked, of which one may be the active one. What people are called
- * becomes text nodes, never HTML.
+ * becomes text nodes, never HTML. It lies above the page, where browsers can do that (a popover), so that no box around
+ * the field cuts it off, such as the rows of forms in the admin.
  */
 
 import { find } from "./matching.js";
 
 const HIGHEST = 320; // px: as in autocomplete.css
+const WIDEST = "30rem"; // likewise
+const GAP = 4; // px: to the field
+const CAN_LIE_ABOVE = "popover" in HTMLElement.prototype;
 
 function element(name, attributes = {}, ...children) {
     const node = document.createElement(name);
@@ -28,6 +32,7 @@ export class Options {
     #id;
     #entries = [];
     #active = -1;
+    #moves = new AbortController(); // of what is listened to while the list is open
 
     /** *id* begins the ids of the options; *onpick(entry)* is called for one that is pointed at. */
     constructor(id, label, onpick) {
@@ -35,6 +40,7 @@ export class Options {
         this.list = element("ul", { role: "listbox", id: `${id}-list`, "aria-label": label });
         this.node = element("div", { class: "complete-popup" }, this.list, this.#note);
         this.node.hidden = true;
+        if (CAN_LIE_ABOVE) this.node.popover = "manual";
         // The field keeps the focus, and a touch screen its keyboard.
         this.node.addEventListener("mousedown", (event) => event.preventDefault());
         this.list.addEventListener("click", (event) => {
@@ -64,8 +70,8 @@ export class Options {
         this.#note.hidden = true;
         this.list.hidden = false;
         this.list.replaceChildren(...entries.map((entry, index) => this.#option(entry, index, prefix)));
-        this.node.hidden = !entries.length;
-        this.#place();
+        this.#appear(entries.length > 0);
+        this.list.scrollTop = 0;
         this.activate(was === undefined ? -1 : entries.findIndex(({ id }) => id === was));
     }
 
@@ -75,12 +81,11 @@ export class Options {
         this.list.hidden = true;
         this.#note.textContent = text;
         this.#note.hidden = false;
-        this.node.hidden = false;
-        this.#place();
+        this.#appear(true);
     }
 
     hide() {
-        this.node.hidden = true;
+        this.#appear(false);
         this.#entries = [];
         this.list.replaceChildren();
         this.#active = -1;
@@ -104,10 +109,41 @@ export class Options {
         return element("li", { role: "option", id: `${this.#id}-${index}`, "aria-selected": "false" }, label, ...hint);
     }
 
-    /** Above the field, where there is more room than below. */
+    #appear(isOpen) {
+        const wasOpen = !this.node.hidden;
+        this.node.hidden = !isOpen;
+        if (CAN_LIE_ABOVE && this.node.isConnected) this.node.togglePopover(isOpen);
+        if (wasOpen && !isOpen) this.#moves.abort();
+        if (!isOpen) return;
+        this.#place();
+        if (wasOpen) return;
+        this.#moves = new AbortController();
+        const options = { capture: true, passive: true, signal: this.#moves.signal };
+        for (const view of [window, visualViewport]) {
+            for (const event of ["scroll", "resize"]) view.addEventListener(event, () => this.#place(), options);
+        }
+    }
+
+    /** Above the field, where more room is than below: of what is in sight beside an on-screen keyboard, and enlarged. */
     #place() {
-        const { top, bottom } = this.node.parentElement.getBoundingClientRect();
-        const below = document.documentElement.clientHeight - bottom;
-        this.node.toggleAttribute("data-above", below < Math.min(HIGHEST, this.node.offsetHeight) && top > below);
+        const { node } = this;
+        if (!node.isConnected) this.#moves.abort(); // the page has dropped it while it was open
+        if (!node.parentElement) return;
+        const { top, bottom, left, right, width } = node.parentElement.getBoundingClientRect();
+        const { clientHeight, clientWidth } = document.documentElement;
+        const isFromRight = getComputedStyle(node.parentElement).direction === "rtl";
+        const side = Math.max(0, isFromRight ? clientWidth - right : left);
+        if (CAN_LIE_ABOVE) { // its height hangs on its width
+            node.style.minWidth = `${width}px`;
+            node.style.maxWidth = `max(${width}px, min(${WIDEST}, ${clientWidth - side - 2 * GAP}px))`;
+        }
+        const { offsetTop, height } = visualViewport;
+        const [above, below] = [top - offsetTop, offsetTop + height - bottom];
+        const isAbove = below < Math.min(HIGHEST, node.offsetHeight) && above > below;
+        node.toggleAttribute("data-above", isAbove);
+        if (!CAN_LIE_ABOVE) return;
+        const [high, low] = isAbove ? [null, clientHeight - top + GAP] : [bottom + GAP, null];
+        const places = { top: high, bottom: low, left: isFromRight ? null : side, right: isFromRight ? side : null };
+        for (const [edge, at] of Object.entries(places)) node.style[edge] = at === null ? "auto" : `${at}px`;
     }
 }

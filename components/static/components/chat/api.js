@@ -57,8 +57,8 @@ export class Api {
         return this.#send("POST", `${this.#chat(chat)}/read`, { seq });
     }
 
-    members(chat) {
-        return this.#send("GET", `${this.#chat(chat)}/members`);
+    members(chat, query = {}) {
+        return this.#send("GET", `${this.#chat(chat)}/members?${new URLSearchParams(query)}`);
     }
 
     #chat(id) {

@@ -8,6 +8,7 @@
 
 import { h, icon, reconcile, timeOf } from "./dom.js";
 import { Composer } from "./composer.js";
+import { Roster } from "./roster.js";
 import { rowsOf } from "./rows.js";
 import { titleOf } from "./sentences.js";
 
@@ -31,8 +32,7 @@ export class Conversation {
     #liveAfter = Infinity;
     #newAfter = Infinity;
     #isLoading = false;
-    #people;
-    #asking;
+    #roster;
     #timer;
     #told = 0;
 
@@ -44,11 +44,8 @@ export class Conversation {
         const rows = h("div", { class: "chat-rows" }, this.#more, this.#history, this.#live);
         this.#scroller = h("div", { class: "chat-scroller", role: "region", "aria-label": "Messages", tabindex: 0, "aria-busy": "true" }, rows);
         this.#latest = h("button", { class: "chat-button chat-latest", type: "button", hidden: true, onclick: () => this.toEnd() }, icon("down"), "Newest");
-        this.composer = new Composer(id, this.#name, {
-            ask: () => this.#askPeople(),
-            known: () => this.#people ?? this.#readers(),
-            onsend: (text, mentions) => this.#send(text, mentions),
-        });
+        this.#roster = new Roster(app.api, app.store, id);
+        this.composer = new Composer(id, this.#name, this.#roster, (text, mentions) => this.#send(text, mentions));
         main.replaceChildren(this.#bar(), this.#scroller, this.#latest, this.#foot);
         this.#scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
         this.#renderFoot(this.#chat);
@@ -242,27 +239,9 @@ export class Conversation {
         this.composer.focus();
     }
 
-    /** Who can be mentioned: the members, asked for once; while they cannot be asked for, those known by their reading. */
-    #askPeople() {
-        this.#asking ??= this.#app.api.members(this.id).then(({ members }) => {
-            this.#app.store.learn(Object.fromEntries(members.map(({ id, name }) => [id, name])));
-            this.#people = this.#named(members.map((member) => member.id));
-        }).catch(() => this.forgetPeople());
-        return this.#asking.then(() => this.#people ?? this.#readers());
-    }
-
-    #readers() {
-        return this.#named(Object.keys(this.#chat?.reads ?? {}));
-    }
-
-    #named(ids) {
-        const { me, nameOf } = this.#app.store;
-        return ids.filter((id) => id !== me).map((id) => ({ id, name: nameOf(id) }));
-    }
-
-    /** Members have changed: ask again when it matters. */
+    /** Members have changed: who can be mentioned is asked for again. */
     forgetPeople() {
-        this.#asking = undefined;
+        this.#roster.forget();
     }
 
     close() {

@@ -31,11 +31,12 @@ READY = """
     2. In the control room, see the mail to joe go through the queue "mail": {queues}
     3. Read the mail: {mail}
     4. As jack in one browser and joe in another, talk: {chat}
+    5. Type a few letters of a name, in any script: who gets your mail, what is for sale: {letters}
 {redis}
   Ctrl-C stops everything.
 """
 TRY_REDIS = """\
-    5. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
+    6. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
        Redis comes back after {pause:g} seconds, and nothing is lost.
 """
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -98,6 +99,7 @@ class Command(BaseCommand):
                 admin_password=demo.ADMIN_PASSWORD,
                 queues=site + reverse("admin:components_queue_changelist"),
                 mail=settings.VAR / "mail",
+                letters=site + reverse("guilds:mail"),
                 chat=site + reverse("components:chats"),
                 redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
             )

@@ -1,0 +1,185 @@
+"""
+How often each address book is searched, and how long that takes: what the control room shows.
+
+A search only reads, so that a replica can answer it. So it is counted in its process, and a thread that ends when
+nobody searches adds the sums of all books to those in Redis, once a second, in one round trip. There they stand by
+the minute, for an hour. What was typed is not kept, only its length. A process that dies takes its last second with
+it; what Redis does not take is lost, and logged; a forked child begins with nothing. No search waits or fails for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from components import keys
+from components.client import AnyRedis, get_client
+from components.scripts import Call, Script
+from components.services.autocomplete.contacts import new_call
+from components.services.autocomplete.records import instant
+
+logger = logging.getLogger(__name__)
+
+_PACE = 1.0  # seconds between two sendings
+_HOUR = 60  # minutes
+_SECOND = 1_000_000  # microseconds
+
+_count = Script("autocomplete/count")
+_counted = Script("autocomplete/counted")
+
+
+@dataclass(frozen=True)
+class SlowSearch:
+    """The slowest search of a minute."""
+
+    #: When the minute began.
+    at: datetime
+    #: From the request to the answer, as the process that asked saw it.
+    seconds: float
+    #: Characters of the prefix.
+    length: int
+
+
+@dataclass(frozen=True)
+class BookUsage:
+    """The searches in a book within an hour, by all processes."""
+
+    searches: int
+    #: Of the minute that runs and the one before.
+    per_second: float
+    #: Seconds; None if there were none.
+    mean: float | None
+    #: Of each minute the slowest search, the slowest first.
+    slowest: Sequence[SlowSearch]
+
+
+@dataclass
+class _Tally:
+    """Of one book, what was not sent yet. In microseconds."""
+
+    searches: int = 0
+    spent: int = 0
+    slowest: int = 0
+    length: int = 0
+
+    def add(self, microseconds: int, length: int) -> None:
+        self.searches += 1
+        self.spent += microseconds
+        if microseconds >= self.slowest:
+            self.slowest, self.length = microseconds, length
+
+
+@dataclass
+class _Searches:
+    """Those of this process that were not sent yet, and the thread that sends them."""
+
+    _tallies: dict[str, _Tally] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+    _sending: threading.Lock = field(default_factory=threading.Lock)
+    _has_thread: bool = False
+    _is_away: bool = False
+
+    def note(self, book: str, length: int, seconds: float) -> None:
+        with self._guard:
+            self._tallies.setdefault(book, _Tally()).add(round(seconds * _SECOND), length)
+            if not self._has_thread:
+                self._start()
+
+    def flush(self) -> None:
+        with self._sending:
+            with self._guard:
+                found, self._tallies = self._tallies, {}
+            if found:
+                self._send(found)
+
+    def forget(self) -> None:
+        with self._sending, self._guard:
+            self._tallies.clear()
+
+    def _start(self) -> None:
+        try:
+            threading.Thread(target=self._run, name="searches", daemon=True).start()
+        except RuntimeError:  # the process ends, or has no room for a thread now: the next search tries again
+            return
+        self._has_thread = True
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(_PACE)
+            with self._guard:
+                if not self._tallies:
+                    self._has_thread = False
+                    return
+            self.flush()
+
+    def _send(self, tallies: Mapping[str, _Tally]) -> None:
+        try:
+            _count.many(get_client(), [_call(name, tally) for name, tally in tallies.items()])
+            self._is_away = False
+        except Exception as error:  # noqa: BLE001  (whatever it is, the thread must go on)
+            if not self._is_away:
+                logger.warning("Searches in address books are not counted until Redis takes it: %s", error)
+            self._is_away = True
+
+
+def _call(name: str, tally: _Tally) -> Call:
+    its = [keys.book(name), keys.book_usage(name), keys.book_call(name, new_call())]
+    return its, [tally.searches, tally.spent, tally.slowest, tally.length]
+
+
+class _Process:
+    """What belongs to this process: a child begins anew."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.searches = _Searches()
+
+
+_process = _Process()
+os.register_at_fork(after_in_child=_process.reset)
+
+
+def note(book: str, length: int, seconds: float) -> None:
+    """The book *book* was searched by a prefix of *length* characters, and the answer took *seconds*."""
+    _process.searches.note(book, length, seconds)
+
+
+def flush() -> None:
+    """Send now what was noted."""
+    _process.searches.flush()
+
+
+def forget() -> None:
+    """Do not send what was noted: the Redis that it was about is gone. What is being sent is waited for."""
+    _process.searches.forget()
+
+
+async def read(client: AnyRedis, names: Sequence[str]) -> list[BookUsage]:
+    """How these books were searched, in one round trip to each node."""
+    calls: list[Call] = [([keys.book_usage(name)], []) for name in names]
+    answers = await _counted.amany(client, calls) if names else []
+    return [
+        _usage(int(now), [tuple(map(int, each.split())) for each in texts if each]) for now, *texts in answers
+    ]
+
+
+def _usage(now: int, found: Iterable[tuple[int, ...]]) -> BookUsage:
+    """*now* is the second; a minute is its number, searches, microseconds, those of the slowest, its length."""
+    this = now // 60
+    minutes = [each for each in found if this - _HOUR < each[0] <= this]
+    searches = sum(each[1] for each in minutes)
+    lately = sum(each[1] for each in minutes if each[0] >= this - 1)
+    slowest = [SlowSearch(instant(each[0] * 60 * _SECOND), each[3] / _SECOND, each[4]) for each in minutes]
+    return BookUsage(
+        searches=searches,
+        per_second=lately / (60 + now % 60),
+        mean=sum(each[2] for each in minutes) / searches / _SECOND if searches else None,
+        slowest=sorted(slowest, key=lambda each: each.seconds, reverse=True),
+    )

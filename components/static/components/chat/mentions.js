@@ -1,0 +1,124 @@
+/*
+ * "@" in a text area offers the names of members: arrow keys choose, Enter or Tab takes, Esc closes. The first name is
+ * chosen at once, as the list is there only for who is writing a name.
+ *
+ * The text area stays a text box for those who do not see it, with a list to choose from that they are told of. A name
+ * that was taken is not looked for again, and a blank ends what is begun until the next letter.
+ */
+
+import { Announcer } from "../autocomplete/announcer.js";
+import { Options } from "../autocomplete/options.js";
+import { avatar, h } from "./dom.js";
+
+// The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
+const TOUCH = matchMedia("(pointer: coarse)");
+const LONGEST = 50; // characters of a name until it is chosen
+const ASKED = new RegExp(`(?<![\\p{L}\\p{N}_])@([^@\\n]{0,${LONGEST}})$`, "u");
+
+export class Mentions {
+    node; // to be put beside the text area
+    #text;
+    #find;
+    #onput;
+    #options = new Options("chat-names", "Members", (entry) => this.#take(entry));
+    #announcer = new Announcer();
+    #taken = { at: -1, put: "" }; // the last name that was put in, and where
+    #turn = 0;
+
+    /** *find(begun)* gives the promise of those whom it fits: [{ id, name }]; *onput()* is called when a name was put in. */
+    constructor(text, find, onput) {
+        this.#text = text;
+        this.#find = find;
+        this.#onput = onput;
+        this.node = h("div", { class: "chat-mentions" }, this.#options.node, ...this.#announcer.nodes);
+        const attributes = { "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": this.#options.list.id };
+        for (const [key, value] of Object.entries(attributes)) text.setAttribute(key, value);
+        // What an input method is still composing is no name yet.
+        text.addEventListener("input", (event) => (event.isComposing && !TOUCH.matches) || this.#offer());
+        text.addEventListener("compositionend", () => this.#offer());
+        for (const event of ["blur", "click"]) text.addEventListener(event, () => this.close());
+    }
+
+    /** Whether the key was for the list. */
+    pressed(event) {
+        if (!this.#options.isOpen || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return false;
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        if (step) this.#move(step);
+        else if (["Enter", "Tab"].includes(event.key)) this.#take(this.#options.active);
+        else if (event.key === "Escape") this.close();
+        else {
+            if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.close(); // out of the name
+            return false;
+        }
+        event.preventDefault();
+        event.stopPropagation();
+        return true;
+    }
+
+    close() {
+        this.#turn += 1;
+        this.#options.hide();
+        this.#announcer.hush();
+        this.#expose();
+    }
+
+    /** Where the "@" before the caret is, and what is begun after it; null if there is nothing to be offered. */
+    #asked() {
+        const { value, selectionStart: end, selectionEnd } = this.#text;
+        const found = end === selectionEnd && value.slice(0, end).match(ASKED);
+        if (!found || /^\s|\s$/u.test(found[1])) return null;
+        const isTaken = found.index === this.#taken.at && value.startsWith(this.#taken.put, found.index);
+        return isTaken ? null : { at: found.index, begun: found[1] };
+    }
+
+    async #offer() {
+        this.#turn += 1;
+        const turn = this.#turn;
+        const asked = this.#asked();
+        if (!asked) return this.close();
+        const people = await this.#find(asked.begun);
+        if (turn !== this.#turn) return; // written on, or closed, in the meantime
+        if (!people.length) return this.close();
+        this.#options.show(people.map(({ id, name }) => ({ id, label: name })), asked.begun);
+        [...this.#options.list.children].forEach((option, index) => option.prepend(avatar(people[index].name, people[index].id)));
+        if (!this.#options.active) this.#options.activate(0);
+        const count = people.length === 1 ? "1 member" : `${people.length} members`;
+        this.#announcer.say(`${count}. Up and down arrows choose, Enter or Tab takes, Escape closes.`);
+        this.#expose();
+    }
+
+    #move(step) {
+        this.#options.move(step);
+        if (!this.#options.active) this.#options.move(step); // past the end comes the other end
+        this.#expose();
+    }
+
+    #take({ label }) {
+        const { at } = this.#asked();
+        const { value, selectionStart: end } = this.#text;
+        this.#taken = { at, put: `@${label}${value[end] === " " ? "" : " "}` };
+        this.#text.setRangeText(this.#taken.put, at, end, "end");
+        this.close();
+        this.#onput();
+    }
+
+    #expose() {
+        const id = this.#options.activeId;
+        if (id) this.#text.setAttribute("aria-activedescendant", id);
+        else this.#text.removeAttribute("aria-activedescendant");
+    }
+}
+
+/** Who of *people* is named with an "@"; the longer of two names that begin alike counts. */
+export function mentionsIn(text, people) {
+    const found = [];
+    let rest = text;
+    for (const { id, name } of [...people].sort((a, b) => b.name.length - a.name.length)) {
+        const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+        const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])@${escaped}(?![\\p{L}\\p{N}_])`, "gu");
+        if (!pattern.test(rest)) continue;
+        found.push(id);
+        rest = rest.replace(pattern, " ");
+    }
+    return found;
+}

@@ -1,0 +1,80 @@
+/*
+ * Who can be mentioned in a chat. The members of a chat of few come once, and are looked through here; of a larger one
+ * the server is asked for those who fit, when typing pauses. Where it cannot be asked, those serve who are known: by
+ * earlier answers, and by their reading positions.
+ */
+
+import { find } from "../autocomplete/matching.js";
+
+const FEW = 200; // members that come once
+const OFFERED = 8; // names at once
+const PAUSE = 150; // ms between two keys of who types on
+
+export class Roster {
+    #api;
+    #store;
+    #chat;
+    #known = new Set(); // ids that the server has named
+    #answers = new Map(); // what was begun -> the promise of the ids that it fits
+    #latest = "";
+
+    constructor(api, store, chat) {
+        this.#api = api;
+        this.#store = store;
+        this.#chat = chat;
+    }
+
+    /** The promise of those whom *begun* fits, the best first: [{ id, name }]. */
+    async find(begun) {
+        const isFew = (this.#store.chats.get(this.#chat)?.member_count ?? 0) <= FEW;
+        const ids = await (isFew ? this.#ask("", {}) : this.#askSoon(begun));
+        const fits = this.#named(ids ?? this.#all()).map((who) => ({ ...who, at: begun ? find(who.name, begun)?.start : 0 }));
+        const best = fits.filter(({ at }) => at !== undefined).sort((a, b) => Math.sign(a.at) - Math.sign(b.at) || a.name.localeCompare(b.name));
+        return best.slice(0, OFFERED);
+    }
+
+    /** All of whom it is known that they can be mentioned. */
+    known() {
+        return this.#named(this.#all());
+    }
+
+    /** Members have changed: ask again when it matters. */
+    forget() {
+        this.#answers.clear();
+    }
+
+    #all() {
+        return new Set([...this.#known, ...Object.keys(this.#store.chats.get(this.#chat)?.reads ?? {})]);
+    }
+
+    #named(ids) {
+        const { me, nameOf } = this.#store;
+        return [...ids].filter((id) => id !== me).map((id) => ({ id, name: nameOf(id) }));
+    }
+
+    async #askSoon(begun) {
+        this.#latest = begun;
+        if (!this.#answers.has(begun)) await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        if (begun !== this.#latest) return null; // nobody waits for it any more
+        return this.#ask(begun, { limit: OFFERED + 1, ...(begun && { q: begun }) }); // one of them may be oneself
+    }
+
+    #ask(begun, query) {
+        if (!this.#answers.has(begun)) this.#answers.set(begun, this.#fetch(query).catch(() => this.#withoutAnswer(begun)));
+        return this.#answers.get(begun);
+    }
+
+    async #fetch(query) {
+        const { members } = await this.#api.members(this.#chat, query);
+        this.#store.learn(Object.fromEntries(members.map(({ id, name }) => [id, name])));
+        const ids = members.map(({ id }) => id);
+        for (const id of ids) this.#known.add(id);
+        return ids;
+    }
+
+    /** There was none: the next key asks again, and until then those serve who are known. */
+    #withoutAnswer(begun) {
+        this.#answers.delete(begun);
+        return null;
+    }
+}

@@ -1,0 +1,56 @@
+"""
+The market's address books, which its rows feed: players and items for the admin, and the names of what is for sale.
+
+market.player, market.item   for those whom the admin lets view them
+market.listing               for whoever is logged in; an entry for each name, however many sell a thing of that name
+
+What opens or ends by the clock sends no signal: the task that marks it tells the book. A search asks the database
+which of the names are for sale at this moment, so a book that is behind offers at most a name that leads to nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db.models import Q
+from django.utils import timezone
+
+from components.db.books import ModelBook
+from components.exceptions import BookNotFound, InvalidPrefix, RedisUnavailable
+from components.services.autocomplete import fold
+from components.widgets import Typed
+
+from .models import Item, Listing, Player
+
+logger = logging.getLogger(__name__)
+
+#: Names that one search shows at most: the best, as the book ranks them.
+MOST = 100
+
+players = ModelBook(Player, "user__username")
+items = ModelBook(Item, "name")
+for_sale = ModelBook(
+    Listing,
+    "item__name",
+    name="market.listing",
+    id="item__name",
+    rows=lambda: Listing.objects.open_at(timezone.now()),
+)
+
+
+def search(typed: Typed) -> tuple[Q, bool]:
+    """
+    Which listings are meant, and whether that is all: those of the name that was chosen, or of names that begin so.
+
+    While Redis is away, names that have the text anywhere in them.
+    """
+    if typed.id and "\0" not in typed.id and fold(typed.id) == fold(typed.text):
+        return Q(item__name=typed.id), True
+    try:
+        found = for_sale.book.complete(typed.text, limit=MOST)
+    except InvalidPrefix:
+        return Q(pk__in=[]), True
+    except (BookNotFound, RedisUnavailable) as error:
+        logger.warning("the market is searched without its book of names (%s)", error)
+        return Q(item__name__icontains=typed.text.replace("\0", "")), True
+    return Q(item__name__in=[each.id for each in found]), found.is_whole

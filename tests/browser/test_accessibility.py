@@ -1,0 +1,62 @@
+"""What axe-core finds on pages of the control room and of the demo; the chat page has it in a test of its looks."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from components.services.autocomplete import AddressBook
+from components.services.mailboxes import Mailbox
+from project.market import demo
+from tests.admin import conversations, holdings, scene
+from tests.browser.axe import assert_accessible
+
+ADMIN = "/admin/components/"
+CONTROL_ROOM = (
+    f"{ADMIN}queue/",
+    f"{ADMIN}queue/tasks/?alias=default&queue=mail&state=dead",
+    f"{ADMIN}semaphore/semaphore/?semaphore=api",
+    f"{ADMIN}chat/chat/?chat=guild:7",
+    f"{ADMIN}addressbook/book/?book=guild:7&prefix=a",
+    f"{ADMIN}mailbox/clear/?mailbox=jack",
+)
+DEMO = ("/", "/sell/", "/guild/", "/mail/")
+
+
+def logged_in(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_db):
+    scene.one_of_each("mail")
+    holdings.permit("api")
+    conversations.guild()
+    AddressBook("guild:7").add("Ann Smith", id=12)
+    Mailbox("jack").push("jill", "hello")
+    opened = window(logged_in(User.objects.create_superuser("admin")))
+
+    for path in CONTROL_ROOM:
+        assert_accessible(opened.open(path))
+    assert opened.complaints == []
+
+
+def test_pages_of_the_demo_shut_nobody_out(window, redis, transactional_db):
+    demo.load()
+    opened = window(logged_in(User.objects.get(username="jack")))
+
+    for path in DEMO:
+        assert_accessible(opened.open(path))
+    assert opened.complaints == []
+
+
+def test_a_page_that_shuts_somebody_out_is_noticed(window):
+    page = window().page
+    page.set_content("""<html lang="en"><title>x</title><meta name="color-scheme" content="light dark">
+        <style>@media (prefers-color-scheme: dark) { p { color: #333; background: #222; } }</style>
+        <main><h1>x</h1><p>dark</p><img src="data:,"></main></html>""")
+
+    with pytest.raises(AssertionError, match=r"(?s)light: image-alt.*dark: color-contrast"):
+        assert_accessible(page)

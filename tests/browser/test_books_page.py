@@ -1,0 +1,112 @@
+"""The Address books page in a real browser: policy, no scripts, colours, small screens."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import expect
+
+from components.db import books
+from components.db.books import ModelBook
+from components.services.autocomplete import AddressBook, usage
+from components.testing import run_tasks
+from tests.admin.test_locks_page import AWKWARD
+from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
+from tests.db.models import Shelf
+from tests.db.test_books import forget
+
+ROOT = "/admin/components/addressbook/"
+PAGES = {
+    "books": ROOT,
+    "found nothing": f"{ROOT}?q=nothing",
+    "book": f"{ROOT}book/?book=guild:7",
+    "trial": f"{ROOT}book/?book=guild:7&prefix=a",
+    "refused": f"{ROOT}book/?book=guild:7&prefix=",
+    "not loaded": f"{ROOT}book/?book=db.shelf",
+    "rebuild": f"{ROOT}rebuild/?book=db.shelf",
+    "remove": f"{ROOT}remove/?book=guild:7",
+}
+
+
+@pytest.fixture
+def admin(transactional_db):
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client
+
+
+@pytest.fixture
+def shelves(redis, transactional_db, monkeypatch):
+    """A model of which two rows feed a book that is not loaded."""
+    monkeypatch.setattr(books, "_fed", {})
+    fed = ModelBook(Shelf, "name")
+    Shelf.objects.bulk_create(Shelf(name=name) for name in ("Maps", "Charts"))
+    yield fed
+    forget(fed)
+
+
+@pytest.fixture
+def guilds(redis):
+    """Books of many names; one is searched, and names of all sorts are in it."""
+    book = AddressBook("guild:7")
+    names = ["ann smith", "<script>alert(1)</script>", "a" * 200, "アナ", "أحمد", "a turned \u202eround"]
+    book.load(enumerate(names, start=1))
+    for number in (1, 2, 2, 3, 5):
+        book.select(number)
+    for length in range(1, 5):
+        usage.note("guild:7", length, 0.0003 * length)
+    usage.flush()
+    for name in AWKWARD:
+        AddressBook(name).add("ann", id=1)
+
+
+@pytest.mark.parametrize(
+    ("theme", "width"), [("light", 360), ("dark", 1280)], ids=["light and small", "dark and wide"]
+)
+def test_pages_keep_the_policy_have_contrast_and_fit(window, admin, shelves, guilds, theme, width):
+    opened = window(admin, color_scheme=theme, viewport={"width": width, "height": 740})
+    contrasts, wide = {}, {}
+
+    for path in PAGES.values():
+        page = opened.open(path)
+        contrasts |= {(path, text): ratio for text, ratio in page.evaluate(CONTRASTS).items()}
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+
+    assert opened.complaints == []
+    assert len(contrasts) > 100
+    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
+    assert {path: found for path, found in wide.items() if found > width} == {}
+
+
+def test_a_book_is_rebuilt_and_a_prefix_tried_by_keyboard_and_without_scripts(window, admin, shelves):
+    page = window(admin, java_script_enabled=False).open(ROOT)
+
+    for name in ("db.shelf", "Rebuild…", "Rebuild"):
+        press_tab_until(page, name)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+    expect(page.locator(".messagelist")).to_contain_text(
+        "The next free worker rebuilds the address book db.shelf"
+    )
+    assert [info.state for info in run_tasks()] == ["successful"]
+    page.reload()
+    page.get_by_label("Try a prefix").fill("cha")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+    expect(page.get_by_role("region", name="Found").get_by_role("rowheader")).to_have_text(["Charts"])
+
+
+def test_what_is_typed_stays_while_the_figures_are_renewed(window, admin, guilds):
+    opened = window(admin)
+    opened.page.clock.install()
+    page = opened.open(PAGES["book"])
+    page.get_by_label("Try a prefix").fill("an")
+
+    AddressBook("guild:7").add("bob", id=99)
+    refreshed(page)
+
+    expect(page.locator(".facts").first).to_contain_text("Entries7")
+    expect(page.get_by_label("Try a prefix")).to_have_value("an")
+    expect(page.get_by_label("Try a prefix")).to_be_focused()

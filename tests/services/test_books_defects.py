@@ -1,0 +1,143 @@
+"""Defects that reading the scripts as a stranger brought to light, each in the way that it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.client import AnyRedis
+from components.exceptions import BookNotFound, InvalidEntry
+from components.services.autocomplete import (
+    AddressBook,
+    AddressBookReader,
+    Completions,
+    RankedEntry,
+    core,
+    loading,
+)
+from tests.support.books import assert_whole
+from tests.support.snapshots import snapshot
+
+LONGEST = "\ufdfa" * 200  # one letter of Arabic that stands for a sentence of eighteen
+
+
+@pytest.fixture
+def book(redis: Redis) -> AddressBook:
+    return AddressBook("guild:7")
+
+
+def ids(found: Completions | list[RankedEntry]) -> list[str]:
+    return [entry.id for entry in found]
+
+
+def test_of_a_book_that_is_not_there_nothing_is_stored_or_listed(book: AddressBook, redis: Redis) -> None:
+    assert not book.remove(1)
+    assert not book.rename(1, "ann")
+    with pytest.raises(BookNotFound, match="There is no address book 'guild:7'"):
+        book.select(1)
+    with pytest.raises(BookNotFound):
+        book.complete("a")
+
+    assert snapshot(redis) == {}
+    assert AddressBookReader().count() == 0
+
+
+def test_a_selection_during_a_load_that_does_not_end_leaves_nothing_for_ever(
+    book: AddressBook, redis: Redis
+) -> None:
+    book.add("ann", id=1)
+
+    def entries() -> Iterator[tuple[int, str]]:
+        yield from ((number, f"name {number}") for number in range(1_000))  # a first batch is sent
+        yield 1_000, "bob"
+        book.select(1)
+        yield 1_001, ""
+
+    with pytest.raises(InvalidEntry):
+        book.load(entries(), replace=True)
+
+    assert redis.exists(keys.book_next_selected(book.name))
+    assert redis.ttl(keys.book_next_selected(book.name)) > 0
+
+
+def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(redis: Redis) -> None:
+    """Who is not in the first load leaves; but when his rank is to be forgotten, he is in the second already."""
+
+    class Overtaken(AddressBook):
+        """Between the end of a load and what follows it, a second begins and loads its first batch."""
+
+        async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
+            if not redis.exists(keys.book_loading("guild")):
+                loading._begin(redis, keys=core.Keys("guild", "begin").begin, args=["second"])
+                rows = [core.row(one, label, words=True) for one, label in ((1, "ann"), (2, "anna"))]
+                core._write(redis, keys=core.Keys("guild", "write").write, args=["second", "put", *rows])
+            return await super()._ranked(client, first, last)
+
+    book = AddressBook("guild")
+    book.load([(1, "ann"), (2, "anna")])
+    book.select(2)
+    Overtaken("guild").load([(1, "ann")], replace=True)
+
+    loading._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second"])
+
+    assert ids(book.complete("a")) == ["2", "1"]
+    assert_whole(redis, "guild")
+
+
+def test_when_some_of_the_best_have_left_the_others_of_them_stay(book: AddressBook, redis: Redis) -> None:
+    """More are selected than are looked at to find the best anew, and the best are the last by the alphabet."""
+    book.load((number, f"a{number:04}") for number in range(1_200))
+    for number in [*range(1_200), *range(1_070, 1_200)]:
+        book.select(number)
+    for number in range(1_070, 1_140):
+        book.remove(number)
+
+    book.select(0)
+
+    assert ids(book.complete("a")) == ids(book.top())
+    assert_whole(redis, book.name)
+
+
+def test_who_is_selected_when_few_of_the_best_are_left_is_among_them(book: AddressBook) -> None:
+    book.load((number, f"a{number:04}") for number in range(1_200))
+    for number in range(1_199):
+        book.select(number)
+    for number in range(1_071, 1_140):
+        book.remove(number)
+
+    book.select(1_199)
+
+    assert ids(book.complete("a"))[0] == "1199"
+
+
+def test_many_of_one_long_name_cost_no_more_than_of_a_short_one(book: AddressBook, redis: Redis) -> None:
+    """A selection looks at the prefixes of an entry that many of the selected match: here at all of them."""
+    label = "a" * 190
+    book.load((number, label) for number in range(80))
+    for number in range(80):
+        book.select(number)
+
+    assert {len(prefix) for prefix in redis.hkeys(keys.book_tops(book.name))} == set(range(1, 25))
+    for prefix in (label[:3], label[:24], label[:25], label):
+        assert ids(book.complete(prefix, limit=3)) == ["79", "78", "77"]
+    for number in range(80):
+        book.remove(number)
+    assert not redis.exists(keys.book_tops(book.name), keys.book_selected(book.name))
+
+
+def test_the_longest_name_is_no_longer_in_the_index_than_others(book: AddressBook, redis: Redis) -> None:
+    book.add(LONGEST, id=1)
+
+    assert max(map(len, redis.zrange(keys.book_entries(book.name), 0, -1))) <= 2 * 200 + 2
+    assert [ids(book.complete(prefix)) for prefix in (LONGEST[0], LONGEST)] == [["1"], ["1"]]
+
+
+def test_a_number_of_a_hundred_digits_is_no_id(book: AddressBook, redis: Redis) -> None:
+    for number in (10**99, -(10**99), 10**5_000):
+        with pytest.raises(InvalidEntry, match="The id of an entry is a number of 100 digits or more"):
+            book.add("ann", id=number)
+    assert snapshot(redis) == {}
+    assert book.add("ann", id=10**99 - 1)

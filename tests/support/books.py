@@ -1,0 +1,52 @@
+"""What the keys of an address book must have in common, whatever was done to it."""
+
+from __future__ import annotations
+
+from redis import Redis
+
+from components import keys
+
+MANY, BEST, DEEP = 64, 128, 24  # as in the scripts
+
+
+def assert_whole(redis: Redis, name: str) -> None:
+    """No load of the book runs, and all of its keys say the same."""
+    rows = {
+        row.split("\1")[0]: row
+        for packed in redis.hvals(keys.book_rows(name))
+        for row in packed.decode().split("\2")[1:]
+    }
+    ranks = {one.decode(): rank for one, rank in redis.zscan_iter(keys.book_ranks(name))}
+    selected = _members(redis, keys.book_selected(name))
+    assert ranks.keys() <= rows.keys()
+    assert _members(redis, keys.book_entries(name)) == {
+        each for row in rows.values() for each in _found_by(row)
+    }
+    assert selected == {each for one in ranks for each in _found_by(rows[one])}
+    assert int(redis.hget(keys.book(name), "count") or 0) == len(rows)
+    for prefix, packed in redis.hscan_iter(keys.book_tops(name)):
+        _check_top(prefix.decode(), packed.decode(), selected, ranks)
+
+
+def _members(redis: Redis, key: str) -> set[str]:
+    return {member.decode() for member, _score in redis.zscan_iter(key)}
+
+
+def _found_by(row: str) -> list[str]:
+    """The members of the index by which the entry of *row* is found."""
+    one, label, key, starts, *_nothing = [*row.split("\1"), ""]
+    bytes_of_key = (key or label.encode().lower().decode()).encode()
+    return [f"{bytes_of_key[int(start) :].decode()}\1{one}" for start in ("0", *starts.split(",")) if start]
+
+
+def _check_top(prefix: str, packed: str, selected: set[str], ranks: dict[str, float]) -> None:
+    """The best of a prefix are some that were selected, in order; and many are there to choose from."""
+    found = [each.rsplit("\1", 1) for each in packed.split("\2")[1:]]
+    assert len(prefix.encode()) <= DEEP
+    assert sum(member.startswith(prefix) for member in selected) > MANY
+    assert len({member for member, _rank in found}) == len(found) <= BEST
+    for member, rank in found:
+        assert member.startswith(prefix)
+        assert member in selected
+        assert float(rank) == ranks[member.partition("\1")[2]]
+    assert found == sorted(found, key=lambda each: -float(each[1]))
