@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+
+from tests.support.postgres import PostgresServer, find_programs, postgres
 
 pytest_plugins = ["components.testing", "pytester"]
 
@@ -33,6 +36,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _mode(item: pytest.Item) -> str | None:
     call = getattr(item, "callspec", None)
     return call.params.get("redis_mode") if call else None
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL of this process."""
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
+    with postgres(programs) as server:
+        yield server
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -25,8 +25,7 @@ def standing_database() -> Iterator[bool]:
             from tests.support.postgres import find_programs, postgres
 
             if programs := find_programs():
-                address = stack.enter_context(postgres(programs))
-                os.environ[DATABASE] = address.removeprefix("postgres://market@").removesuffix("/postgres")
+                os.environ[DATABASE] = str(stack.enter_context(postgres(programs)).folder)
         yield DATABASE in os.environ
 
 

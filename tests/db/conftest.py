@@ -13,18 +13,8 @@ from django.db import connections
 from pytest_django import DjangoDbBlocker
 
 from tests.db.models import Box, Crate, Shelf
-from tests.support.postgres import find_programs, postgres
 
 ALIAS = "arena"
-
-
-@pytest.fixture(scope="module")
-def postgres_url() -> Iterator[str]:
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
-    with postgres(programs) as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -33,7 +23,11 @@ def arena(
 ) -> Iterator[str]:
     """The alias of an empty database that several threads may write to; its transactions are their own."""
     is_postgres = request.param == "postgres"
-    url = request.getfixturevalue("postgres_url") if is_postgres else f"sqlite:///{tmp_path}/db.sqlite3"
+    url = (
+        request.getfixturevalue("postgres_server") + "postgres"
+        if is_postgres
+        else f"sqlite:///{tmp_path}/db.sqlite3"
+    )
     # IMMEDIATE is not set: the fences must hold without it.
     options: dict[str, Any] = {} if is_postgres else {"timeout": 20}
     connections.settings[ALIAS] = {

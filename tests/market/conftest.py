@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from components.embedded import EmbeddedServer
 from components.services.queues import TaskInfo, TaskQueue
 from project.market.models import Item, Listing, Player
 from tests.market.crowd import Crowd
-from tests.support.postgres import find_programs, postgres
+from tests.support.postgres import PostgresServer
 
 Enlist = Callable[..., Listing]
 
@@ -80,15 +80,12 @@ def names(tasks: list[TaskInfo]) -> set[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """That of a database of the test's own, which is empty."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'market.sqlite3'}"
-        return
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
-    with postgres(programs) as url:
-        yield url
+        return f"sqlite:///{tmp_path / 'market.sqlite3'}"
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return server.new_database()
 
 
 @pytest.fixture

@@ -309,7 +309,7 @@ def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, serv
         listener = Listener.of_the_loop()
         async with listener.interest(["a", "b"]) as first, listener.interest(["c"]) as second:
             with Redis.from_url(server.url) as client:
-                assert client.client_kill_filter(_type="pubsub") == 1
+                assert client.client_kill_filter(_type="pubsub") >= 1
 
             heard: set[str] = set()
             while heard != {"a", "b"}:
