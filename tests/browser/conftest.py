@@ -65,7 +65,7 @@ def chromium() -> str:
 def browser() -> Iterator[Browser]:
     """Per module, not per session: Playwright's event loop runs in the thread of the tests, and those of
     other modules are not to meet it. Django is told that it may be used beside it."""
-    args = ["--no-sandbox"] if os.geteuid() == 0 else []
+    args = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     path = chromium()
     with (
         pytest.MonkeyPatch.context() as patch,

@@ -24,7 +24,7 @@ def arena(
     """The alias of an empty database that several threads may write to; its transactions are their own."""
     is_postgres = request.param == "postgres"
     url = (
-        request.getfixturevalue("postgres_server") + "postgres"
+        request.getfixturevalue("postgres_server").url()
         if is_postgres
         else f"sqlite:///{tmp_path}/db.sqlite3"
     )
