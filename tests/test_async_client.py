@@ -204,7 +204,7 @@ class OwnConnection(Connection):
 
 
 class NoParser:
-    """Something that redis.asyncio knows nothing like."""
+    """Something that redis.asyncio knows nothing like. Pools are kept by their URL, so no other test may use that."""
 
 
 def test_a_class_of_ones_own_counts_as_that_of_redis_py() -> None:
@@ -213,7 +213,7 @@ def test_a_class_of_ones_own_counts_as_that_of_redis_py() -> None:
         assert type(made).__module__ == "redis.asyncio.connection"
         assert type(made).__name__ == "Connection"
 
-    with redis_at("redis://127.0.0.1:1", CONNECTION_POOL_KWARGS={"connection_class": OwnConnection}):
+    with redis_at("redis://127.0.0.1:1/1", CONNECTION_POOL_KWARGS={"connection_class": OwnConnection}):
         asyncio.run(main())
 
 
@@ -223,7 +223,7 @@ def test_a_class_that_derives_from_nothing_known_is_an_error_that_names_it() -> 
 
     # Only the synchronous client, which never connects here, takes it.
     with (
-        redis_at("redis://127.0.0.1:1", PARSER_CLASS=f"{__name__}.NoParser"),
+        redis_at("redis://127.0.0.1:1/2", PARSER_CLASS=f"{__name__}.NoParser"),
         pytest.raises(ImproperlyConfigured, match=r"NoParser, named in the OPTIONS"),
     ):
         asyncio.run(main())

@@ -98,7 +98,7 @@ def test_a_call_may_weigh_more_than_one(controls: SemaphoreControls) -> None:
 
 
 def test_the_place_of_a_long_call_is_renewed(controls: SemaphoreControls) -> None:
-    with limit_concurrency("api", limit=1, lease=0.2) as permit:
+    with limit_concurrency("api", limit=1, lease=1) as permit:
         first = permit.valid_until
         assert eventually(lambda: permit.valid_until > first + 0.4)
         assert Semaphore("api", limit=1).try_acquire() is None

@@ -26,7 +26,7 @@ def acquire_free(redis: Redis) -> Act:
     with lock("a"):
         pass
     held = lock("a", timeout=10)
-    return lambda: on(held).acquire(token="one") and (held.fence > 0, round(held.remaining))
+    return lambda: on(held).acquire(token="one") and (held.fence > 0, held.remaining // 20)
 
 
 def acquire_held(redis: Redis) -> Act:
@@ -96,20 +96,20 @@ def leave_while_holding(redis: Redis) -> Act:
 def extend(redis: Redis) -> Act:
     held = lock("a", timeout=10)
     held.acquire(token="one")
-    return lambda: (on(held).extend(20), round(held.remaining), forget(redis, "extension"))
+    return lambda: (on(held).extend(20), held.remaining // 20, forget(redis, "extension"))
 
 
 def extend_twice(redis: Redis) -> Act:
     held = lock("a", timeout=10)
     held.acquire(token="one")
-    return lambda: (on(held).extend(20), held.extend(20), round(held.remaining), forget(redis, "extension"))
+    return lambda: (on(held).extend(20), held.extend(20), held.remaining // 20, forget(redis, "extension"))
 
 
 def reacquire(redis: Redis) -> Act:
     held = lock("a", timeout=10)
     held.acquire(token="one")
     redis.pexpire(key_of("a"), 5_000)
-    return lambda: (on(held).reacquire(), round(held.remaining))
+    return lambda: (on(held).reacquire(), held.remaining // 20)
 
 
 CASES: dict[str, list[Callable[[Redis], Act]]] = {
