@@ -75,7 +75,7 @@ def test_an_error_that_nobody_expected_ends_no_renewals() -> None:
 
 
 def test_a_lease_that_is_never_answered_is_lost_when_its_time_is_over() -> None:
-    lease = Lease(*[RedisUnavailable("away")] * 1_000, lease=0.1)
+    lease = Lease(*[RedisUnavailable("away")] * 1_000, lease=1)
 
     renewals.keep(lease)
 
