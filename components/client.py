@@ -56,7 +56,7 @@ REDIS_FAILED = (ComponentsError, RedisError, RedisClusterException)
 #: Answers of a server that is there and cannot take a command now. redis-py has classes for some, which
 #: leave the word out; errors inside scripts, and all others, have it somewhere in their text.
 _NOT_NOW_CLASSES = (ClusterError, OutOfMemoryError, ReadOnlyError, TryAgainError)
-_NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY)\b")
+_NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|UNBLOCKED)\b")
 
 #: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,14 @@ from django.core.cache import caches
 from django.test import override_settings
 from redis import Redis
 
+from components import keys
 from components.conf import conf
 from components.embedded import EmbeddedServer, servers
 from components.exceptions import RedisUnavailable
-from components.services.queues import TaskQueue
+from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, empty, redis_at
+from tests.support.queues import ECHO
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
 
@@ -82,6 +86,18 @@ def test_the_alias_is_what_it_was_when_the_test_is_over(redis_server: EmbeddedSe
         assert settings.CACHES[conf().cache]["LOCATION"] == redis_server.url
 
     assert before == settings.CACHES
+
+
+def test_who_waits_from_an_earlier_test_takes_nothing_of_the_next(redis_server: EmbeddedServer) -> None:
+    with empty(redis_server) as client, ThreadPoolExecutor() as pool:
+        wait = pool.submit(lambda: Consumer().wait(["default"], 60))
+        assert eventually(lambda: client.info("clients")["blocked_clients"] == 1)
+
+        with empty(redis_server) as next_client:
+            TaskQueue().push(ECHO)
+
+            assert wait.result() is False
+            assert next_client.llen(keys.queue_wake("default", "default")) == 1
 
 
 def test_other_aliases_and_options_stay(redis_server: EmbeddedServer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,17 @@ def test_a_server_that_cannot_write_now_is_unavailable(
             act(client)
 
         act(client)
+
+
+def test_who_waits_at_a_server_that_becomes_a_replica_learns_that_it_is_unavailable(
+    server: EmbeddedServer,
+) -> None:
+    with redis_at(server.url) as client, ThreadPoolExecutor() as pool:
+        wait = pool.submit(lambda: Consumer().wait(["default"], 60))
+        assert eventually(lambda: client.info("clients")["blocked_clients"] == 1)
+
+        with replica(client), pytest.raises(RedisUnavailable, match="does not take commands now: UNBLOCKED"):
+            wait.result()
 
 
 def test_a_server_that_loads_its_data_is_unavailable(tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -16,9 +16,9 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
-from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.testing import empty
 from tests.browser.payloads import HOSTILE_NAMES
 from tests.browser.served import Served
 
@@ -100,20 +100,32 @@ def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]
 
 
 @pytest.fixture(scope="session")
-def served_site(redis_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served_redis(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[EmbeddedServer]:
+    """A server of its own: the site goes on running beside tests that do not ask for it."""
+    program = request.config.getoption("--redis-server")
+    folder = tmp_path_factory.mktemp("served-redis")
+    with EmbeddedServer(folder, server=program, appendonly=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def served_site(served_redis: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     chromium()  # without a browser there is nobody to serve
     site = Served(
-        tmp_path_factory.mktemp("served"), redis_server.url, ("joe", "jack", "jill", *HOSTILE_NAMES)
+        tmp_path_factory.mktemp("served"), served_redis.url, ("joe", "jack", "jill", *HOSTILE_NAMES)
     )
     yield site
     site.close()
 
 
 @pytest.fixture
-def served(served_site: Served, redis: Redis) -> Served:
-    """The demo site in a process of its own, running, on the test's empty Redis."""
-    served_site.start()
-    return served_site
+def served(served_site: Served, served_redis: EmbeddedServer) -> Iterator[Served]:
+    """The demo site in a process of its own, running, on a Redis that is empty and the test's too."""
+    with empty(served_redis):
+        served_site.start()
+        yield served_site
 
 
 @pytest.fixture
