@@ -108,7 +108,8 @@ def _tell_django(*, enter: bool) -> None:
 @contextmanager
 def empty(server: EmbeddedServer) -> Iterator[Redis]:
     """redis_at for *server*, emptied before; who still waits there from before waits no more."""
-    with Redis.from_url(server.url) as client:
+    # Its name is not told: redis-py would look for its own version in a file each time.
+    with Redis.from_url(server.url, driver_info=None) as client:
         for other in client.client_list():
             if "b" in other["flags"]:  # such as a worker of an earlier test, in its last blocking command
                 client.client_unblock(int(other["id"]))

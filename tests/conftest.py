@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextvars import copy_context
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from tests.support.postgres import PostgresServer, find_programs, postgres
 
@@ -36,6 +38,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _mode(item: pytest.Item) -> str | None:
     call = getattr(item, "callspec", None)
     return call.params.get("redis_mode") if call else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """
+    Each test in a context of its own. With each test's CACHES Django makes a new variable in the context, and
+    asgiref copies them all whenever a view goes from one thread to another: those of thousands of tests are slow.
+    """
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    copy_context().run(runtestprotocol, item, nextitem=nextitem)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.fixture(scope="session")

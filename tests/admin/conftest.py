@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import override_settings
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def two_sites() -> Iterator[None]:
     with override_settings(ROOT_URLCONF="tests.admin.urls"):
         yield

@@ -41,9 +41,12 @@ START = "import django; django.setup(); from tests.market.crowd import main; mai
 
 
 Order = tuple[str, int, int]
+Listings = dict[int, str]  # with their sellers
+
+NOWHERE = "unix:///a-market-is-prepared-without-redis"
 
 
-def prepare() -> dict[int, str]:
+def prepare() -> Listings:
     call_command("migrate", verbosity=0)
     listings = {}
     for name in ("joe", "jack", "jill"):
@@ -147,7 +150,10 @@ def say(answer: object) -> None:
 class Crowd:
     """The other side: runs main() in processes against one database and one Redis."""
 
-    def __init__(self, database_url: str, redis_url: str, **environment: str) -> None:
+    def __init__(
+        self, database_url: str, redis_url: str, listings: Listings | None = None, **environment: str
+    ) -> None:
+        self.listings = listings or {}
         self.environment = {
             **os.environ,
             "DEBUG": "1",
@@ -166,6 +172,15 @@ class Crowd:
             stdout=subprocess.PIPE,
             text=True,
         )
+
+    def prepare(self) -> Listings:
+        """Open the market in a database that is empty."""
+        self.listings = {int(pk): seller for pk, seller in self.ask("prepare").items()}
+        return self.listings
+
+    def first_of(self, seller: str) -> int:
+        """A listing of *seller*."""
+        return next(pk for pk, its_seller in self.listings.items() if its_seller == seller)
 
     def ask(self, command: str) -> Any:
         return json.loads(self._start(command).communicate(timeout=60)[0])

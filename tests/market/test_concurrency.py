@@ -8,8 +8,7 @@ from tests.market.crowd import FUNDS, PRICE, Crowd, assert_books_balance
 
 
 def test_of_many_who_want_one_thing_exactly_one_gets_it(crowd: Crowd) -> None:
-    listings = crowd.ask("prepare")
-    wanted = next(int(pk) for pk, seller in listings.items() if seller == "joe")
+    wanted = crowd.first_of("joe")
 
     outcomes = crowd.trade([("jack", wanted, PRICE)] * 8, [("jill", wanted, PRICE)] * 8)
 
@@ -21,9 +20,8 @@ def test_of_many_who_want_one_thing_exactly_one_gets_it(crowd: Crowd) -> None:
 
 
 def test_players_who_buy_from_each_other_all_at_once_do_not_block_each_other(crowd: Crowd) -> None:
-    listings = crowd.ask("prepare")
     buyer_of = {"joe": "jack", "jack": "jill", "jill": "joe"}
-    orders = [(buyer_of[seller], int(pk), PRICE) for pk, seller in listings.items()]
+    orders = [(buyer_of[seller], pk, PRICE) for pk, seller in crowd.listings.items()]
 
     outcomes = crowd.trade(orders[0::2], orders[1::2])
 
@@ -35,8 +33,7 @@ def test_players_who_buy_from_each_other_all_at_once_do_not_block_each_other(cro
 
 def test_a_purse_is_spent_once(crowd: Crowd) -> None:
     """Jack can pay for ten of the sixteen things that he orders at once."""
-    listings = crowd.ask("prepare")
-    orders = [("jack", int(pk), PRICE) for pk, seller in listings.items() if seller != "jack"]
+    orders = [("jack", pk, PRICE) for pk, seller in crowd.listings.items() if seller != "jack"]
 
     outcomes = crowd.trade(orders[0::2], orders[1::2])
 

@@ -27,8 +27,7 @@ INSIDE = [4, 12]
 @pytest.fixture
 def wanted(crowd: Crowd, redis: Redis) -> int:
     """A listing of joe's, for which nobody has paid."""
-    listings = crowd.ask("prepare")
-    return next(int(pk) for pk, seller in listings.items() if seller == "joe")
+    return crowd.first_of("joe")
 
 
 def lock_of(listing: int) -> str:

@@ -18,8 +18,8 @@ def test_a_worker_sends_the_mail_of_a_sale(
 ) -> None:
     mail = tmp_path / "mail"
     crowd = Crowd(f"sqlite:///{tmp_path}/market.sqlite3", redis_server.url, EMAIL_URL=f"filemail:///{mail}")
-    listing = next(int(pk) for pk, seller in crowd.ask("prepare").items() if seller == "joe")
-    assert crowd.trade([("jack", listing, PRICE)]) == ["bought"]
+    crowd.prepare()
+    assert crowd.trade([("jack", crowd.first_of("joe"), PRICE)]) == ["bought"]
 
     worker = subprocess.run(
         [sys.executable, "-W", "error", "manage.py", "runworker", "--burst"],

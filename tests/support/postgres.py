@@ -45,11 +45,12 @@ class PostgresServer:
         """The DATABASE_URL of *database*; the one called "postgres" is there, and empty."""
         return f"postgres://market@/{self.folder}/{database}"
 
-    def new_database(self) -> str:
-        """The DATABASE_URL of one database more, which is empty."""
+    def new_database(self, template: str = "template1") -> str:
+        """The DATABASE_URL of one database more: empty, or a copy of *template*, which nobody may use meanwhile."""
         name = f"database_{secrets.token_hex(8)}"
+        command = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.connect() as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            connection.execute(command.format(sql.Identifier(name), sql.Identifier(template)))
         return self.url(name)
 
     def connect(self) -> psycopg.Connection[Any]:
