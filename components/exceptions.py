@@ -173,3 +173,15 @@ class MailboxFull(ComponentsError):
 
 class WaitersFull(ComponentsError):
     """As many wait in this process as its limit allows."""
+
+
+class InvalidCount(ComponentsError, ValueError):
+    """What is to be counted is no whole number, or too large."""
+
+
+class InvalidPrecision(ComponentsError, ValueError):
+    """A counter is asked for a precision that is none of COMPONENTS["COUNTER_PRECISIONS"]."""
+
+
+class InvalidRange(ComponentsError, ValueError):
+    """A counter is asked for a time that is turned round, lies ahead, or is older than what it keeps."""

@@ -82,6 +82,7 @@ class ClusterServer(EmbeddedServer):
 def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     """The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client."""
     from components.client import get_client  # needs the settings, which pytest-django makes ready later
+    from components.services.counters import forget  # what was counted there has nothing to do elsewhere
 
     # The dict itself is changed: an override_settings here would come undone in the wrong order where a
     # test sets other settings while this one stands.
@@ -94,6 +95,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     try:
         yield get_client()
     finally:
+        forget()
         caches[alias] = before
         _tell_django(enter=False)
 

@@ -8,6 +8,7 @@ of its format, so that two releases can run beside each other during a deploymen
 A module for each family of patterns; naming.py spells them.
 """
 
+from components.keys.counters import *  # noqa: F403
 from components.keys.holdings import *  # noqa: F403
 from components.keys.messages import *  # noqa: F403
 from components.keys.queues import *  # noqa: F403

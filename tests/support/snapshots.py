@@ -17,7 +17,7 @@ _READ = {
 }
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
-_RANDOM = re.compile(r"(?<=[/ '])[0-9a-f]{16}\b")  # of permits, and of calls
+_RANDOM = re.compile(r"(?<=[/ ':])[0-9a-f]{16}\b")  # of permits, and of calls
 _INSTANT = re.compile(
     r"(?<![0-9a-f])\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
 )

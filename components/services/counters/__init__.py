@@ -1,0 +1,25 @@
+"""Counters over time: how often something happened, by the second, the minute, the hour."""
+
+from components.services.counters.buffers import aflush, count, flush, forget, prepare
+from components.services.counters.counters import Counter
+from components.services.counters.measuring import beside, counted, timed
+from components.services.counters.readers import CounterReader
+from components.services.counters.records import CounterInfo, Fill, Ranked, Sample, Series
+
+__all__ = [
+    "Counter",
+    "CounterInfo",
+    "CounterReader",
+    "Fill",
+    "Ranked",
+    "Sample",
+    "Series",
+    "aflush",
+    "beside",
+    "count",
+    "counted",
+    "flush",
+    "forget",
+    "prepare",
+    "timed",
+]
