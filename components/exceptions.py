@@ -179,6 +179,10 @@ class InvalidCount(ComponentsError, ValueError):
     """What is to be counted is no whole number, or too large."""
 
 
+class CountRefused(ComponentsError):
+    """Something else stands where counts belong in Redis, so they were not counted, or not all."""
+
+
 class InvalidPrecision(ComponentsError, ValueError):
     """A counter is asked for a precision that is none of COMPONENTS["COUNTER_PRECISIONS"]."""
 

@@ -3,19 +3,19 @@
 -- KEYS[2] names     ZSET name by the microsecond it was last seen
 -- KEYS[3] families  ZSET family, as names
 -- KEYS[4] family    ZSET names of a family, as names; prefix to it
--- KEYS[5] source    STRING number of the last call of who sends
+-- KEYS[5] source    STRING number of the last call of who sends, and "begun" if an error ended it
 -- ARGV[1] number of this call, larger than those before
 -- ARGV[2] what is stored: of each precision its seconds, ":", for how many seconds a slot is kept
 -- ARGV[3..] name and count, in turn
--- Returns 1
+-- Returns 1; 0 if it was ended by an error when it came before
 local samples, names, families, family, source = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local call, stored = tonumber(ARGV[1]), ARGV[2]
 local SLOTS, HOUR, MOST = 120, 3600, 2 ^ 53 - 1 -- of a window; seconds; up to here numbers are exact
 
-local last = redis.call("SET", source, call, "EX", HOUR, "GET")
-if last and tonumber(last) >= call then
+local last = redis.call("SET", source, call .. " begun", "EX", HOUR, "GET")
+if last and tonumber(string.match(last, "%d+")) >= call then
   redis.call("SET", source, last, "EX", HOUR)
-  return 1
+  return last == call .. " begun" and 0 or 1
 end
 
 local time = redis.call("TIME")
@@ -58,4 +58,5 @@ for index in pairs(touched) do
   redis.call("ZREMRANGEBYSCORE", index, "-inf", string.format("%.0f", micros - coarsest.kept * 1000000))
   redis.call("EXPIRE", index, coarsest.kept)
 end
+redis.call("SET", source, call, "EX", HOUR)
 return 1

@@ -13,13 +13,12 @@ import asyncio
 import logging
 import os
 import threading
-import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from components.client import get_client
 from components.endings import at_end
-from components.exceptions import RedisUnavailable
+from components.exceptions import CountRefused
 from components.renewals import clock
 from components.services.counters.core import Addition, add_script, additions, check_count
 from components.services.counters.precisions import plan
@@ -51,7 +50,8 @@ class Buffer:
         self._unanswered: list[Addition] = []
         self._sent_at = 0.0
         self._thread: threading.Thread | None = None
-        self._is_away = self._is_closed = False
+        self._closed = threading.Event()
+        self._is_away = False
 
     def begin(self, name: str, count: int) -> None:
         """The first of a name since the last sending; by who holds the guard. Raises InvalidName."""
@@ -90,7 +90,7 @@ class Buffer:
 
     def close(self) -> None:
         """Drop what is not sent, and let the thread end."""
-        self._is_closed = True
+        self._closed.set()
         self._inbox.put(None)
 
     def _start(self) -> None:
@@ -100,13 +100,13 @@ class Buffer:
         prepare()
 
     def _run(self) -> None:
-        while not self._is_closed:
+        while True:
             if not (self.counts or self._unanswered):
                 self._fold([self._inbox.get()])
-            time.sleep(INTERVAL)
+            if self._closed.wait(INTERVAL):
+                return
             with self._sending:
-                if not self._is_closed:
-                    self._try_flush()
+                self._try_flush()
 
     def _try_flush(self) -> None:
         try:
@@ -119,7 +119,7 @@ class Buffer:
         if self._is_away:
             self._is_away = False
             logger.info("Counts are sent again.")
-            count(OUTAGES)
+            self._fold([(OUTAGES, 1)])
 
     def _flush(self) -> None:
         if self._unanswered and clock() - self._sent_at > PATIENCE:
@@ -148,26 +148,16 @@ class Buffer:
     def _send(self) -> None:
         if not self._unanswered:
             return
-        client = get_client()
-        try:
-            add_script.many(client, [(call.keys, call.args) for call in self._unanswered])
-        except RedisUnavailable:
-            raise
-        except Exception:  # noqa: BLE001  (which of them it was is found out: they may be sent again)
-            for call in list(self._unanswered):
-                self._send_one(call)
+        answers = add_script.many(get_client(), [(call.keys, call.args) for call in self._unanswered])
+        for call, answer in zip(list(self._unanswered), answers, strict=True):
+            try:
+                call.check(answer)
+            except CountRefused as error:
+                logger.error("%s What belongs there is dropped.", error)
+                self._give_up([call])
         for call in self._unanswered:
             call.is_over()
         self._unanswered = []
-
-    def _send_one(self, call: Addition) -> None:
-        try:
-            add_script(get_client(), keys=call.keys, args=call.args)
-        except RedisUnavailable:
-            raise
-        except Exception:
-            logger.exception("Redis refuses to count; what it refuses is dropped.")
-            self._give_up([call])
 
     def _give_up(self, calls: list[Addition]) -> None:
         """Sent once more, they might count twice, or be refused again."""

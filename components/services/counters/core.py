@@ -18,7 +18,7 @@ from typing import Any
 
 from components import keys
 from components.buckets import bucket
-from components.exceptions import InvalidCount, InvalidRange
+from components.exceptions import CountRefused, InvalidCount, InvalidRange
 from components.scripts import Script
 from components.services.counters.precisions import Plan, plan
 from components.services.counters.records import Fill, Sample, Series, instant
@@ -43,6 +43,14 @@ class Addition:
     args: Sequence[Any]
     #: Of what it adds, for telling.
     size: int
+
+    def check(self, answer: int) -> None:
+        """Raises CountRefused if the script says so."""
+        if not answer:
+            raise CountRefused(
+                f"A key of counters in the bucket {self.tag} holds something else: "
+                "look for one below this prefix that is no hash, and delete it."
+            )
 
     def is_over(self) -> None:
         """It was answered, or is given up."""

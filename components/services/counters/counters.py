@@ -51,8 +51,8 @@ class Counter:
         call = self._addition(count)
         try:
             client = get_client()
-            if add_script.quick(client, call.keys, call.args) is None:
-                add_script(client, keys=call.keys, args=call.args)
+            done = add_script.quick(client, call.keys, call.args)
+            call.check(add_script(client, keys=call.keys, args=call.args) if done is None else done)
         finally:
             call.is_over()
 
@@ -60,7 +60,8 @@ class Counter:
         """update(), awaited. Those of one event loop travel together."""
         call = self._addition(count)
         try:
-            await together(add_script, [(call.keys, call.args)])
+            [done] = await together(add_script, [(call.keys, call.args)])
+            call.check(done)
         finally:
             call.is_over()
 
