@@ -56,7 +56,7 @@ LAYERS: dict[str, set[str]] = {
     "backends": {"compat", "conf", "exceptions", "services", "tasks"},
     "workers": {"backends", "compat", "conf", "exceptions", "periodic", "services", "tasks"},
     "management": {"backends", "compat", "conf", "embedded", "exceptions", "periodic", "services", "workers"},
-    "middleware": {"exceptions"},
+    "middleware": {"conf", "exceptions", "services"},
     "models": set(),
     "migrations": set(),
     "people": {"conf"},

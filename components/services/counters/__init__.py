@@ -1,6 +1,6 @@
 """Counters over time: how often something happened, by the second, the minute, the hour."""
 
-from components.services.counters.buffers import aflush, count, flush, forget, prepare
+from components.services.counters.buffers import aflush, count, finish, flush, forget, prepare
 from components.services.counters.counters import Counter
 from components.services.counters.measuring import beside, counted, timed
 from components.services.counters.readers import CounterReader
@@ -18,6 +18,7 @@ __all__ = [
     "beside",
     "count",
     "counted",
+    "finish",
     "flush",
     "forget",
     "prepare",

@@ -207,7 +207,7 @@ async def aflush() -> None:
 
 def prepare() -> None:
     """See to the end of this process; called in the main thread, on SIGTERM as well."""
-    at_end(_finish)
+    at_end(finish)
 
 
 def forget() -> None:
@@ -218,7 +218,8 @@ def forget() -> None:
     forget_sources()
 
 
-def _finish() -> None:
+def finish() -> None:
+    """Send what this process has counted, at an end without atexit. What cannot be sent is lost, and told."""
     _buffer.finish()
 
 
