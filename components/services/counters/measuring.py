@@ -36,7 +36,8 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
     """
 
     def __init__(self, name: str) -> None:
-        self._names = [check_name("counter", each) for each in (name, beside(name, "errors"))]
+        self._name = check_name("counter", name)
+        self._names = [name, check_name("counter", beside(name, "errors"))]
 
     def __call__(self, function: _F) -> _F:
         if iscoroutinefunction(function):
@@ -59,8 +60,8 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        name, errors = self._names[:2]
-        count(name)
+        errors = self._names[1]
+        count(self._name)
         if kind is not None and issubclass(kind, Exception):
             count(errors)
 
@@ -74,7 +75,6 @@ class timed(counted):  # noqa: N801  (as counted)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._name = name
         self._names.append(check_name("counter", beside(name, "us")))
         self._began = 0
 
