@@ -230,7 +230,7 @@ def test_what_redis_refuses_is_dropped_and_the_rest_is_counted(
     flush()
 
     assert (total(), total(buffers.DROPPED)) == (1, 7)
-    assert "is no hash, and delete it. What belongs there is dropped." in caplog.messages[0]
+    assert "`manage.py cleancounters` removes it. What belongs there is dropped." in caplog.messages[0]
     with pytest.raises(CountRefused):
         Counter("wrong").update()
     with pytest.raises(ResponseError, match="WRONGTYPE"):

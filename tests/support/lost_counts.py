@@ -8,8 +8,9 @@ from typing import Any
 
 from redis import Redis
 
+from components import keys
 from components.client import get_client
-from components.services.counters import Counter
+from components.services.counters import Counter, cleaning
 from components.services.counters.sources import forget
 from tests.support.counters import stored
 
@@ -46,4 +47,17 @@ def update_awaited(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-CASES = {"counters/add": [update, update_awaited]}
+def mend(redis: Redis) -> Callable[[], Any]:
+    """What it says is for telling only: the second time all is right."""
+    wrong, names = f"{keys.counter_names('00')}-of-old", keys.counter_names("00")
+    redis.set(wrong, "something else")
+    redis.zadd(names, {"hits": 1, "other": 2**52})
+
+    def act() -> None:
+        for key, kept in ((wrong, 0), (names, 3_600_000_000)):
+            cleaning._mend(get_client(), keys=[key], args=["zset", "", 3_600, kept])
+
+    return act
+
+
+CASES = {"counters/add": [update, update_awaited], "counters/mend": [mend]}

@@ -48,8 +48,8 @@ class Addition:
         """Raises CountRefused if the script says so."""
         if not answer:
             raise CountRefused(
-                f"A key of counters in the bucket {self.tag} holds something else: "
-                "look for one below this prefix that is no hash, and delete it."
+                f"A key of counters in the bucket {self.tag} holds something else; "
+                "`manage.py cleancounters` removes it."
             )
 
     def is_over(self) -> None:

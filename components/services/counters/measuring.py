@@ -37,7 +37,7 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
 
     def __init__(self, name: str) -> None:
         self._name = check_name("counter", name)
-        self._names = [name, check_name("counter", beside(name, "errors"))]
+        self._errors = check_name("counter", beside(name, "errors"))
 
     def __call__(self, function: _F) -> _F:
         if iscoroutinefunction(function):
@@ -60,10 +60,9 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        errors = self._names[1]
         count(self._name)
         if kind is not None and issubclass(kind, Exception):
-            count(errors)
+            count(self._errors)
 
     def _anew(self) -> counted:
         """For one of many calls that may overlap."""
@@ -75,7 +74,7 @@ class timed(counted):  # noqa: N801  (as counted)
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._names.append(check_name("counter", beside(name, "us")))
+        self._microseconds = check_name("counter", beside(name, "us"))
         self._began = 0
 
     def __enter__(self) -> Self:
@@ -83,7 +82,7 @@ class timed(counted):  # noqa: N801  (as counted)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        count(self._names[2], (perf_counter_ns() - self._began) // 1_000)
+        count(self._microseconds, (perf_counter_ns() - self._began) // 1_000)
         super().__exit__(kind, error, trace)
 
     def _anew(self) -> timed:
