@@ -130,14 +130,17 @@ class Buffer:
         self._send()
 
     def _take_all(self) -> dict[str, int]:
+        self._fold(self._late())
+        with self.guard:
+            counts, self.counts = self.counts, {}
+        return counts
+
+    def _late(self) -> list[tuple[str, int] | None]:
         late: list[tuple[str, int] | None] = []
         with suppress(Empty):
             while True:
                 late.append(self._inbox.get_nowait())
-        self._fold(late)
-        with self.guard:
-            counts, self.counts = self.counts, {}
-        return counts
+        return late
 
     def _fold(self, late: list[tuple[str, int] | None]) -> None:
         """Add what was left beside the buffer."""
