@@ -130,6 +130,21 @@ def test_nobody_waits_for_who_holds_the_buffer(redis: Redis) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
+def test_a_buffer_that_is_never_let_go_loses_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the handler of a signal had raised an exception just when the buffer was taken."""
+    monkeypatch.setattr(buffers, "_LONGEST_HOLD", 0.01)
+    count("hits", 2)
+    buffers._buffer.guard.acquire()
+    count("hits", 3)
+    flush()
+    count("hits", 4)
+    assert buffers._buffer.counts == {"hits": 4}
+    flush()
+
+    assert total() == 9
+
+
+@pytest.mark.usefixtures("by_hand")
 def test_what_cannot_be_counted_is_said_at_once(redis: Redis) -> None:
     names: list[Any] = ["", "x" * 501, None, 7, b"hits", ["hits"], "\ud800"]
     numbers: list[Any] = [True, 1.0, float("nan"), "1", None, MAX_COUNT + 1, -MAX_COUNT - 1]

@@ -13,7 +13,8 @@ import asyncio
 import logging
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
 from components.client import get_client
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 INTERVAL = 1.0  # seconds from one sending to the next
 #: Counters that are kept in memory at most, some 20 MB; what others count meanwhile is dropped.
 MAX_NAMES = 100_000
+_LONGEST_HOLD = 1.0  # seconds; who counts holds the buffer for microseconds
 _LAST_WAIT = 5.0  # seconds that the end of a process waits for a sending under way
 
 #: Counters about this buffer itself.
@@ -131,7 +133,7 @@ class Buffer:
 
     def _take_all(self) -> dict[str, int]:
         self._fold(self._late())
-        with self.guard:
+        with self._holding():
             counts, self.counts = self.counts, {}
         return counts
 
@@ -144,7 +146,7 @@ class Buffer:
 
     def _fold(self, late: list[tuple[str, int] | None]) -> None:
         """Add what was left beside the buffer."""
-        with self.guard:
+        with self._holding():
             for name, number in filter(None, late):
                 self.counts[name] = self.counts.get(name, 0) + number
 
@@ -164,11 +166,24 @@ class Buffer:
 
     def _give_up(self, calls: list[Addition]) -> None:
         """Sent once more, they might count twice, or be refused again."""
-        with self.guard:
+        with self._holding():
             self.counts[DROPPED] = self.counts.get(DROPPED, 0) + sum(call.size for call in calls)
         for call in calls:
             call.is_over()
         self._unanswered = [call for call in self._unanswered if call not in calls]
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """The guard, or a new one where an exception that a signal's handler raised left it held for good."""
+        guard = self.guard
+        if not guard.acquire(timeout=_LONGEST_HOLD):
+            guard = threading.Lock()
+            guard.acquire()
+            self.guard = guard
+        try:
+            yield
+        finally:
+            guard.release()
 
     def _pending(self) -> int:
         unanswered = sum(call.size for call in self._unanswered)
@@ -187,7 +202,8 @@ def count(name: str, count: int = 1) -> None:
     if count is not _ONE:
         check_count(count)
     buffer = _buffer
-    if not buffer.guard.acquire(False):
+    guard = buffer.guard
+    if not guard.acquire(False):
         buffer.leave(name, count)
         return
     try:
@@ -195,7 +211,7 @@ def count(name: str, count: int = 1) -> None:
     except (KeyError, TypeError):
         buffer.begin(name, count)
     finally:
-        buffer.guard.release()
+        guard.release()
 
 
 def flush() -> None:
