@@ -13,7 +13,7 @@ from redis import Redis
 from components import keys
 from components.buckets import bucket
 from components.services.counters import Counter, CounterReader, Ranked
-from components.services.counters.core import MAX_COUNT
+from components.services.counters.core import MAX_COUNT, ask
 from components.services.counters.precisions import WINDOW, plan
 from tests.support.counters import count_at, samples_key, seconds, stored
 
@@ -220,6 +220,18 @@ def test_several_are_read_at_once(redis: Redis) -> None:
     assert found["nothing"].total == 0
     assert len({(series.since, series.until, len(series)) for series in found.values()}) == 1
     assert CounterReader().read([], 60) == {}
+
+
+@pytest.mark.parametrize(
+    ("skew", "expected"), [(0, [2, 3, 4]), (1, [1, 2, 3]), (-1, [3, 4, 0]), (-3, [0, 0, 0])]
+)
+def test_clocks_of_nodes_may_differ(skew: int, expected: list[int]) -> None:
+    """Those of another node end 3 to 0 slices before its own now; the now that counts is *skew* slices earlier."""
+    with override_settings(COMPONENTS={"COUNTER_SAMPLES": 3}):
+        series = ask(60, None, None).series("hits", 60_000 - 60 * skew, 60_000 - 180, b"1,2,3,4,", 0)
+
+    assert [sample.count for sample in series] == expected
+    assert series.total == sum(expected)
 
 
 def test_several_are_read_over_the_longest_time(redis: Redis) -> None:

@@ -29,8 +29,9 @@ local function gather(name)
     for at = 1, #found, 2 do
       local slot = window * SLOTS + found[at]
       if slot >= from and slot <= to then
-        local place = math.floor(slot / per) - first + 1
-        sums[place] = sums[place] and sums[place] + found[at + 1] or found[at + 1]
+        local place = (slot - slot % per) / per - first + 1
+        local sum = sums[place]
+        sums[place] = sum and sum + found[at + 1] or found[at + 1]
       end
     end
   end

@@ -12,7 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -134,22 +134,26 @@ class Asked:
 
     def series(self, name: str, now: float, first: int, text: bytes, fill: Fill) -> Series:
         """What read.lua answered of one counter, whose first slice begins at the second *first*."""
-        slices, counts = self.slices(now), [int(each) if each else None for each in text.split(b",")[:-1]]
-        offset = first // self.precision
-        found = {offset + place: count for place, count in enumerate(counts) if count is not None}
-        wanted = [(each, found.get(each)) for each in slices]
-        samples = [
-            Sample(instant(each * self.precision), fill if count is None else count)  # type: ignore[arg-type]
-            for each, count in wanted
-            if count is not None or fill != "skip"
-        ]
+        slices = self.slices(now)
+        ahead = slices.start - first // self.precision
+        # Another node's clock may be so far ahead of the one that says now that it has not answered of the first.
+        texts = [b""] * -ahead + text.split(b",")[max(0, ahead) :]
+        counts = [int(each) if each else None for each in texts[: len(slices)]]
+        counts += [None] * (len(slices) - len(counts))
+        at, step = instant(slices.start * self.precision), timedelta(seconds=self.precision)
+        instants = [at + place * step for place in range(len(slices))]
+        filler = None if fill == "skip" else fill
         return Series(
-            samples,
+            [
+                Sample(at, filler if count is None else count)
+                for at, count in zip(instants, counts, strict=True)
+                if count is not None or fill != "skip"
+            ],
             name=name,
             precision=self.precision,
-            since=instant(slices.start * self.precision),
+            since=at,
             until=instant(min(now, slices.stop * self.precision)),
-            total=sum(count for _each, count in wanted if count is not None),
+            total=sum(filter(None, counts)),
         )
 
 
