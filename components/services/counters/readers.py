@@ -92,6 +92,14 @@ class CounterReader:
         """count(), awaited."""
         return sum(await _ask(get_async_client(), [("zcard", key) for key in _indexes(family)]))
 
+    def sizes(self, families: Sequence[str]) -> dict[str, int]:
+        """count() of several families, in one round trip to each node."""
+        return at_once(_sizes(get_client(), families))
+
+    async def asizes(self, families: Sequence[str]) -> dict[str, int]:
+        """sizes(), awaited."""
+        return await _sizes(get_async_client(), families)
+
     def page(self, *, family: str | None = None, offset: int = 0, limit: int = 50) -> list[CounterInfo]:
         """Some of them, those that were seen last first."""
         return at_once(_page(get_client(), _indexes(family), offset, _check_limit(limit)))
@@ -177,6 +185,12 @@ def _indexes(family: str | None) -> list[str]:
         return [keys.counter_names(tag) for tag in BUCKETS]
     check_name("family of counters", family)
     return [keys.counter_family(tag, family) for tag in BUCKETS]
+
+
+async def _sizes(client: AnyRedis, families: Sequence[str]) -> dict[str, int]:
+    found = await _ask(client, [("zcard", key) for family in families for key in _indexes(family)])
+    many = len(BUCKETS)
+    return {family: sum(found[at * many : (at + 1) * many]) for at, family in enumerate(families)}
 
 
 async def _page(client: AnyRedis, indexes: Sequence[str], offset: int, limit: int) -> list[CounterInfo]:
