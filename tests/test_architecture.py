@@ -62,9 +62,11 @@ LAYERS: dict[str, set[str]] = {
     "people": {"conf"},
     "urls": {"views"},
     "views": {"conf", "exceptions", "middleware", "people", "services", "validation"},
-    "templatetags": {"exceptions"},
+    "charts": {"exceptions", "services"},
+    "templatetags": {"charts", "exceptions", "services"},
     "admin": {
         "backends",
+        "charts",
         "compat",
         "exceptions",
         "middleware",

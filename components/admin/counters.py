@@ -1,31 +1,29 @@
 """
 The Counters page: which there are, charts of a few, the first of a family, and all of it as CSV.
 
-It looks through CounterReader, and nothing can be changed: counters end by themselves. The list costs four round
-trips and a chart one or two, however many counters there are; a family costs its size, as the service says. A search
-for a part of a name looks at those that were seen last.
+It looks through CounterReader, and nothing can be changed: counters end by themselves. The list costs six round trips
+and a chart one or two, however many counters there are; a family costs its size, as the service says. A search for a
+part of a name looks at those that were seen last.
 """
 
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from itertools import islice
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.admin.base import PAGE_SIZE, Page, Paging
 from components.admin.names import NamedPages, searched, shortened
-from components.admin.spans import Picked
+from components.admin.picking import Choice, Picked
 from components.charts import MOST_LINES, Chart, Span
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
-from components.services.counters import CounterInfo, CounterReader, Ranked, Series
+from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.buffers import DROPPED, OUTAGES
 from components.services.counters.precisions import plan
 from components.services.counters.records import family_of
@@ -34,10 +32,10 @@ from components.templatetags.control_room import legible
 FAMILIES = 100  # that the first page lists
 SEARCHED = 2_000  # counters, those seen last, in which a part of a name is looked for
 LISTED = 10_000  # that the pages of a list reach
+MOST_IN_FILE = 100_000  # slices
 FIRST = 5  # of a family that its chart shows, if nobody asks for another number
 
 _WRONG = (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange)
-_ALL = 1_000_000  # slices: a file has room
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,15 @@ class Row:
     name: str
     series: Series
     info: CounterInfo | None = None
-    #: In the chart above it.
-    is_drawn: bool = False
 
     @property
     def short_name(self) -> str:
         return shortened(legible(self.name))
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether anything was counted in the time that is shown."""
+        return any(each.count is not None for each in self.series)
 
 
 class CounterAdmin(NamedPages):
@@ -105,47 +106,44 @@ class CounterAdmin(NamedPages):
         return self._answer(request, "family", f"Family {legible(family)}", picked, context)
 
     def _ranking(self, request: HttpRequest, family: str, span: Span, first: int) -> dict[str, Any]:
-        total = min(CounterReader().count(family), LISTED)
-        paging = Paging.of(request, total=total)
-        ranked = span.top(family, min(paging.offset + PAGE_SIZE, LISTED))
-        best, shown = ranked[:first], ranked[paging.offset :]
-        names = dict.fromkeys(each.name for each in [*best, *shown])
-        found = span.read(list(names)) if names else {}
-        drawn = [found[each.name] for each in best]
+        paging = Paging.of(request, total=min(CounterReader().count(family), LISTED))
+        wanted = min(paging.offset + paging.size, LISTED)
+        ranked = [each.name for each in span.top(family, wanted)]
+        if len(ranked) < wanted:  # the others counted nothing in this time
+            paging = Paging.of(request, total=len(ranked))
+        best, shown = ranked[:first], ranked[paging.offset : paging.offset + paging.size]
+        found = span.read([*best, *shown]) if shown else {}
         return {
             "paging": paging,
-            "rows": _rows(shown, found, drawn),
-            "chart": Chart(drawn) if drawn else None,
-            "csv_query": urlencode([("counter", each.name) for each in best]),
+            "rows": [Row(name, found[name]) for name in shown],
+            "chart": Chart([found[name] for name in best]) if best else None,
+            "csv_query": Choice(best, []).query,
         }
 
     def chart(self, request: HttpRequest) -> HttpResponse:
-        names, picked = _names(request), Picked.of(request)
-        context: dict[str, Any] = {"names": names, "most": MOST_LINES}
+        choice, picked = Choice.of(request), Picked.of(request)
+        context: dict[str, Any] = {"choice": choice, "most": MOST_LINES, "csv_query": choice.query}
+        context["theirs"] = list(dict.fromkeys(filter(None, map(family_of, choice.names))))
         try:
-            if names:
-                _check_number(names)
-                context["chart"] = chart = Chart(list(picked.asked().read(names).values()))
-                context["is_empty"] = not any(each.count is not None for line in chart.found for each in line)
+            if choice.size:
+                context["chart"] = Chart(choice.lines(picked.asked(), MOST_LINES))
         except _WRONG as error:
             context["problem"] = str(error)
-        context["csv_query"] = urlencode([("counter", name) for name in names])
-        context["families"] = list(dict.fromkeys(filter(None, map(family_of, names))))
-        return self._answer(request, "chart", _title(names), picked, context)
+        return self._answer(request, "chart", choice.title, picked, context)
 
     def download(self, request: HttpRequest) -> HttpResponse:
-        names = _names(request)
+        choice, picked = Choice.of(request), Picked.of(request)
         try:
-            if not names:
+            if not choice.size:
                 raise InvalidName("No counter is named; say which, as ?counter=hits.")
-            found = Picked.of(request).asked(_ALL).read(names)
+            found = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
         except _WRONG as error:
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
         response = HttpResponse(content_type="text/csv; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{_filename(names)}"'
+        response["Content-Disposition"] = f'attachment; filename="{choice.filename}"'
         table = csv.writer(response)
-        table.writerow(["from", *map(_harmless, found)])
-        for samples in zip(*found.values(), strict=True):
+        table.writerow(["from", *(_harmless(series.name) for series in found)])
+        for samples in zip(*found, strict=True):
             at = samples[0].at.astimezone(UTC)
             table.writerow([f"{at:%Y-%m-%dT%H:%M:%SZ}", *(each.count for each in samples)])
         return response
@@ -159,7 +157,13 @@ class CounterAdmin(NamedPages):
             request,
             f"admin/components/counters/{template}.html",
             title,
-            {**context, "picked": picked, "time_query": picked.query, "link": self.url("chart")},
+            {
+                **context,
+                "picked": picked,
+                "time_query": picked.query,
+                "link": self.url("chart"),
+                "family_link": self.url("family"),
+            },
             live=not problem and not picked.until,
             status=400 if problem else 200,
         )
@@ -180,42 +184,16 @@ def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
     return (info for info in infos if text.casefold() in info.name.casefold())
 
 
-def _rows(ranked: Sequence[Ranked], found: dict[str, Series], drawn: Sequence[Series]) -> list[Row]:
-    names = {series.name for series in drawn}
-    return [Row(each.name, found[each.name], is_drawn=each.name in names) for each in ranked]
-
-
 def _trouble(reader: CounterReader) -> list[Series]:
     """What processes could not send, and how often Redis was away for them, lately."""
     found = reader.read([DROPPED, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
 
 
-def _names(request: HttpRequest) -> list[str]:
-    """Those that the address names, and one that was typed in addition, each once."""
-    typed = request.GET.get("add", "").strip()
-    return list(dict.fromkeys(name for name in [*request.GET.getlist("counter"), typed] if name))
-
-
-def _check_number(names: Sequence[str]) -> None:
-    if len(names) > MOST_LINES:
-        raise InvalidLimit(f"These are {len(names):,} counters; a chart has room for {MOST_LINES}.")
-
-
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_LINES:
+    if not text.isascii() or not text.isdecimal() or len(text) > 2 or not 1 <= int(text) <= MOST_LINES:
         raise InvalidLimit(f"The chart is to show the first {text!r}; it has room for 1 to {MOST_LINES}.")
     return int(text)
-
-
-def _title(names: Sequence[str]) -> str:
-    if not names:
-        return "Compare counters"
-    return f"Counter {legible(names[0])}" if len(names) == 1 else f"{len(names):,} counters"
-
-
-def _filename(names: Sequence[str]) -> str:
-    return f"counters-{re.sub(r'[^A-Za-z0-9]+', '-', names[0]).strip('-')[:60] or 'of-this-time'}.csv"
 
 
 def _harmless(name: str) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from django.utils import timezone
 
+from components.charts.families import FamilySeries
 from components.charts.scales import Scale, clock_ticks, short
 from components.services.counters import Sample, Series
 
@@ -51,6 +52,11 @@ class Line:
     @property
     def name(self) -> str:
         return self.series.name
+
+    @property
+    def family(self) -> str | None:
+        """If it is one, and no counter."""
+        return self.series.family if isinstance(self.series, FamilySeries) else None
 
     @property
     def has_open_slice(self) -> bool:
@@ -124,10 +130,20 @@ class Chart:
         return timezone.localtime(self.found[0].until)
 
     @property
+    def begins(self) -> int:
+        """The second."""
+        return int(self.since.timestamp())
+
+    @property
     def slices(self) -> int:
         return len(self.found[0])
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was counted in this time."""
+        return all(each.count is None for series in self.found for each in series)
+
+    @cached_property
     def is_dated(self) -> bool:
         """Whether times need their date to be told apart."""
         return self.since.date() != timezone.localtime().date() or self.until.date() != self.since.date()

@@ -56,9 +56,9 @@ class Scale:
 
 
 def _round_up(number: int) -> int:
-    """The next of 1, 2, 5, 10, 20, …"""
+    """The next of 1, 2, 5, 10, 20, 25, 50, 100, …"""
     power: int = 10 ** (len(str(number)) - 1)
-    return next(each * power for each in (1, 2, 5, 10) if each * power >= number)
+    return next(each for each in (power, 2 * power, 5 * power // 2, 5 * power, 10 * power) if each >= number)
 
 
 def short(count: int) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from components.charts.families import MOST_SUMMED, FamilySeries
 from components.exceptions import InvalidRange
 from components.services.counters import CounterReader, Ranked, Series
 from components.services.counters.precisions import Plan, plan
@@ -53,6 +54,16 @@ class Span:
         precision, between = self._asked()
         return CounterReader().top(family, limit, precision=precision, **between)
 
+    def lines(self, names: Sequence[str], families: Sequence[str] = ()) -> list[Series]:
+        """Counters, and families as one line each, all with the same slices. Raises InvalidName."""
+        members = {family: [each.name for each in self.top(family, MOST_SUMMED)] for family in families}
+        found = self.read([*names, *(name for some in members.values() for name in some), _ANY])
+        like = found[_ANY]
+        summed = [
+            FamilySeries.of(each, [found[name] for name in some], like) for each, some in members.items()
+        ]
+        return [*(found[name] for name in dict.fromkeys(names)), *summed]
+
     def _asked(self) -> tuple[int, Between]:
         chosen = plan()
         if self.precision is not None:
@@ -64,24 +75,26 @@ class Span:
                 f"The time is turned round: it begins at {self.since}, and ends at {self.until}."
             )
         now = self._now(chosen)
-        seconds = ((self.until or now) - self.since).total_seconds()
-        precision = self.precision or _finest(chosen, seconds, (now - self.since).total_seconds())
-        self._check(seconds, precision)
+        seconds = (min(self.until or now, now) - self.since).total_seconds()
+        ago = (now - self.since).total_seconds()
+        precision = self.precision or _finest(chosen, seconds, ago, spare=2)
+        if ago <= chosen.slices(precision) * precision:  # if not, that is what is said
+            self._check(seconds, precision)
         return precision, {"since": self.since, **({"until": self.until} if self.until else {})}
 
     def _last(self, chosen: Plan) -> tuple[int, Between]:
         if self.seconds < 1:
             raise InvalidRange(f"The last {self.seconds:,} s are no time to look at.")
-        precision = self.precision or _finest(chosen, self.seconds, self.seconds)
-        self._check(self.seconds, precision)
+        precision = self.precision or _finest(chosen, self.seconds, self.seconds, spare=0)
         slices = max(self.seconds // precision, 1)
-        if slices == chosen.samples:
-            return precision, {}
         if slices > (kept := chosen.slices(precision)):
             raise InvalidRange(
                 f"The last {self.seconds:,} s are too long: of slices of {precision:,} s the last {kept:,} are kept. "
                 "Ask for longer ones, or for a shorter time."
             )
+        self._check(self.seconds, precision)
+        if slices == chosen.samples:
+            return precision, {}
         slices = min(slices, max(kept - 1, 1))  # the oldest may go while it is asked for
         first = int(self._now(chosen).timestamp()) // precision - slices + 1
         return precision, {"since": datetime.fromtimestamp(first * precision, UTC)}
@@ -97,10 +110,11 @@ class Span:
             )
 
 
-def _finest(chosen: Plan, seconds: float, ago: float) -> int:
-    """The finest precision of which there is room for so many seconds, and whose slices reach back so far."""
+def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
+    """The finest precision of which there is room for so many seconds, and that reaches back so far."""
     for precision in chosen.precisions:
-        if seconds / precision <= _ROOM and ago <= chosen.slices(precision) * precision:
+        reach = (chosen.slices(precision) - spare) * precision
+        if seconds / precision <= _ROOM and ago <= reach:
             return precision
     return chosen.precisions[-1]
 

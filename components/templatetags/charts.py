@@ -24,11 +24,13 @@ from components.charts import MOST_LINES, Chart, Span
 from components.charts import sparkline as _sparkline
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
 from components.services.counters import Series
-from components.services.counters.precisions import plan
+from components.templatetags.control_room import amount
 
 register = template.Library()
 
 _EVERY = ":*"
+_DAY = 86_400  # seconds
+_UNITS = ((1, "second"), (60, "minute"), (3_600, "hour"), (_DAY, "day"))
 
 
 @register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
@@ -56,7 +58,7 @@ def counter_chart(
         chart = _chart(names, Span(span, precision=precision), top)
     except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
         return {**shown, "problem": str(error)}
-    return {**shown, "chart": chart, "link": _link(context.get("request"))}
+    return {**shown, "chart": chart, "link": _link(context.get("request")), "time_query": f"&span={span}"}
 
 
 def _chart(names: tuple[str, ...], span: Span, top: int) -> Chart | None:
@@ -67,7 +69,7 @@ def _chart(names: tuple[str, ...], span: Span, top: int) -> Chart | None:
         else:
             found[name] = None
     chosen = list(found)[:MOST_LINES]
-    return Chart(list(span.read(chosen).values())) if chosen else None
+    return Chart(span.lines(chosen)) if chosen else None
 
 
 def _link(request: HttpRequest | None) -> str:
@@ -99,6 +101,9 @@ def at(instant: datetime, chart: Chart) -> str:
 
 
 @register.filter
-def kept(precision: int) -> int:
-    """For how many seconds slices of a precision are kept."""
-    return plan().slices(precision) * precision
+def rate(per_second: float) -> str:
+    """0.5 as "30 a minute": in the shortest time in which it is one."""
+    for seconds, unit in _UNITS:
+        if abs(per_second) * seconds >= 1:
+            return f"{amount(per_second * seconds)} a {unit}"
+    return f"{amount(per_second * _DAY)} a day" if per_second else "\N{EN DASH}"

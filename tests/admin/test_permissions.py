@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import ChatAdmin, CounterAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
 from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
@@ -24,6 +24,7 @@ from tests.support.queues import places
 ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
     "chat": ChatAdmin(models.Chat, admin.site),
+    "counter": CounterAdmin(models.Counter, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
     "mailbox": MailboxAdmin(models.Mailbox, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
@@ -75,6 +76,7 @@ CHANGING = set(NEEDS)
 LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
+    "counter": {"changelist", "family", "chart", "csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
@@ -89,9 +91,9 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
-#: To read what was written is a permission beyond view, change and delete.
+#: To read what was written is a permission beyond view, change and delete. Counters can only be looked at.
 DELETES = ["delete_chat", "delete_mailbox", "delete_queue"]
-READS = ["view_messages_chat", "view_messages_mailbox"]
+READS = ["view_counter", "view_messages_chat", "view_messages_mailbox"]
 
 
 @pytest.fixture(autouse=True)
@@ -135,6 +137,8 @@ def query(redis):
         "chat": "guild:7",
         "user": "jack",
         "seq": seq,
+        "counter": "hits",
+        "family": "hits",
         "mailbox": "jack",
         "sender": "joe",
     }
@@ -295,7 +299,11 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
 
 @pytest.mark.parametrize("model", ADMINS)
 def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
-    for permission, is_shown in ((f"view_{model}", True), (f"change_{model}", True), ("view_user", False)):
+    for permission, is_shown in (
+        (f"view_{model}", True),
+        (f"change_{model}", model != "counter"),
+        ("view_user", False),
+    ):
         menu = staff(permission).get("/admin/").text
         assert {other for other, root in ROOTS.items() if f'href="{root}"' in menu} == (
             {model} if is_shown else set()

@@ -26,6 +26,8 @@ def query(page):
         "permit": "p",
         "chat": "guild:7",
         "user": "joe",
+        "counter": "hits",
+        "family": "hits",
         "mailbox": "jack",
         "sender": "joe",
     }

@@ -1,11 +1,13 @@
 """
-What time a page of charts is about, as its address says: the last so long, or from one instant to another.
+What a page of charts is about, as its address says: which counters and families, and which time.
 
-An instant without a zone is meant on the clock of who asks, as the browser's own picker writes it.
+An instant without a zone is meant on the clock of who asks, as the browser's own picker writes it. What cannot be
+asked raises when it is asked for, so the form around it is still there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,10 +18,61 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from components.charts import MOST_SLICES, Span, spans
-from components.exceptions import InvalidPrecision, InvalidRange
+from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
+from components.services.counters import Series
 from components.services.counters.precisions import plan
+from components.templatetags.control_room import legible
 
+#: "requests:*" is typed for the family "requests".
+EVERY = ":*"
 _LONGEST_NUMBER = 12  # digits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Counters, and families as one line each."""
+
+    names: Sequence[str]
+    families: Sequence[str]
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Choice:
+        """Those that the address names, and one that was typed in addition, each once."""
+        names, families = request.GET.getlist("counter"), request.GET.getlist("family")
+        typed = request.GET.get("add", "").strip()
+        if typed.endswith(EVERY):
+            families.append(typed.removesuffix(EVERY))
+        else:
+            names.append(typed)
+        return cls(*([each for each in dict.fromkeys(some) if each] for some in (names, families)))
+
+    @property
+    def size(self) -> int:
+        return len(self.names) + len(self.families)
+
+    @property
+    def query(self) -> str:
+        pairs = [("counter", name) for name in self.names] + [("family", family) for family in self.families]
+        return urlencode(pairs)
+
+    @property
+    def title(self) -> str:
+        if not self.size:
+            return "Compare counters"
+        if self.size > 1:
+            return f"{self.size:,} {'counters' if self.names else 'families'}"
+        return f"Counter {legible(self.names[0])}" if self.names else f"Family {legible(self.families[0])}"
+
+    @property
+    def filename(self) -> str:
+        first = re.sub(r"[^A-Za-z0-9]+", "-", [*self.names, *self.families, ""][0]).strip("-")
+        return f"counters-{first[:60] or 'unnamed'}.csv"
+
+    def lines(self, span: Span, most: int) -> list[Series]:
+        """What was counted. Raises InvalidLimit if they are more than *most*, and what the span raises."""
+        if self.size > most:
+            raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
+        return span.lines(self.names, self.families)
 
 
 @dataclass(frozen=True)
