@@ -46,7 +46,8 @@ DRAWN = """() => {
         const it = luminance(rgb(colour));
         return (Math.max(it, behind) + 0.05) / (Math.min(it, behind) + 0.05);
     };
-    const of = (selector, what) => [...document.querySelectorAll(selector)].map((n) => against(getComputedStyle(n)[what]));
+    const of = (selector, what) =>
+        [...document.querySelectorAll(selector)].map((node) => against(getComputedStyle(node)[what]));
     return [of(".chart-line:not(.open)", "stroke"), of(".chart text", "fill")];
 }"""
 
@@ -115,7 +116,7 @@ def test_the_pointer_shows_what_was_counted_under_it(window, admin, pages):
     point(page, 1 - 1.5 / 120)
     expect(tip(page)).to_contain_text("7 hits")
     point(page, 0.0001)
-    expect(tip(page)).to_contain_text("– hits")
+    expect(tip(page)).to_contain_text("\N{EN DASH} hits")
 
     page.mouse.move(1, 1)
     expect(tip(page)).to_be_hidden()
@@ -279,7 +280,8 @@ def test_the_words_of_a_chart_do_not_touch_each_other(window, admin, pages, widt
     opened = window(admin, viewport={"width": width, "height": 800})
     touching = """nodes => nodes.filter(n => n.checkVisibility()).map(n => n.getBoundingClientRect())
         .flatMap((one, at, all) => all.slice(at + 1)
-            .filter(other => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom))
+            .filter(other => one.left < other.right && other.left < one.right)
+            .filter(other => one.top < other.bottom && other.top < one.bottom))
         .length"""
     for span in (120, 600, 3_600, 7_200, 86_400, 604_800, 10_368_000):
         page = opened.open(f"{ROOT}chart/?counter=hits&span={span}")
