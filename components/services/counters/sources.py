@@ -12,15 +12,22 @@ import os
 import secrets
 from collections import defaultdict, deque
 
+from components import keys
+from components.conf import conf
+
 #: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
 PATIENCE = 1_800
 
 
 class Source:
-    """One that sends to one bucket."""
+    """One that sends to the bucket *tag*."""
 
-    def __init__(self) -> None:
+    def __init__(self, tag: str) -> None:
         self.id = secrets.token_hex(8)
+        self.prefix = conf().prefix
+        #: For the script: made once, for each update needs them.
+        self.keys = [keys.counter_samples(tag, ""), keys.counter_names(tag), keys.counter_families(tag)]
+        self.keys += [keys.counter_family(tag, ""), keys.counter_source(tag, self.id)]
         self._number = 0
 
     def next_number(self) -> int:
@@ -35,9 +42,10 @@ _idle: defaultdict[str, deque[Source]] = defaultdict(deque)
 def take(tag: str) -> Source:
     """A source for a call to the bucket *tag*; give it back when the call is over."""
     try:
-        return _idle[tag].pop()
+        source = _idle[tag].pop()
     except IndexError:
-        return Source()
+        return Source(tag)
+    return source if source.prefix == conf().prefix else Source(tag)
 
 
 def give_back(tag: str, source: Source) -> None:
