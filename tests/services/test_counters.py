@@ -344,6 +344,16 @@ def test_nothing_repeats_an_update_by_itself(redis: Redis) -> None:
     assert len(redis.keys("*:source:*")) == 1
 
 
+def test_another_prefix_is_another_counter(redis: Redis) -> None:
+    """Who has sent under the one before sends under the new one."""
+    Counter("hits").update()
+    with override_settings(COMPONENTS={"PREFIX": "staging"}):
+        Counter("hits").update(5)
+        assert Counter("hits").get(3_600).total == 5
+
+    assert Counter("hits").get(3_600).total == 1
+
+
 def test_names_of_any_kind_are_kept_apart(redis: Redis) -> None:
     names = ["a", "a/60:1", "a/60", "{a}", "ä:ö", "a b", "a\nb", ":a", "a:", "💡" * 500, "*", "a,b"]
     for number, name in enumerate(names):

@@ -13,7 +13,6 @@ import secrets
 from collections import defaultdict, deque
 
 from components import keys
-from components.conf import conf
 
 #: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
 PATIENCE = 1_800
@@ -24,8 +23,7 @@ class Source:
 
     def __init__(self, tag: str) -> None:
         self.id = secrets.token_hex(8)
-        self.prefix = conf().prefix
-        #: For the script: made once, for each update needs them.
+        #: For the script: made once, since each update needs them.
         self.keys = [keys.counter_samples(tag, ""), keys.counter_names(tag), keys.counter_families(tag)]
         self.keys += [keys.counter_family(tag, ""), keys.counter_source(tag, self.id)]
         self._number = 0
@@ -45,7 +43,8 @@ def take(tag: str) -> Source:
         source = _idle[tag].pop()
     except IndexError:
         return Source(tag)
-    return source if source.prefix == conf().prefix else Source(tag)
+    is_valid = source.keys[0] == keys.counter_samples(tag, "")  # the prefix is a setting
+    return source if is_valid else Source(tag)
 
 
 def give_back(tag: str, source: Source) -> None:
