@@ -27,7 +27,7 @@ LONGER = {
     "semaphores/acquire": 65,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,
-    "counters/add": 50,
+    "counters/add": 45,
     "counters/top": 45,
     "chat/send": 85,
     "chat/look": 85,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from components.embedded import EmbeddedServer
 from components.services.counters import Counter
+from components.services.queues import TaskQueue
 from components.testing import redis_at
-from tests.commands.processes import Command
+from tests.commands.processes import Command, Held, run_worker
 from tests.support.waiting import eventually
 
 PROGRAM = ("-m", "tests.commands.counting")
@@ -99,3 +101,25 @@ def test_who_is_killed_takes_what_he_had_not_sent_with_him(server: EmbeddedServe
 
     assert total() == 0
     assert eventually(process.has_ended)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_worker_has_sent_what_its_tasks_counted(
+    server: EmbeddedServer, tmp_path: Path, killed: bool
+) -> None:
+    """When it ended by itself, and when a second signal has ended it while a task ran."""
+    queue = TaskQueue()
+    held = Held(queue, tmp_path)
+    with run_worker(server.url, "-c", "2") as worker:
+        assert held.has_begun()
+        task_id = queue.push("tests.commands.jobs.tally", [7])
+        assert eventually(lambda: (info := queue.get(task_id)) and info.state == "successful")
+        worker.signal(signal.SIGTERM)
+        if killed:
+            assert worker.says("Stopping: 1 running tasks have")
+            worker.signal(signal.SIGTERM)
+        else:
+            held.end()
+        worker.exit_code()
+
+    assert total() == 7

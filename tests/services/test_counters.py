@@ -265,6 +265,29 @@ def test_of_those_that_counted_alike_the_first_by_name_comes_first(redis: Redis)
     assert [each.name for each in CounterReader().top("hits", 2)] == ["hits:a", "hits:b"]
 
 
+def test_of_a_bucket_those_that_counted_most_are_taken(redis: Redis) -> None:
+    names = [name for name in (f"hits:{number}" for number in range(400)) if bucket(name) == "07"]
+    for number, name in enumerate(names):
+        Counter(name).update(number)
+
+    assert len(names) > 5
+    assert CounterReader().top("hits", 2) == [
+        Ranked(names[-1], len(names) - 1),
+        Ranked(names[-2], len(names) - 2),
+    ]
+
+
+def test_who_was_seen_first_in_the_same_hour_is_among_the_first_of_its_last_seconds(redis: Redis) -> None:
+    """A name is noted as seen once an hour."""
+    Counter("hits:/a").update()
+    now = seconds(redis)
+    index = keys.counter_family(bucket("hits:/a"), "hits")
+    redis.zadd(index, {"hits:/a": now // 3_600 * 3_600_000_000})
+    since = at(max(now - 300, now // 3_600 * 3_600 + min(1, now % 3_600)))
+
+    assert CounterReader().top("hits", precision=1, since=since) == [Ranked("hits:/a", 1)]
+
+
 def test_the_first_of_a_family_are_those_of_the_time_asked_for(redis: Redis) -> None:
     now = begin(redis, 3_600)
     for name in ("hits:old", "hits:new"):
@@ -342,6 +365,16 @@ def test_nothing_repeats_an_update_by_itself(redis: Redis) -> None:
 
     assert stored(redis, "hits") == {1: 50, 60: 50, 3_600: 50}
     assert len(redis.keys("*:source:*")) == 1
+
+
+def test_another_prefix_is_another_counter(redis: Redis) -> None:
+    """Who has sent under the one before sends under the new one."""
+    Counter("hits").update()
+    with override_settings(COMPONENTS={"PREFIX": "staging"}):
+        Counter("hits").update(5)
+        assert Counter("hits").get(3_600).total == 5
+
+    assert Counter("hits").get(3_600).total == 1
 
 
 def test_names_of_any_kind_are_kept_apart(redis: Redis) -> None:

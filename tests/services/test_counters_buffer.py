@@ -163,7 +163,7 @@ def test_what_cannot_be_counted_is_said_at_once(redis: Redis) -> None:
 
 @pytest.mark.usefixtures("by_hand")
 def test_more_than_can_be_sent_stays_at_the_largest_number(redis: Redis) -> None:
-    for _ in range(3):
+    for _ in range(1_100):  # together more than Redis can add
         count("hits", MAX_COUNT)
     flush()
 
@@ -196,6 +196,22 @@ def test_while_redis_is_away_counts_are_kept(
     flush()
 
     assert total() == 31
+
+
+def test_what_a_flush_could_not_send_is_sent_by_itself(
+    failing: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the thread had nothing to wait for."""
+    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    count("hits")
+    assert eventually(lambda: total() == 1 and not buffers._buffer._unanswered)
+    failing.kill()
+    buffers._buffer.counts["hits"] = 1  # as if the thread had not been told
+    with pytest.raises(RedisUnavailable):
+        flush()
+    failing.start()
+
+    assert eventually(lambda: total() == 2)
 
 
 def test_an_outage_is_told_once_and_counted(

@@ -14,7 +14,6 @@ from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.services.counters import Counter, CounterReader, count, flush, forget
 from components.services.counters.core import add_script, addition, additions
-from components.services.counters.precisions import plan
 from components.testing import empty, redis_at
 from tests.support.counters import stored
 from tests.support.proxy import LossyProxy
@@ -61,10 +60,10 @@ def test_a_buffer_whose_replies_were_lost_counts_once(proxy: LossyProxy, times: 
 
 def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
     """It was given up, and others of its source came before it arrived; then the last of those comes again."""
-    tag, text = bucket("hits"), plan().text
-    first = addition(tag, [("hits", 1)], text)
+    tag = bucket("hits")
+    first = addition(tag, [("hits", 1)])
     first.is_over()
-    second = addition(tag, [("hits", 10)], text)
+    second = addition(tag, [("hits", 10)])
 
     for call in (second, first, second, first):
         add_script(redis, keys=call.keys, args=call.args)
@@ -75,7 +74,7 @@ def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
 
 def test_calls_under_way_have_sources_of_their_own(redis: Redis) -> None:
     """So each of them may be sent again, whatever has become of the others."""
-    calls = additions({f"hits:/{number}": 1 for number in range(40_000)}, plan().text)
+    calls = additions({f"hits:/{number}": 1 for number in range(40_000)})
 
     assert len({call.source.id for call in calls}) == len(calls)
     assert len(calls) <= 32 * 3

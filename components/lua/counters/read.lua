@@ -19,20 +19,17 @@ local final = math.floor(math.min(now, (tonumber(till) or now + 1) - 1) / slice)
 local begin = since == "" and final - many or math.floor(since / slice)
 local first = math.max(begin, math.floor((now - kept) / slice))
 
--- Counts of the slots from one slice to the next, by slice.
+-- Counts by slice, from the first on; those of whole windows, so also of some before it and after the last.
 local function gather(name)
   local sums, per = {}, slice / precision
-  local from, to = first * per, (final + 1) * per - 1
-  for window = math.floor(from / SLOTS), math.floor(to / SLOTS) do
+  for window = math.floor(first * per / SLOTS), math.floor(((final + 1) * per - 1) / SLOTS) do
     local key = samples .. name .. "/" .. precision .. ":" .. string.format("%.0f", window)
     local found = redis.call("HGETALL", key)
     for at = 1, #found, 2 do
       local slot = window * SLOTS + found[at]
-      if slot >= from and slot <= to then
-        local place = (slot - slot % per) / per - first + 1
-        local sum = sums[place]
-        sums[place] = sum and sum + found[at + 1] or found[at + 1]
-      end
+      local place = (slot - slot % per) / per - first + 1
+      local sum = sums[place]
+      sums[place] = sum and sum + found[at + 1] or found[at + 1]
     end
   end
   return sums

@@ -127,8 +127,8 @@ class Buffer:
         if self._unanswered and clock() - self._sent_at > PATIENCE:
             self._give_up(self._unanswered)
         self._send()
-        stored = plan().text  # wrong settings raise before anything is taken
-        self._unanswered, self._sent_at = additions(self._take_all(), stored), clock()
+        plan()  # wrong settings raise before anything is taken
+        self._unanswered, self._sent_at = additions(self._take_all()), clock()
         self._send()
 
     def _take_all(self) -> dict[str, int]:

@@ -16,7 +16,6 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from components import keys
 from components.buckets import bucket
 from components.exceptions import CountRefused, InvalidCount, InvalidRange
 from components.scripts import Script
@@ -39,10 +38,13 @@ class Addition:
 
     tag: str
     source: Source
-    keys: Sequence[str]
     args: Sequence[Any]
     #: Of what it adds, for telling.
     size: int
+
+    @property
+    def keys(self) -> Sequence[str]:
+        return self.source.keys
 
     def check(self, answer: int) -> None:
         """Raises CountRefused if the script says so."""
@@ -57,18 +59,17 @@ class Addition:
         give_back(self.tag, self.source)
 
 
-def addition(tag: str, counts: Iterable[tuple[str, int]], stored: str) -> Addition:
+def addition(tag: str, counts: Iterable[tuple[str, int]]) -> Addition:
     """A call that adds *counts* to counters of the bucket *tag*."""
-    source, flat, size = take(tag), list[Any](), 0
+    source, size = take(tag), 0
+    args: list[str | int] = [source.next_number(), *plan().args]
     for name, count in counts:
-        flat += (name, count)
+        args += (name, count)
         size += abs(count)
-    there = [keys.counter_samples(tag, ""), keys.counter_names(tag), keys.counter_families(tag)]
-    there += [keys.counter_family(tag, ""), keys.counter_source(tag, source.id)]
-    return Addition(tag, source, there, [source.next_number(), stored, *flat], size)
+    return Addition(tag, source, args, size)
 
 
-def additions(counts: Mapping[str, int], stored: str) -> list[Addition]:
+def additions(counts: Mapping[str, int]) -> list[Addition]:
     """As few calls as add all of *counts*."""
     by_bucket: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for name, count in counts.items():
@@ -77,7 +78,7 @@ def additions(counts: Mapping[str, int], stored: str) -> list[Addition]:
     for tag, pairs in by_bucket.items():
         rest = iter(pairs)
         while some := list(islice(rest, _BATCH)):
-            calls.append(addition(tag, some, stored))
+            calls.append(addition(tag, some))
     return calls
 
 

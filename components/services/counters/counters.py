@@ -23,7 +23,6 @@ from components.services.counters.core import (
     check_count,
     check_fill,
 )
-from components.services.counters.precisions import plan
 from components.services.counters.records import Fill, Series
 from components.together import together
 from components.twins import at_once
@@ -109,4 +108,4 @@ class Counter:
         return asked.series(self.name, int(now) / 1_000_000, int(first), text, fill)
 
     def _addition(self, count: int) -> Addition:
-        return addition(bucket(self.name), [(self.name, check_count(count))], plan().text)
+        return addition(bucket(self.name), [(self.name, check_count(count))])

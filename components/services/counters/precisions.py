@@ -34,8 +34,8 @@ class Plan:
             stored = next((each for each in reversed(self.kept) if _divides(each, precision)), precision)
             self.made_of[precision] = stored
             self.kept[stored] = max(self.kept.get(stored, 0), precision * samples)
-        #: As the script takes it.
-        self.text = " ".join(f"{stored}:{kept}" for stored, kept in self.kept.items())
+        #: What is stored, as the script takes it.
+        self.args = [len(self.kept), *(each for pair in self.kept.items() for each in pair)]
         self.coarsest = max(self.kept)
 
     def check(self, precision: object) -> int:

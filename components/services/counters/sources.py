@@ -12,15 +12,20 @@ import os
 import secrets
 from collections import defaultdict, deque
 
+from components import keys
+
 #: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
 PATIENCE = 1_800
 
 
 class Source:
-    """One that sends to one bucket."""
+    """One that sends to the bucket *tag*."""
 
-    def __init__(self) -> None:
+    def __init__(self, tag: str) -> None:
         self.id = secrets.token_hex(8)
+        #: For the script: made once, since each update needs them.
+        self.keys = [keys.counter_samples(tag, ""), keys.counter_names(tag), keys.counter_families(tag)]
+        self.keys += [keys.counter_family(tag, ""), keys.counter_source(tag, self.id)]
         self._number = 0
 
     def next_number(self) -> int:
@@ -35,9 +40,11 @@ _idle: defaultdict[str, deque[Source]] = defaultdict(deque)
 def take(tag: str) -> Source:
     """A source for a call to the bucket *tag*; give it back when the call is over."""
     try:
-        return _idle[tag].pop()
+        source = _idle[tag].pop()
     except IndexError:
-        return Source()
+        return Source(tag)
+    is_valid = source.keys[0] == keys.counter_samples(tag, "")  # the prefix is a setting
+    return source if is_valid else Source(tag)
 
 
 def give_back(tag: str, source: Source) -> None:
