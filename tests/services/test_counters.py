@@ -328,6 +328,7 @@ def test_counters_are_listed_by_when_they_were_seen(redis: Redis) -> None:
     assert CounterReader().count() == 42
     assert CounterReader().count("hits") == 40
     assert CounterReader().families() == ["a", "hits"]
+    assert CounterReader().sizes(["hits", "gone", "a"]) == {"hits": 40, "gone": 0, "a": 1}
 
 
 def test_a_name_goes_when_nothing_of_it_is_kept(redis: Redis) -> None:
@@ -353,6 +354,7 @@ def test_the_twins_do_the_same(redis: Redis) -> None:
         assert await reader.atop("hits") == [Ranked("hits:/a", 40)]
         assert [info.name for info in await reader.apage()] == ["hits:/a"]
         assert (await reader.acount(), await reader.afamilies()) == (1, ["hits"])
+        assert await reader.asizes(["hits"]) == {"hits": 1}
 
     asyncio.run(use())
 
