@@ -92,6 +92,7 @@ class CounterAdmin(NamedPages):
             "families": [] if text or paging.offset else reader.sizes(families[:FAMILIES]).items(),
             "more_families": max(len(families) - FAMILIES, 0),
             "trouble": [] if text else _trouble(reader),
+            "trouble_span": plan().coarsest * plan().samples,
         }
         return self.render(request, "admin/components/counters/list.html", "Counters", context, live=not text)
 

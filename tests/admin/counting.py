@@ -8,9 +8,13 @@ from components.services.counters import Counter
 from tests.support.counters import count_at, seconds
 
 
-def counted(redis: Redis, name: str, *counts: int, now: int = 0) -> None:
-    """It counted *counts* in the minutes before this one, the latest first, and *now* in this one."""
-    Counter(name).update(now)
+def counted(redis: Redis, name: str, *counts: int, now: int = 0) -> int:
+    """
+    It counted *now* in this minute, and *counts* in those before it, the latest first. Returns the second at which
+    this minute began: it may be over when a page is made.
+    """
+    Counter(name).update(0)  # so that it is listed
     minute = seconds(redis) // 60 * 60
-    for ago, count in enumerate(counts, 1):
+    for ago, count in enumerate([now, *counts]):
         count_at(redis, name, minute - ago * 60, count)
+    return minute

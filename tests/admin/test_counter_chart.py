@@ -38,7 +38,7 @@ def colleague(db):
 
 
 def columns(html):
-    return re.findall(r'<th scope="col" class="number">(.*?)</th>', html)
+    return re.findall(r'<th scope="col" class="number wrap">(.*?)</th>', html)
 
 
 def test_a_chart_of_named_counters_can_be_placed(redis):

@@ -16,6 +16,7 @@ from components.services.counters.buffers import DROPPED
 from tests.admin.counting import counted
 from tests.admin.test_locks_page import AWKWARD
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
+from tests.support.counters import count_at
 
 ROOT = "/admin/components/counter/"
 SERIES = "&".join(f"counter=sales:{number}" for number in range(8))
@@ -60,13 +61,18 @@ def admin(transactional_db):
 
 
 @pytest.fixture
-def pages(redis):
+def minute(redis):
+    """When this minute began. In the one before it, 7 hits were counted."""
+    return counted(redis, "hits", 7, 0, 1_200, now=3)
+
+
+@pytest.fixture
+def pages(redis, minute):
     """The address of each page, of counters of every kind."""
     for name in AWKWARD:
         counted(redis, name, 7)
     for number in range(8):
         counted(redis, f"sales:{number}", *range(number, 60))
-    counted(redis, "hits", 7, 0, 1_200, now=3)
     Counter(DROPPED).update(5)
     return PAGES
 
@@ -81,6 +87,12 @@ def point(page, part, *, down=False):
     page.mouse.move(box["x"] + box["width"] * part, box["y"] + box["height"] / 2, steps=4)
     if down:
         page.mouse.down()
+
+
+def part_of(page, second):
+    """At which part of the width of a chart that second is."""
+    data = page.locator("[data-chart]").evaluate("node => ({ ...node.dataset })")
+    return (second - int(data["since"])) / int(data["precision"]) / int(data["slices"])
 
 
 def tip(page):
@@ -107,14 +119,13 @@ def test_a_chart_says_in_words_what_it_shows(window, admin, pages):
     expect(chart(page)).to_have_accessible_description(re.compile("hits: 1,210 in all, at most 1,200 at "))
 
 
-def test_the_pointer_shows_what_was_counted_under_it(window, admin, pages):
+def test_the_pointer_shows_what_was_counted_under_it(window, admin, pages, minute):
     page = window(admin).open(pages["one"])
     expect(tip(page)).to_be_hidden()
 
-    point(page, 0.9999)
-    expect(tip(page)).to_contain_text("3 hits")
-    point(page, 1 - 1.5 / 120)
-    expect(tip(page)).to_contain_text("7 hits")
+    for ago, said in ((0, "3 hits"), (60, "7 hits"), (180, "1,200 hits")):
+        point(page, part_of(page, minute - ago + 30))
+        expect(tip(page)).to_contain_text(said)
     point(page, 0.0001)
     expect(tip(page)).to_contain_text("\N{EN DASH} hits")
 
@@ -123,10 +134,10 @@ def test_the_pointer_shows_what_was_counted_under_it(window, admin, pages):
     expect(page.locator(".chart-cursor")).to_be_hidden()
 
 
-def test_what_the_pointer_shows_names_every_line(window, admin, pages):
+def test_what_the_pointer_shows_names_every_line(window, admin, pages, minute):
     page = window(admin).open(pages["eight"])
 
-    point(page, 1 - 1.5 / 120)
+    point(page, part_of(page, minute - 30))
 
     for number in range(8):
         expect(tip(page)).to_contain_text(f"{number} sales:{number}")
@@ -163,7 +174,7 @@ def test_dragging_over_a_time_shows_that_time_in_finer_slices(window, admin, pag
     expect(page.locator("[data-chart]")).to_have_attribute("data-precision", "3600")
 
 
-def test_a_click_and_a_drag_that_is_given_up_change_nothing(window, admin, pages):
+def test_a_click_and_a_drag_that_is_given_up_change_nothing(window, admin, pages, minute):
     page = window(admin).open(pages["one"])
     address = page.url
 
@@ -176,26 +187,27 @@ def test_a_click_and_a_drag_that_is_given_up_change_nothing(window, admin, pages
     expect(page.locator(".chart-choice")).to_be_hidden()
     page.mouse.up()
 
-    point(page, 0.9999)
-    expect(tip(page)).to_contain_text("3 hits")
+    point(page, part_of(page, minute - 30))
+    expect(tip(page)).to_contain_text("7 hits")
     assert page.url == address
 
 
-def test_a_refresh_renews_the_drawing_and_keeps_the_table_open(window, admin, pages):
+def test_a_refresh_renews_the_drawing_and_keeps_the_table_open(window, admin, pages, minute, redis):
     opened = window(admin)
     opened.page.clock.install()
     page = opened.open(pages["one"])
     page.get_by_text("The same as a table").click()
-    expect(page.locator(".chart-table tbody td").first).to_have_text("3")
+    row = page.locator(f'.chart-table tr[data-key="{minute - 60}"] td')
+    expect(row).to_have_text("7")
 
-    Counter("hits").update(5_000)
+    count_at(redis, "hits", minute - 60, 5_000)
     refreshed(page)
 
     expect(page.locator(".chart-table")).to_have_attribute("open", "")
-    expect(page.locator(".chart-table tbody td").filter(has_text="5,003")).to_be_visible()
+    expect(row).to_have_text("5,007")
     expect(page.locator(".chart-numbers text").last).to_have_text("6,000")
-    point(page, 0.9999)
-    expect(tip(page)).to_contain_text("5,003 hits")
+    point(page, part_of(page, minute - 30))
+    expect(tip(page)).to_contain_text("5,007 hits")
 
 
 def test_all_works_without_scripts(window, admin, pages):
