@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from components.charts import MOST_SLICES, Span, spans
+from components.charts import MOST_LINES, MOST_SLICES, Span, spans
 from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
 from components.services.counters import Series
 from components.services.counters.precisions import plan
@@ -69,9 +69,14 @@ class Choice:
         return f"counters-{first[:60] or 'unnamed'}.csv"
 
     def lines(self, span: Span, most: int) -> list[Series]:
-        """What was counted. Raises InvalidLimit if they are more than *most*, and what the span raises."""
+        """
+        What was counted. Raises InvalidLimit if they are more than *most*, or more families than a chart has lines,
+        and what the span raises.
+        """
         if self.size > most:
             raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
+        if len(self.families) > MOST_LINES:
+            raise InvalidLimit(f"These are {len(self.families):,} families; there is room for {MOST_LINES}.")
         return span.lines(self.names, self.families)
 
 
@@ -158,7 +163,8 @@ def _instant(what: str, text: str) -> datetime | None:
         found = parse_datetime(text)
         if found is None:
             raise ValueError
-        return (found if found.tzinfo else timezone.make_aware(found)).astimezone(UTC)
+        aware = found if found.tzinfo else timezone.make_aware(found)
+        return timezone.localtime(aware).astimezone(UTC)  # it must be a date on either clock
     except (ValueError, OverflowError):
         raise InvalidRange(
             f"{what} is {text!r}; it must be a date and a time, as 2026-01-31T12:00."

@@ -293,6 +293,19 @@ def test_what_cannot_be_asked_is_said(viewer, name, query, said):
     assert "live.js" not in response.text
 
 
+def test_a_file_has_room_for_as_many_families_as_a_chart(viewer):
+    said = refused(viewer, "csv/", family=[f"sales-{number}" for number in range(9)])
+
+    assert said == "These are 9 families; there is room for 8."
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Honolulu"])
+@pytest.mark.parametrize("at", ["0001-01-01T00:00", "0001-01-01T00:00Z", "9999-12-31T23:59Z"])
+def test_the_ends_of_the_calendar_are_refused_wherever_the_reader_is(viewer, zone, at):
+    with override_settings(TIME_ZONE=zone):
+        refused(viewer, "chart/", counter="hits", **{"from": at})
+
+
 @pytest.mark.parametrize("top", ["0", "9", "-1", "x", "1.5", "0000000019", "\N{SUPERSCRIPT TWO}"])
 def test_a_number_of_lines_that_cannot_be_is_said(viewer, top):
     assert "it has room for 1 to 8" in refused(viewer, "family/", family="sales", top=top)
