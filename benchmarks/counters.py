@@ -8,7 +8,7 @@ One private Redis server for all, and one process that counts, in turns. Peers t
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -23,17 +23,7 @@ NAMES = (1_000, 10_000, 100_000)
 
 
 def main() -> None:
-    parser = ArgumentParser(description="Counters, ours against others.")
-    parser.add_argument("--rounds", type=int, default=5, help="Turns of each system (default: 5).")
-    parser.add_argument("--events", type=int, default=5_000, help="Of a turn of the slowest (default: 5000).")
-    parser.add_argument(
-        "--pass",
-        type=int,
-        default=10_000,
-        dest="largest_pass",
-        help="Names up to which the book's cleaner is waited for.",
-    )
-    options = parser.parse_args()
+    options = read_options()
     with standing_bench() as bench:
         from benchmarks.counting import report, turns
         from components.services.counters import forget
@@ -53,6 +43,15 @@ def main() -> None:
         report.print_standing(curve)
         report.print_bars_of(rates, reads, curve, turns.middleware())
         forget()
+
+
+def read_options() -> Namespace:
+    parser = ArgumentParser(description="Counters, ours against others.")
+    parser.add_argument("--rounds", type=int, default=5, help="Turns of each system (default: 5).")
+    parser.add_argument("--events", type=int, default=5_000, help="Of a turn of the slowest (default: 5000).")
+    what = "Names up to which the book's cleaner is waited for (default: 10000)."
+    parser.add_argument("--pass", type=int, default=10_000, dest="largest_pass", help=what)
+    return parser.parse_args()
 
 
 def fill(bench: Bench) -> None:

@@ -33,20 +33,20 @@ def print_rates(systems: Mapping[str, System], rates: Rates, counts: Mapping[str
             "CPU of Redis, µs",
             "lost",
         ],
-        (
-            [
-                name,
-                f"{counts[name]:,}",
-                f"{median(each.events for each in rounds):,.0f}",
-                f"{min(each.events for each in rounds):,.0f} to {max(each.events for each in rounds):,.0f}",
-                f"{ratio(rates[OURS], rounds):.2f}",
-                f"{ratio(rates[BUFFERED], rounds):.1f}",
-                f"{median(each.cpu for each in rounds):.2f}",
-                f"{median(each.lost for each in rounds):.1%}",
-            ]
-            for name, rounds in rates.items()
-        ),
+        ([name, f"{counts[name]:,}", *_figures(rates, rounds)] for name, rounds in rates.items()),
     )
+
+
+def _figures(rates: Rates, rounds: Sequence[Rate]) -> list[str]:
+    events = [each.events for each in rounds]
+    return [
+        f"{median(events):,.0f}",
+        f"{min(events):,.0f} to {max(events):,.0f}",
+        f"{ratio(rates[OURS], rounds):.2f}",
+        f"{ratio(rates[BUFFERED], rounds):.1f}",
+        f"{median(each.cpu for each in rounds):.2f}",
+        f"{median(each.lost for each in rounds):.1%}",
+    ]
 
 
 def print_reads(reads: Reads, size: float) -> None:

@@ -269,6 +269,21 @@ def test_what_redis_refuses_is_dropped_and_the_rest_is_counted(
         asyncio.run(Counter("wrong").aupdate())
 
 
+@pytest.mark.usefixtures("by_hand")
+def test_the_end_of_a_process_does_not_wait_for_ever(
+    redis: Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the thread were sending, and had no answer."""
+    monkeypatch.setattr(buffers, "_LAST_WAIT", 0.01)
+    count("hits", 3)
+    count("others", -4)
+    with buffers._buffer._sending:
+        buffers.finish()
+    buffers.finish()
+
+    assert caplog.messages == ["Redis does not answer at the end of this process; 7 counts are lost."]
+
+
 @override_settings(COMPONENTS={"CACHE": "nowhere"})
 def test_wrong_settings_harm_nobody_who_counts(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

@@ -80,13 +80,16 @@ class Buffer:
 
     def finish(self) -> None:
         """flush() at the end of the process: not where Redis was away a moment ago."""
+        is_sent = False
         if not self._is_away and self._sending.acquire(timeout=_LAST_WAIT):
             try:
-                self._try_flush()
+                is_sent = self._try_flush()
             finally:
                 self._sending.release()
-        if self._is_away and (lost := self._pending()):
-            logger.warning("Redis is away at the end of this process; %s counts are lost.", f"{lost:,}")
+        if not is_sent and (lost := self._pending()):
+            logger.warning(
+                "Redis does not answer at the end of this process; %s counts are lost.", f"{lost:,}"
+            )
             self.counts.clear()
             self._unanswered.clear()
 
@@ -110,18 +113,20 @@ class Buffer:
             with self._sending:
                 self._try_flush()
 
-    def _try_flush(self) -> None:
+    def _try_flush(self) -> bool:
+        """Whether all was sent."""
         try:
             self._flush()
         except Exception as error:  # noqa: BLE001  (wrong settings too: counting must harm nobody)
             if not self._is_away:
                 logger.warning("Counts are kept in this process, to be sent later: %s", error)
             self._is_away = True
-            return
+            return False
         if self._is_away:
             self._is_away = False
             logger.info("Counts are sent again.")
             self._fold([(OUTAGES, 1)])
+        return True
 
     def _flush(self) -> None:
         if self._unanswered and clock() - self._sent_at > PATIENCE:

@@ -164,20 +164,19 @@ async def _ranked(
     best: dict[str, int] = {}
     unread = dict.fromkeys(BUCKETS, b"")
     while unread:
-        calls: list[Call] = [
-            (
-                [keys.counter_family(tag, family), keys.counter_samples(tag, "")],
-                [*asked.args, asked.plan.coarsest, after, asked.names_at_once, wanted],
-            )
-            for tag, after in unread.items()
-        ]
+        calls = [_top_call(asked, family, tag, after, wanted) for tag, after in unread.items()]
         for tag, (now, after, *pairs) in zip(list(unread), await _top.amany(client, calls), strict=True):
-            asked.slices(int(now) / 1_000_000)
+            asked.slices(int(now) / 1_000_000)  # raises what get() does
             best |= {name.decode(): int(count) for name, count in zip(pairs[::2], pairs[1::2], strict=True)}
             unread[tag] = after
         best = dict(heapq.nsmallest(wanted, best.items(), key=lambda each: (-each[1], each[0])))
         unread = {tag: after for tag, after in unread.items() if after}
     return [Ranked(name, count) for name, count in best.items()]
+
+
+def _top_call(asked: Asked, family: str, tag: str, after: bytes, wanted: int) -> Call:
+    there = [keys.counter_family(tag, family), keys.counter_samples(tag, "")]
+    return there, [*asked.args, asked.plan.coarsest, after, asked.names_at_once, wanted]
 
 
 def _indexes(family: str | None) -> list[str]:
