@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from django.utils import timezone
@@ -146,7 +146,8 @@ class Chart:
     @cached_property
     def is_dated(self) -> bool:
         """Whether times need their date to be told apart."""
-        return self.since.date() != timezone.localtime().date() or self.until.date() != self.since.date()
+        today = timezone.localtime(datetime.now(UTC)).date()
+        return {self.since.date(), self.until.date()} != {today}
 
     @cached_property
     def scale(self) -> Scale:

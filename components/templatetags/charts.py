@@ -12,6 +12,7 @@ its place, and the page is there. Who may view counters finds links to their pag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -30,7 +31,7 @@ register = template.Library()
 
 _EVERY = ":*"
 _DAY = 86_400  # seconds
-_UNITS = ((1, "second"), (60, "minute"), (3_600, "hour"), (_DAY, "day"))
+_UNITS = ((1, "a second"), (60, "a minute"), (3_600, "an hour"), (_DAY, "a day"))
 
 
 @register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
@@ -53,15 +54,17 @@ def counter_chart(
 
     More than eight are not drawn.
     """
-    shown = {"title": title or ", ".join(names), "names": names}
+    # What a template quotes is taken for HTML; these are names.
+    texts = [name + "" for name in names]
+    shown = {"title": title + "" or ", ".join(texts)}
     try:
-        chart = _chart(names, Span(span, precision=precision), top)
+        chart = _chart(texts, Span(span, precision=precision), top)
     except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
         return {**shown, "problem": str(error)}
     return {**shown, "chart": chart, "link": _link(context.get("request")), "time_query": f"&span={span}"}
 
 
-def _chart(names: tuple[str, ...], span: Span, top: int) -> Chart | None:
+def _chart(names: Sequence[str], span: Span, top: int) -> Chart | None:
     found = dict[str, None]()
     for name in names:
         if name.endswith(_EVERY):
@@ -105,5 +108,5 @@ def rate(per_second: float) -> str:
     """0.5 as "30 a minute": in the shortest time in which it is one."""
     for seconds, unit in _UNITS:
         if abs(per_second) * seconds >= 1:
-            return f"{amount(per_second * seconds)} a {unit}"
+            return f"{amount(per_second * seconds)} {unit}"
     return f"{amount(per_second * _DAY)} a day" if per_second else "\N{EN DASH}"

@@ -119,7 +119,9 @@ def test_what_charts_need_has_the_nonce_of_the_page():
 def test_names_and_titles_are_written_as_text(redis):
     counted(redis, "<b>sales", 7)
 
-    html = placed('counter_chart "<b>sales" title=title', title='"><script>alert(1)</script>')
+    given = placed('counter_chart "<b>sales" title=title', title='"><script>alert(1)</script>')
+    quoted = placed("counter_chart '<b>sales' title='\"><script>'")
 
-    assert "<script>" not in html
-    assert "<b>" not in html
+    for html in (given, quoted):
+        assert "<script>" not in html
+        assert "<b>" not in html
