@@ -22,7 +22,7 @@ from components.services.counters import Sample, Series
 #: So many lines can be told apart.
 MOST_LINES = 8
 _HEIGHT = 1_000
-_EDGE = 6  # percent: a word so close to an end begins or ends there
+_EDGE = 10  # percent: a word so close to an end begins or ends there
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,12 @@ class Chart:
         """Below it, from the left."""
         since, length = self.since, self.slices * self.precision
         zone = timezone.get_current_timezone()
-        for number, (at, text) in enumerate(clock_ticks(since, since + timedelta(seconds=length), zone)):
+        between = 0
+        for at, text in clock_ticks(since, since + timedelta(seconds=length), zone):
             place = round((at - since).total_seconds() / length * 100, 2)
             anchor = "start" if place < _EDGE else "end" if place > 100 - _EDGE else "middle"
-            yield Tick(text, place, anchor, is_spare=bool(number % 2))
+            between += anchor == "middle"
+            yield Tick(text, place, anchor, is_spare=anchor != "middle" or between % 2 == 0)
 
 
 def sparkline(series: Series) -> str:

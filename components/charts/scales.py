@@ -17,7 +17,7 @@ from django.utils.formats import number_format
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: by multiples of it clocks differ between time zones
 _INTERVALS = 4  # between the numbers beside a chart, more or less
-_MOST_TICKS = 8  # below a chart
+_MOST_TICKS = 7  # below a chart, and one more
 _STEPS = (
     *(1, 2, 5, 10, 15, 30),
     *(each * _MINUTE for each in (1, 2, 5, 10, 15, 30)),

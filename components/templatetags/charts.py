@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from zlib import crc32
 
 from django import template
 from django.http import HttpRequest
@@ -101,6 +102,13 @@ def at(instant: datetime, chart: Chart) -> str:
     local = timezone.localtime(instant)
     clock = f"{local:%H:%M:%S}" if chart.precision < 60 else f"{local:%H:%M}"
     return f"{local:%Y-%m-%d} {clock}" if chart.is_dated else clock
+
+
+@register.filter
+def anchor(chart: Chart, title: str) -> str:
+    """The id of its description in the page, which a refresh does not change."""
+    what = [title, str(chart.precision), *(series.name for series in chart.found)]
+    return f"chart-{crc32(chr(0).join(what).encode('utf-8', 'backslashreplace')):08x}"
 
 
 @register.filter

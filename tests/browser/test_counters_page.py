@@ -287,7 +287,7 @@ def test_a_small_screen_scrolls_tables_and_not_the_page(window, admin, pages):
     assert widths == dict.fromkeys(pages, 360)
 
 
-@pytest.mark.parametrize("width", [360, 1_200])
+@pytest.mark.parametrize("width", [360, 800, 1_200])
 def test_the_words_of_a_chart_do_not_touch_each_other(window, admin, pages, width):
     opened = window(admin, viewport={"width": width, "height": 800})
     touching = """nodes => nodes.filter(n => n.checkVisibility()).map(n => n.getBoundingClientRect())

@@ -97,7 +97,7 @@ def test_numbers_and_times_have_their_places():
     times = list(chart.times)
     assert [(tick.text, tick.place) for tick in times][:2] == [("12:00", 0), ("12:10", 16.67)]
     assert [tick.anchor for tick in times] == ["start", *["middle"] * 5, "end"]
-    assert [tick.is_spare for tick in times] == [False, True] * 3 + [False]
+    assert [tick.is_spare for tick in times] == [True, False, True, False, True, False, True]
 
 
 def test_rows_have_the_latest_slice_first_on_the_clock_of_the_reader():
