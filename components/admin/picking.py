@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from components.charts import MOST_LINES, MOST_SLICES, Span, spans
+from components.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
 from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
 from components.services.counters import Series
 from components.services.counters.precisions import plan
@@ -105,7 +105,7 @@ class Picked:
     def seconds(self) -> int:
         """Of the last so long, which is not asked where there is an instant. Raises InvalidRange."""
         if not self.span:
-            offered = spans()
+            offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
         if not _is_number(self.span):
             raise InvalidRange(f"The time is {self.span!r}; it must be a whole number of seconds.")
@@ -144,7 +144,7 @@ class Picked:
     def offered(self) -> Sequence[tuple[int, bool]]:
         """The times to choose from, and whether it is chosen."""
         chosen = self.seconds if not self.span or _is_number(self.span) else 0
-        return [(each, each == chosen) for each in sorted({*spans(), *([chosen] if chosen else [])})]
+        return [(each, each == chosen) for each in sorted({*offered_spans(), *([chosen] if chosen else [])})]
 
     @property
     def precisions(self) -> Sequence[tuple[int, bool]]:

@@ -2,7 +2,7 @@
 
 from components.charts.families import MOST_SUMMED, FamilySeries
 from components.charts.figures import MOST_LINES, Chart, Line, sparkline
-from components.charts.spans import MOST_SLICES, Span, spans
+from components.charts.spans import MOST_SLICES, Span, offered_spans
 
 __all__ = [
     "MOST_LINES",
@@ -12,6 +12,6 @@ __all__ = [
     "FamilySeries",
     "Line",
     "Span",
-    "spans",
+    "offered_spans",
     "sparkline",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from components.services.counters import Sample, Series
 
-#: Counters of a family, those that counted most: what all take, a request can wait for.
-MOST_SUMMED = 1_000
+#: Counters of a family, those that counted most: to add up more would take a request longer than a refresh may.
+MOST_SUMMED = 250
 
 
 class FamilySeries(Series):

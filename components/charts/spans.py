@@ -119,7 +119,7 @@ def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
     return chosen.precisions[-1]
 
 
-def spans() -> list[int]:
+def offered_spans() -> list[int]:
     """Seconds that can be asked for, as the settings are: none is longer than what is kept."""
     longest = max(precision * plan().slices(precision) for precision in plan().precisions)
     return [*(each for each in SPANS if each < longest), longest]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test.utils import override_settings
 
-from components.charts import Span, spans
+from components.charts import Span, offered_spans
 from components.exceptions import InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import Counter
 from tests.admin.test_queues_page import trips
@@ -114,12 +114,12 @@ def test_what_makes_no_sense_is_refused(redis):
 
 
 def test_the_times_to_choose_from_are_those_that_are_kept():
-    assert spans() == [120, 600, HOUR, 2 * HOUR, 6 * HOUR, DAY, 5 * DAY, 7 * DAY, 30 * DAY, 120 * DAY]
+    assert offered_spans() == [120, 600, HOUR, 2 * HOUR, 6 * HOUR, DAY, 5 * DAY, 7 * DAY, 30 * DAY, 120 * DAY]
 
 
 @override_settings(COMPONENTS={"COUNTER_PRECISIONS": [60], "COUNTER_SAMPLES": 90})
 def test_other_settings_have_other_times():
-    assert spans() == [120, 600, HOUR, 5_400]
+    assert offered_spans() == [120, 600, HOUR, 5_400]
     assert len(Span(5_400).read(["hits"])["hits"]) == 90
 
 
@@ -136,6 +136,17 @@ def test_families_are_lines_with_the_slices_of_the_others(redis):
     assert [each.at for each in hits] == [each.at for each in sales] == [each.at for each in nothing]
     assert [each.count for each in sales if each.count] == [7, 7]
     assert {each.count for each in nothing} == {None}
+
+
+def test_of_a_large_family_those_that_counted_most_are_added_up(redis, monkeypatch):
+    monkeypatch.setattr("components.charts.spans.MOST_SUMMED", 2)
+    monkeypatch.setattr("components.charts.families.MOST_SUMMED", 2)
+    for name, count in (("sales:wood", 2), ("sales:iron", 5), ("sales:clay", 3)):
+        Counter(name).update(count)
+
+    [sales] = Span().lines([], ["sales"])
+
+    assert (sales.total, sales.size, sales.is_whole) == (8, 2, False)
 
 
 def test_a_chart_of_any_number_of_counters_is_one_round_trip_or_two():
