@@ -54,6 +54,8 @@ class Conf:
     counter_samples: int = 120
     #: Whether CountRequestsMiddleware counts, where it stands in MIDDLEWARE.
     count_requests: bool = True
+    #: Whether tasks, chats, mailboxes, address books, locks and semaphores count what happens to them.
+    count_services: bool = False
 
 
 @dataclass(frozen=True)

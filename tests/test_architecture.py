@@ -91,6 +91,7 @@ LAYERS: dict[str, set[str]] = {
         "backends",
         "charts",
         "compat",
+        "conf",
         "db",
         "exceptions",
         "forms",

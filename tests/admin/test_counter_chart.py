@@ -125,3 +125,26 @@ def test_names_and_titles_are_written_as_text(redis):
     for html in (given, quoted):
         assert "<script>" not in html
         assert "<b>" not in html
+
+
+@pytest.mark.parametrize(
+    ("permissions", "given", "is_shown"),
+    [
+        (["view_queue", "view_counter"], True, True),
+        (["view_queue", "view_counter"], False, False),
+        (["view_queue"], True, False),
+    ],
+    ids=["is shown", "not where tasks are not counted", "not to who may not view counters"],
+)
+def test_the_queues_page_has_a_chart_of_what_was_counted_of_tasks(
+    redis, staff, settings, permissions, given, is_shown
+):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": given}
+    counted(redis, "tasks:successful", 7)
+
+    html = staff(*permissions).get("/admin/components/queue/").text
+
+    assert ("charts.css" in html) == ("Tasks in slices of 1 min" in words_of(html)) == is_shown
+    assert columns(html) == (
+        ["tasks:enqueued", "tasks:successful", "tasks:failed", "tasks:retried"] if is_shown else []
+    )

@@ -6,6 +6,7 @@ from components.services.counters.counters import Counter
 from components.services.counters.measuring import beside, counted, timed
 from components.services.counters.readers import CounterReader
 from components.services.counters.records import CounterInfo, Fill, Ranked, Sample, Series
+from components.services.counters.tallies import tally, tally_each
 
 __all__ = [
     "Cleaned",
@@ -25,5 +26,7 @@ __all__ = [
     "flush",
     "forget",
     "prepare",
+    "tally",
+    "tally_each",
     "timed",
 ]
