@@ -33,7 +33,8 @@ def logged_in(user):
     return client
 
 
-def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_db):
+def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_db, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
     scene.one_of_each("mail")
     holdings.permit("api")
     conversations.guild()

@@ -60,7 +60,8 @@ def test_counts_are_added_up_and_sent_together(redis: Redis) -> None:
     assert redis.info("commandstats")["cmdstat_hincrby"]["calls"] == 6
 
 
-def test_counts_are_sent_by_themselves(redis: Redis) -> None:
+def test_counts_are_sent_by_themselves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffers, "INTERVAL", 0.05)
     for number in range(3):
         count("hits")
         assert eventually(lambda expected=number + 1: total() == expected)  # type: ignore[misc]
