@@ -24,8 +24,8 @@ def redis(server: EmbeddedServer) -> Iterator[None]:
         yield
 
 
-def total() -> int:
-    return Counter("hits").get(3_600).total
+def total(name: str = "hits") -> int:
+    return Counter(name).get(3_600).total
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_who_is_killed_takes_what_he_had_not_sent_with_him(server: EmbeddedServe
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_worker_has_sent_what_its_tasks_counted(
+def test_a_worker_has_sent_what_its_tasks_counted_and_what_it_counted_of_them(
     server: EmbeddedServer, tmp_path: Path, killed: bool
 ) -> None:
     """When it ended by itself, and when a second signal has ended it while a task ran."""
     queue = TaskQueue()
     held = Held(queue, tmp_path)
-    with run_worker(server.url, "-c", "2") as worker:
+    with run_worker(server.url, "-c", "2", COUNT_SERVICES="1") as worker:
         assert held.has_begun()
         task_id = queue.push("tests.commands.jobs.tally", [7])
         assert eventually(lambda: (info := queue.get(task_id)) and info.state == "successful")
@@ -123,3 +123,4 @@ def test_a_worker_has_sent_what_its_tasks_counted(
         worker.exit_code()
 
     assert total() == 7
+    assert total("tasks:successful") == (1 if killed else 2)
