@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -48,6 +48,14 @@ class Conf:
     book_queue: str = "default"
     #: The template that the pages for visitors extend.
     base_template: str = "components/base.html"
+    #: The slices, in seconds, in which counters can be read; those that are sums of others are not stored.
+    counter_precisions: Sequence[int] = (1, 5, 60, 300, 3_600, 18_000, 86_400)
+    #: How many slices of each are kept, at least.
+    counter_samples: int = 120
+    #: Whether CountRequestsMiddleware counts, where it stands in MIDDLEWARE.
+    count_requests: bool = True
+    #: Whether tasks, chats, mailboxes, address books, locks and semaphores count what happens to them.
+    count_services: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,7 +101,10 @@ _AT_LEAST = {
     "max_crashes": 1,
     "max_body": 1,
     "max_waiters": 0,
+    "counter_samples": 1,
 }
+_LONGEST_SLICE = 366 * 86_400  # seconds
+_AT_MOST = {"counter_samples": 10_000}
 
 
 def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> Iterator[str]:
@@ -106,6 +117,9 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
             hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(names)}."
             yield f"{name!r} is not known; {hint}"
             continue
+        if name == "counter_precisions":
+            yield from _wrong_precisions(value)
+            continue
         types = get_args(hints[name]) or (hints[name],)
         if float in types:
             types = (*types, int)
@@ -114,8 +128,19 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
             yield f"{name!r} is {value!r} ({type(value).__name__}); it must be {wanted}."
         elif name in _AT_LEAST and value is not None and not _AT_LEAST[name] <= value < math.inf:
             yield f"{name!r} is {value!r}; it must be a finite number, at least {_AT_LEAST[name]}."
+        elif name in _AT_MOST and value > _AT_MOST[name]:
+            yield f"{name!r} is {value!r}; it must be {_AT_MOST[name]:,} at most."
         elif name == "prefix" and (not value or set(value) & set("{} \n")):
             yield f"'prefix' is {value!r}; it must be a word without braces or blanks."
+
+
+def _wrong_precisions(value: Any) -> Iterator[str]:
+    is_good = isinstance(value, list | tuple) and bool(value)
+    if not is_good or not all(type(each) is int and 1 <= each <= _LONGEST_SLICE for each in value):
+        yield (
+            f"'counter_precisions' is {value!r}; it must be a list of whole numbers of seconds, "
+            f"1 to {_LONGEST_SLICE:,}."
+        )
 
 
 def _load(cls: type[_T], given: Mapping[str, Any], where: str) -> _T:

@@ -189,3 +189,19 @@ class BookNotFound(ComponentsError):
 
 class LoadSuperseded(ComponentsError):
     """Another load of the same address book began, or this one paused for an hour: nothing of it is kept."""
+
+
+class InvalidCount(ComponentsError, ValueError):
+    """What is to be counted is no whole number, or too large."""
+
+
+class CountRefused(ComponentsError):
+    """Something else stands where counts belong in Redis, so they were not counted, or not all."""
+
+
+class InvalidPrecision(ComponentsError, ValueError):
+    """A counter is asked for a precision that is none of COMPONENTS["COUNTER_PRECISIONS"]."""
+
+
+class InvalidRange(ComponentsError, ValueError):
+    """A counter is asked for a time that is turned round, lies ahead, or is older than what it keeps."""

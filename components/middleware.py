@@ -1,30 +1,41 @@
 """
 RedisUnavailableMiddleware: a page that needs Redis while Redis is away says so, with status 503.
+CountRequestsMiddleware: requests, their statuses and their times are counted for each view.
 
-Put it last in MIDDLEWARE: the last is the first to see an exception. The page needs neither Redis nor the
+Put the first last in MIDDLEWARE: the last is the first to see an exception. Its page needs neither Redis nor the
 database, and tells a visitor nothing about the server; a client that prefers JSON gets problem details
 (RFC 9457). It is logged as a warning, without a traceback: all is well again once Redis is back.
+
+Put the second first, so that it times all others. It adds in memory, which is sent once a second.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from time import perf_counter_ns
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.log import log_response
 
+from components.conf import conf
 from components.exceptions import RedisUnavailable
+from components.services.counters import beside, count, prepare
 
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 10  # seconds: what a restarting server needs, and no herd of clients in between
 
 _PROBLEM = "application/problem+json"
+
+_MAX_VIEWS = 1_000  # that are counted by name in a process; what others answer is counted as "others"
+_MAX_NAME = 400  # characters of a view: a counter has 500
+_REQUESTS = "requests"
 
 
 class RedisUnavailableMiddleware:
@@ -78,3 +89,65 @@ def _answer(request: HttpRequest) -> HttpResponse:
         "detail": f"Nothing is lost that was accepted. Try again in {RETRY_AFTER} seconds.",
     }
     return JsonResponse(problem, status=503, content_type=_PROBLEM)
+
+
+class CountRequestsMiddleware:
+    """
+    Counts, of all requests and of those of each view: "requests:<view>", "requests-us:<view>", the microseconds until
+    the view had answered, and "requests-2xx:<view>" to "requests-5xx:<view>" by status.
+
+    A view goes by its name in the URLconf; what no view answered goes by "404", or "middleware". COMPONENTS
+    ["COUNT_REQUESTS"] turns it off.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(
+        self, get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+    ) -> None:
+        if not conf().count_requests:
+            raise MiddlewareNotUsed('COMPONENTS["COUNT_REQUESTS"] is False.')
+        self.get_response = get_response
+        self._is_async = iscoroutinefunction(get_response)
+        self._views: set[str] = set()
+        self._names: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
+        if self._is_async:
+            markcoroutinefunction(self)
+        prepare()
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self._is_async:
+            return self._acall(request)
+        began = perf_counter_ns()
+        response = self.get_response(request)
+        assert isinstance(response, HttpResponseBase)
+        self._count(request, response.status_code, began)
+        return response
+
+    async def _acall(self, request: HttpRequest) -> HttpResponseBase:
+        began = perf_counter_ns()
+        response = self.get_response(request)
+        assert isinstance(response, Awaitable)
+        answered = await response
+        self._count(request, answered.status_code, began)
+        return answered
+
+    def _count(self, request: HttpRequest, status: int, began: int) -> None:
+        took = (perf_counter_ns() - began) // 1_000
+        match = request.resolver_match
+        view = match.view_name if match else "404" if status == 404 else "middleware"
+        names = self._names.get((view, status // 100)) or self._names_of(view, status // 100)
+        for requests, microseconds, of_status in names:
+            count(requests)
+            count(microseconds, took)
+            count(of_status)
+
+    def _names_of(self, view: str, kind: int) -> list[tuple[str, str, str]]:
+        """The names of the counters of all views, and of this one."""
+        if view not in self._views and len(self._views) >= _MAX_VIEWS:
+            view = "others"
+        self._views.add(view)
+        parts = [_REQUESTS, f"{_REQUESTS}:{view[:_MAX_NAME]}"]
+        names = [(part, beside(part, "us"), beside(part, f"{kind}xx")) for part in parts]
+        return self._names.setdefault((view, kind), names)

@@ -62,6 +62,15 @@ class Chat(Anchor):
         verbose_name_plural = "chats"
 
 
+class Counter(Anchor):
+    """Of a counter, not the counter itself. There is nothing to change: what was counted ends by itself."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view",)
+        verbose_name = "counter"
+        verbose_name_plural = "counters"
+
+
 class Lock(Anchor):
     """Of a lock, not the lock: that is components.services.locks.Lock. Who may change it may release it by force."""
 

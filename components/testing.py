@@ -83,6 +83,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     """The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client."""
     from components.client import get_client  # needs the settings, which pytest-django makes ready later
     from components.services.autocomplete import usage
+    from components.services.counters import forget
 
     # The dict itself is changed: an override_settings here would come undone in the wrong order where a
     # test sets other settings while this one stands.
@@ -95,7 +96,9 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     try:
         yield get_client()
     finally:
-        usage.forget()  # or a thread would tell the next server of what was searched here
+        # What was searched and counted here has nothing to do with the next server.
+        usage.forget()
+        forget()
         caches[alias] = before
         _tell_django(enter=False)
 

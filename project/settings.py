@@ -45,6 +45,7 @@ COMPONENTS: dict[str, Any] = {
     "PEOPLE": "project.guilds.letters.GuildMates",
     "BOOKS": "project.guilds.books.GuildBooks",
     "BASE_TEMPLATE": "market/base.html",
+    "COUNT_SERVICES": True,
 }
 
 if not REDIS_URL:
@@ -127,6 +128,7 @@ if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")
 
 MIDDLEWARE = [
+    "components.middleware.CountRequestsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "project.static.static_files",
     "csp.middleware.CSPMiddleware",

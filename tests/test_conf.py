@@ -153,3 +153,32 @@ def test_a_whole_number_of_seconds_will_do() -> None:
 
 def test_no_timeout_is_none() -> None:
     assert list(problems(QueueOptions, {"timeout": None})) == []
+
+
+@pytest.mark.parametrize(
+    "value", [[], (), 60, "60", [0], [-1], [1.0], [True], ["60"], [60, None], [400 * 86_400], {60}]
+)
+def test_precisions_of_counters_are_a_list_of_seconds(value: Any) -> None:
+    [problem] = problems(Conf, {"counter_precisions": value})
+
+    assert "it must be a list of whole numbers of seconds, 1 to 31,622,400" in problem
+
+
+@pytest.mark.parametrize(
+    ("value", "say"),
+    [(0, "at least 1"), (10_001, "10,000 at most"), (True, "must be int"), ("120", "must be int")],
+)
+def test_samples_of_counters_are_bounded(value: Any, say: str) -> None:
+    [problem] = problems(Conf, {"counter_samples": value})
+
+    assert say in problem
+
+
+def test_what_counters_are_set_to_is_used() -> None:
+    given = {"COUNTER_PRECISIONS": [60, 3_600], "COUNTER_SAMPLES": 10, "COUNT_REQUESTS": False}
+    with override_settings(COMPONENTS=given):
+        assert (conf().counter_precisions, conf().counter_samples, conf().count_requests) == (
+            [60, 3_600],
+            10,
+            False,
+        )

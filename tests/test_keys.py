@@ -21,6 +21,7 @@ from components.client import get_client
 from components.services.autocomplete import AddressBook, RecentContacts, loading, usage
 from components.services.autocomplete import core as books
 from components.services.chat import Chat, ChatSettings, core
+from components.services.counters import Counter
 from components.services.fences import FencedValue
 from components.services.locks import Lock
 from components.services.mailboxes import Mailbox
@@ -162,7 +163,7 @@ def share(name: str) -> tuple[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "contacts", "inbox", "mailbox", "semaphore")
+_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailbox", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -173,6 +174,21 @@ def correspond(name: str) -> str:
     mailbox.pull()
     mailbox.block("joe")
     return sent(name).rpartition(":sent:")[2]
+
+
+def tally(redis: Redis, name: str) -> dict[str, str]:
+    """A counter, of the family of its own name, of which something is known in all its keys; the parts of these."""
+    Counter(f"{name}:").update()
+    tag = bucket(f"{name}:")
+    for key in redis.keys(f"*:counters:{{{tag}}}:*"):
+        redis.rename(key, key.replace(b"{%s}" % tag.encode(), b"{%s}" % bucket(name).encode()))
+    redis.delete(*(key for key in redis.keys("*:samples:*") if b"/60:" not in key))
+    [samples] = redis.keys("*:samples:*")
+    [source] = redis.keys("*:source:*")
+    return {
+        "counter_samples": samples.decode().rpartition(":samples:")[2],
+        "counter_source": source.decode().rpartition(":source:")[2],
+    }
 
 
 def talk(redis: Redis, name: str) -> dict[str, str]:
@@ -216,7 +232,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts["mailbox_sent"] = correspond("default")
-    parts |= talk(redis, "default") | look_up(redis, "default")
+    parts |= talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

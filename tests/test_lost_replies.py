@@ -29,7 +29,7 @@ from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
-from tests.support import lost_books, lost_chats, lost_locks, lost_mail
+from tests.support import lost_books, lost_chats, lost_counts, lost_locks, lost_mail
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -345,6 +345,7 @@ CASES: dict[str, list[Case]] = {
     "queues/unpark": [unpark],
     **lost_books.CASES,
     **lost_chats.CASES,
+    **lost_counts.CASES,
     **lost_locks.CASES,
     **lost_mail.CASES,
     "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],

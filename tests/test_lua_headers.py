@@ -20,7 +20,7 @@ LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
-#: a reader finds each entry once, under one name.
+#: a reader finds each entry once, under one name; of those of counters, that one call is for many names.
 LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,
@@ -30,6 +30,8 @@ LONGER = {
     "autocomplete/write": 130,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,
+    "counters/add": 45,
+    "counters/top": 45,
     "chat/send": 85,
     "chat/look": 85,
     "chat/enter": 60,
@@ -37,6 +39,8 @@ LONGER = {
     "chat/trim": 50,
 }
 WIDEST = 118  # characters
+#: The hashes of counters have 120 fields at most, of which many are wanted together.
+BOUNDED = {"counters/read": {"HGETALL"}, "counters/top": {"HGETALL"}}
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}
 #: Lua's JSON turns [] into {} and rounds large numbers; its random numbers are the same in every call.
@@ -52,7 +56,7 @@ def wrong(name: str, source: str) -> Iterator[str]:
     yield from _header_wrong(header)
     for table in ("KEYS", "ARGV"):
         yield from _table_wrong(table, header, body)
-    yield from _body_wrong(body)
+    yield from _body_wrong(body, BOUNDED.get(name, set()))
     if len(code) > LONGER.get(name, LONGEST):
         yield f"it has {len(code)} lines of code"
     yield from (f"line {number} is too wide" for number, line in enumerate(lines, 1) if len(line) > WIDEST)
@@ -101,14 +105,14 @@ def _opening(body: str) -> Iterator[str]:
         yield line
 
 
-def _body_wrong(body: str) -> Iterator[str]:
+def _body_wrong(body: str, bounded: set[str]) -> Iterator[str]:
     calls = len(re.findall(r"redis\.call\(", body))
     commands = re.findall(r'redis\.call\("([A-Z]+)"', body)
     if not commands:
         yield "it calls no command"
     if len(commands) != calls:
         yield "it calls a command that is not written out in capitals"
-    yield from (f"it calls {command}" for command in sorted(UNBOUNDED & set(commands)))
+    yield from (f"it calls {command}" for command in sorted(UNBOUNDED & set(commands) - bounded))
     if commands.count("TIME") > 1:
         yield "it reads the time more than once"
     yield from (f"it uses {word}" for word in FORBIDDEN if word in body)

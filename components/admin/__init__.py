@@ -10,15 +10,25 @@ from django.contrib import admin
 from components import models
 from components.admin.books import AddressBookAdmin
 from components.admin.chats import ChatAdmin
+from components.admin.counters import CounterAdmin
 from components.admin.locks import LockAdmin
 from components.admin.mailboxes import MailboxAdmin
 from components.admin.queues import QueueAdmin
 from components.admin.semaphores import SemaphoreAdmin
 
-__all__ = ["AddressBookAdmin", "ChatAdmin", "LockAdmin", "MailboxAdmin", "QueueAdmin", "SemaphoreAdmin"]
+__all__ = [
+    "AddressBookAdmin",
+    "ChatAdmin",
+    "CounterAdmin",
+    "LockAdmin",
+    "MailboxAdmin",
+    "QueueAdmin",
+    "SemaphoreAdmin",
+]
 
 admin.site.register(models.AddressBook, AddressBookAdmin)
 admin.site.register(models.Chat, ChatAdmin)
+admin.site.register(models.Counter, CounterAdmin)
 admin.site.register(models.Lock, LockAdmin)
 admin.site.register(models.Mailbox, MailboxAdmin)
 admin.site.register(models.Queue, QueueAdmin)

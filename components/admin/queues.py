@@ -1,9 +1,9 @@
 """
 The Queues page: what waits, what runs, what died, and who works, for each TASKS alias on Redis.
 
-It looks through services/queues. The first page asks for sizes and workers, in three round trips for an alias; its
-cost does not grow with a queue. Lists and tasks are in tasks.py, what workers are asked in workers.py, periodic tasks
-in periodic.py.
+It looks through services/queues. The first page asks for sizes and workers, in three round trips for an alias, and
+for a chart of what was counted, if tasks are; its cost does not grow with a queue. Lists and tasks are in tasks.py,
+what workers are asked in workers.py, periodic tasks in periodic.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from components.admin.periodic import PeriodicPages
 from components.admin.tasks import TaskPages
 from components.admin.workers import WorkerPages
 from components.backends.tasks import redis_aliases
+from components.conf import conf
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
 from components.templatetags.control_room import grouped
 
@@ -72,7 +73,10 @@ class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
         return self.url("tasks", alias=alias, queue=queue)
 
     def overview(self, request: HttpRequest) -> HttpResponse:
-        context = {"aliases": [AliasOverview.of(alias) for alias in redis_aliases()]}
+        context = {
+            "aliases": [AliasOverview.of(alias) for alias in redis_aliases()],
+            "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
+        }
         return self.render(request, "admin/components/queues/overview.html", "Queues", context)
 
     def pause(self, request: HttpRequest) -> HttpResponse:

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from django.utils import autoreload
 
+from components.services.counters import finish as send_counts
 from components.workers.signals import QUIETING
 
 QUIETED = "--quieted"  # an option that says: be quiet from the beginning, as whoever was here before
@@ -37,7 +38,8 @@ def restart(*, quiet: bool = False) -> NoReturn:
 
 
 def flush() -> None:
-    """Write out what is buffered, since neither an exec nor an _exit does."""
+    """Write out what is buffered, and send what is counted, since neither an exec nor an _exit does."""
+    send_counts()
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

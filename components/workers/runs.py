@@ -12,10 +12,14 @@ import time
 from datetime import datetime, timedelta
 
 from components.exceptions import RedisUnavailable
-from components.services.queues import Claimed, Consumer, Progress
+from components.services.counters import tally
+from components.services.queues import Claimed, Consumer, Finished, Progress
 from components.workers.coroutines import Submitted
 
 logger = logging.getLogger(__name__)
+
+#: As what an end is counted.
+_ENDS = {"successful": "tasks:successful", "dead": "tasks:failed", "retry": "tasks:retried"}
 
 _REPORT_EVERY = 0.5  # seconds between two notes of a task's progress
 
@@ -71,6 +75,11 @@ class Run:
         self.is_cancelled = True
         if self.coroutine:
             self.coroutine.cancel()
+
+    def tallied(self, finished: Finished, seconds: float | None) -> Finished:
+        """*finished*, counted: how it has ended, and after how long."""
+        tally(_ENDS[finished.outcome], of=finished.task.queue, seconds=seconds)
+        return finished
 
     def report(self, done: float, total: float | None, note: str) -> None:
         now = time.monotonic()

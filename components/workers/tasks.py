@@ -130,7 +130,7 @@ class TaskWorker(Worker):
                 error = TaskTimedOut(
                     f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced."
                 )
-                self._add(self._execution.failed(run, error))
+                self._add(run.tallied(self._execution.failed(run, error), run.timeout))
                 self._is_stuck = True
         oldest = self._pool.oldest_waiting()
         if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
@@ -245,7 +245,7 @@ class TaskWorker(Worker):
             return  # it was given up
         self._durations.append(seconds)
         if isinstance(outcome, Finished):
-            self._add(outcome)
+            self._add(run.tallied(outcome, seconds))
         elif outcome:
             self._returns.park(run.claimed, outcome)
         else:

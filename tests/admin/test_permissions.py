@@ -10,7 +10,15 @@ from django.contrib import admin
 from django.test import Client
 
 from components import models
-from components.admin import AddressBookAdmin, ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import (
+    AddressBookAdmin,
+    ChatAdmin,
+    CounterAdmin,
+    LockAdmin,
+    MailboxAdmin,
+    QueueAdmin,
+    SemaphoreAdmin,
+)
 from components.db import books
 from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, ChatReader
@@ -29,6 +37,7 @@ ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
     "addressbook": AddressBookAdmin(models.AddressBook, admin.site),
     "chat": ChatAdmin(models.Chat, admin.site),
+    "counter": CounterAdmin(models.Counter, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
     "mailbox": MailboxAdmin(models.Mailbox, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
@@ -83,6 +92,7 @@ LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
     "addressbook": {"changelist", "book", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
+    "counter": {"changelist", "family", "chart", "csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
@@ -97,10 +107,14 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
-#: To change an address book is to rebuild it. To read what was written is a permission beyond these.
-CHANGES = ["rebuild_addressbook", *(f"change_{model}" for model in ADMINS.keys() - {"addressbook"})]
+#: To change an address book is to rebuild it; counters can only be looked at. To read what was written is a
+#: permission beyond these.
+CHANGES = [
+    "rebuild_addressbook",
+    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter"}),
+]
 DELETES = ["remove_addressbook", "delete_chat", "delete_mailbox", "delete_queue"]
-READS = ["view_messages_chat", "view_messages_mailbox"]
+READS = ["view_counter", "view_messages_chat", "view_messages_mailbox"]
 
 
 @pytest.fixture(autouse=True)
@@ -147,6 +161,8 @@ def query(redis, monkeypatch):
         "chat": "guild:7",
         "user": "jack",
         "seq": seq,
+        "counter": "hits",
+        "family": "hits",
         "mailbox": "jack",
         "sender": "joe",
     }
@@ -310,8 +326,12 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
 
 @pytest.mark.parametrize("model", ADMINS)
 def test_the_menu_shows_a_page_to_those_who_may_view_it(staff, model):
-    change = next(codename for codename in CHANGES if codename.endswith(f"_{model}"))
-    for permission, is_shown in ((f"view_{model}", True), (change, True), ("view_user", False)):
+    changes = [codename for codename in CHANGES if codename.endswith(f"_{model}")]
+    for permission, is_shown in (
+        (f"view_{model}", True),
+        *((change, True) for change in changes),
+        ("view_user", False),
+    ):
         menu = staff(permission).get("/admin/").text
         assert {other for other, root in ROOTS.items() if f'href="{root}"' in menu} == (
             {model} if is_shown else set()

@@ -27,6 +27,8 @@ def query(page):
         "permit": "p",
         "chat": "guild:7",
         "user": "joe",
+        "counter": "hits",
+        "family": "hits",
         "mailbox": "jack",
         "sender": "joe",
     }

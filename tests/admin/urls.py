@@ -7,13 +7,22 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from components import models
-from components.admin import AddressBookAdmin, ChatAdmin, LockAdmin, MailboxAdmin, QueueAdmin, SemaphoreAdmin
+from components.admin import (
+    AddressBookAdmin,
+    ChatAdmin,
+    CounterAdmin,
+    LockAdmin,
+    MailboxAdmin,
+    QueueAdmin,
+    SemaphoreAdmin,
+)
 from components.services.queues import TaskQueue
 
 operations = admin.AdminSite(name="operations")
 operations.register(models.Queue, QueueAdmin)
 operations.register(models.AddressBook, AddressBookAdmin)
 operations.register(models.Chat, ChatAdmin)
+operations.register(models.Counter, CounterAdmin)
 operations.register(models.Lock, LockAdmin)
 operations.register(models.Mailbox, MailboxAdmin)
 operations.register(models.Semaphore, SemaphoreAdmin)

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from components.services.autocomplete import AddressBook
+from components.services.counters import Counter
 from components.services.mailboxes import Mailbox
 from project.market import demo
 from tests.admin import conversations, holdings, scene
@@ -20,6 +21,8 @@ CONTROL_ROOM = (
     f"{ADMIN}chat/chat/?chat=guild:7",
     f"{ADMIN}addressbook/book/?book=guild:7&prefix=a",
     f"{ADMIN}mailbox/clear/?mailbox=jack",
+    f"{ADMIN}counter/",
+    f"{ADMIN}counter/chart/?counter=sales:maps&counter=sales",
 )
 DEMO = ("/", "/sell/", "/guild/", "/mail/")
 
@@ -30,12 +33,14 @@ def logged_in(user):
     return client
 
 
-def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_db):
+def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_db, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
     scene.one_of_each("mail")
     holdings.permit("api")
     conversations.guild()
     AddressBook("guild:7").add("Ann Smith", id=12)
     Mailbox("jack").push("jill", "hello")
+    Counter("sales:maps").update(3)
     opened = window(logged_in(User.objects.create_superuser("admin")))
 
     for path in CONTROL_ROOM:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from components.compat import TaskContext, task
+from components.services.counters import buffers, count
 
 
 @task(takes_context=True)
@@ -33,3 +34,10 @@ def grow(megabytes: int) -> None:
 async def ahold() -> None:
     """Run until it is cancelled."""
     await asyncio.Event().wait()
+
+
+@task
+def tally(times: int) -> None:
+    """Count in memory, from where nothing is sent before the process ends."""
+    buffers.INTERVAL = 3_600.0
+    count("hits", times)

@@ -1,7 +1,8 @@
 """
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
-LEASE, MAX_ATTEMPTS and MAX_CRASHES are the options of the queue, APPS the names of more apps.
+LEASE, MAX_ATTEMPTS and MAX_CRASHES are the options of the queue, APPS the names of more apps; with COUNT_SERVICES
+services count what happens to them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ DJANGO_TASKS = "django.tasks"
 if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"
     INSTALLED_APPS.append(DJANGO_TASKS)
+COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ}
 USE_TZ = True
 TIME_ZONE = "UTC"
 CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": os.environ["REDIS_URL"]}}

@@ -21,6 +21,7 @@ from components.services.autocomplete import usage
 from components.services.autocomplete.contacts import check_limit, new_call
 from components.services.autocomplete.folding import check_id, check_label, check_prefix, word_starts
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
+from components.services.counters import tally
 from components.twins import answer
 from components.validation import check_name
 
@@ -125,6 +126,7 @@ class Core:
         said = await _select.acall(client, keys=Keys(self.name, new_call()).select, args=args)
         if said < 0:
             raise self._not_found()
+        tally("autocomplete:selected", said)
         return bool(said)
 
     async def _count(self, client: AnyRedis) -> int:

@@ -22,6 +22,7 @@ from components.client import AnyRedis, get_client
 from components.scripts import Call, Script
 from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.records import instant
+from components.services.counters import tally
 
 logger = logging.getLogger(__name__)
 
@@ -149,6 +150,7 @@ os.register_at_fork(after_in_child=_process.reset)
 def note(book: str, length: int, seconds: float) -> None:
     """The book *book* was searched by a prefix of *length* characters, and the answer took *seconds*."""
     _process.searches.note(book, length, seconds)
+    tally("autocomplete:searched")
 
 
 def flush() -> None:

@@ -26,6 +26,7 @@ from components.services.chat.formats import (
 from components.services.chat.ids import check_id, new_client_id, new_id
 from components.services.chat.memberships import hint_all
 from components.services.chat.records import ChatSettings, EventKind
+from components.services.counters import tally
 from components.twins import at_once
 
 #: How a chat works of which nothing else is said.
@@ -105,3 +106,4 @@ class Chat(Controls):
         await hint_all(client, self.id, persons)
         if await core.create.acall(client, keys=self._keys.create, args=args) != b"created":
             raise ChatExists(f"There is a chat {self.id!r} already.")
+        tally("chat:sent", 1 if body else 0)

@@ -6,11 +6,13 @@ from typing import Any
 
 from components.services.chat.formats import ROLES, muted_until, read_message
 from components.services.chat.records import ChatNews
+from components.services.counters import tally
 
 
 def read_news(chat_id: str, found: Any) -> ChatNews:
     """From what it returns for a chat that the person is in."""
     title, words, reads, last, entries = found
+    tally("chat:fetched", len(entries))
     role, *numbers, muted, has_more = words.decode().split()
     closed, last_seq, read_seq, unread, mentions, members, revision, missed, oldest = map(int, numbers)
     return ChatNews(

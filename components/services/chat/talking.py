@@ -20,6 +20,7 @@ from components.services.chat.formats import check_client_id, instant, read_mess
 from components.services.chat.ids import is_id, new_client_id
 from components.services.chat.news import read_news
 from components.services.chat.records import ChatMessage, ChatNews, Page, Sent
+from components.services.counters import tally
 from components.together import together
 from components.twins import at_once
 
@@ -127,6 +128,8 @@ class Talk:
         if said not in (b"sent", b"duplicate"):
             raise core.refusal(self.id, *answer)
         seq, sent_at, is_due, spoken_to = facts
+        if said == b"sent":
+            tally("chat:sent")
         if is_due:
             await core.trim_all(client, self.id, runs=1)
         return Sent(seq, instant(sent_at), said == b"duplicate", tuple(map(bytes.decode, spoken_to)))
@@ -135,7 +138,9 @@ class Talk:
         self, client: AnyRedis, user: str, before: int | None, after: int | None, limit: int
     ) -> Page:
         core.check_person(user)
-        return await history_of(client, self.id, self._keys, user, before, after, limit)
+        page = await history_of(client, self.id, self._keys, user, before, after, limit)
+        tally("chat:fetched", len(page.messages))
+        return page
 
     async def _message_at(self, client: AnyRedis, user: str, seq: int) -> ChatMessage:
         check_seq("seq", seq)

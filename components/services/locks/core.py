@@ -23,6 +23,7 @@ from components.client import REDIS_FAILED, SHORTEST_BLOCK, longest_block, redis
 from components.exceptions import LockLost, NotReplicated
 from components.renewals import clock
 from components.scripts import Script
+from components.services.counters import tally
 from components.services.locks.holdings import Holding
 from components.services.locks.names import LockKeys
 from components.services.locks.replicas import send_and_wait
@@ -137,6 +138,8 @@ class LockCore:
         cancelled = cancellations()
         try:
             wait = await self._try(token, waits=blocking) if wait is None else wait
+            if blocking and wait:
+                tally("locks:waited")
             while wait and cancellations() == cancelled:
                 if not blocking:
                     return False
@@ -211,6 +214,7 @@ class LockCore:
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
         """It is held."""
+        tally("locks:acquired")
         if former := self.local.holding:
             self._drop(former)
         self.local.token = token
@@ -264,6 +268,7 @@ class LockCore:
             self.local.holding = None
 
     def _loss(self, what: str) -> LockLost:
+        tally("locks:lost")
         return LockLost(
             f"{what}: the time of {self.name!r} ran out, or it was released by force. "
             "Another may hold it now; what was written under it needs its fence.",

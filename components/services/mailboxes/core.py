@@ -18,6 +18,7 @@ from components.buckets import bucket
 from components.client import AnyRedis, redis_errors
 from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound
 from components.scripts import Script
+from components.services.counters import tally
 from components.services.mailboxes.formats import check_client_id, decode, digest, encode
 from components.services.mailboxes.records import Delivery, Fate, Mail, Mails, Pushed, WhenFull
 from components.services.news import channel
@@ -99,6 +100,8 @@ class Core:
             raise MailboxFull(f"The mailbox {self.name!r} is full: it has {fact:,} messages.")
         message, sent_at, by, *dropped = fact.decode().split()
         is_duplicate = by != call
+        if not is_duplicate:
+            tally("mailboxes:pushed")
         return Pushed(
             int(message), instant(sent_at), is_duplicate, () if is_duplicate else tuple(map(int, dropped))
         )
@@ -106,7 +109,9 @@ class Core:
     async def _pull(self, client: AnyRedis, limit: int | None, after: int, newest: bool, call: str) -> Mails:
         which = "newest" if newest else "oldest"
         args = [self.name, after, MAX_LIMIT if limit is None else limit, which, call]
-        _, missed, *rows = await _pull.acall(client, keys=self._keys.pull, args=args)
+        acknowledged, missed, *rows = await _pull.acall(client, keys=self._keys.pull, args=args)
+        tally("mailboxes:pulled", len(rows))
+        tally("mailboxes:acknowledged", acknowledged)
         return Mails((read_mail(*row) for row in rows), missed=missed)
 
     async def _peek(self, client: AnyRedis, limit: int | None, newest: bool) -> list[Mail]:
@@ -115,6 +120,7 @@ class Core:
     async def _acknowledge(self, client: AnyRedis, message: int) -> int:
         args = [self.name, check_id(message), 0, "oldest", new_call()]
         acknowledged, *_ = await _pull.acall(client, keys=self._keys.pull, args=args)
+        tally("mailboxes:acknowledged", acknowledged)
         return int(acknowledged)
 
     async def _status(self, client: AnyRedis, message: int, sender: str | None) -> Delivery:

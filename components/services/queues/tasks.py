@@ -19,6 +19,7 @@ from components.client import AnyRedis, get_async_client, redis_errors
 from components.conf import QueueOptions
 from components.exceptions import InvalidQueueName
 from components.scripts import Script
+from components.services.counters import tally_each
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.controls import CHUNK, QueueControls
 from components.services.queues.ids import new_id
@@ -97,6 +98,7 @@ class TaskQueue(QueueControls):
         stored: list[TaskInfo | None] = []
         for chunk in self._chunks(tasks):
             answers = await _push.acall(client, keys=chunk.keys, args=chunk.args)
+            tally_each("tasks:enqueued", chunk.stored_in(answers))
             for new, said in zip(chunk.tasks, answers, strict=True):
                 stored.append(
                     new.stored(from_us(said)) if said.isdigit() else await self._other(client, new, said)
@@ -205,6 +207,10 @@ class _Chunk:
     tasks: list[_Checked]
     keys: list[str]
     args: list[Any]
+
+    def stored_in(self, answers: Sequence[bytes]) -> list[str]:
+        """The queue of each that was stored, from the script's answers."""
+        return [new.task.queue for new, said in zip(self.tasks, answers, strict=True) if said.isdigit()]
 
     @classmethod
     def of(cls, alias: str, tasks: list[_Checked], due_first: int) -> _Chunk:

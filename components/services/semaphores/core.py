@@ -27,6 +27,7 @@ from components.exceptions import (
 )
 from components.renewals import clock
 from components.scripts import Script
+from components.services.counters import tally
 from components.services.semaphores.controls import SemaphoreControls, check_count, release
 from components.services.semaphores.ids import check_id, new_id
 from components.services.semaphores.permits import Permit
@@ -92,7 +93,7 @@ class Core(SemaphoreControls):
     async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
         """Until when the permit is held, by clock(); None if none is free, and the wish is not to wait."""
         until = math.inf if wish.wait is None else clock() + wish.wait
-        cancelled = cancellations()
+        cancelled, has_waited = cancellations(), False
         while True:
             asked_at = clock()
             said, number = await self._ask(client, wish)
@@ -100,6 +101,7 @@ class Core(SemaphoreControls):
                 raise asyncio.CancelledError
             left = until - clock()
             if said == b"granted":
+                tally("semaphores:acquired")
                 return asked_at + int(number) / 1e6
             if said == b"full":
                 return None
@@ -107,6 +109,8 @@ class Core(SemaphoreControls):
                 raise self._refused(wish, said, number)
             if left <= 0:
                 raise self._full(wish)
+            tally("semaphores:waited", 0 if has_waited else 1)
+            has_waited = True
             await self._sleep(client, self._keys.wake + wish.id, min(left, BEAT, number / 1000))
 
     async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
@@ -184,6 +188,7 @@ def _ended(permit: str, name: str, ended_by: str) -> PermitLost | PermitReleased
     which = f"The permit {permit} of the semaphore {name!r}"
     if ended_by.startswith("release"):
         return PermitReleased(f"{which} was released before.")
+    tally("semaphores:lost")
     if ended_by.startswith("evict"):
         return PermitLost(f"{which} was evicted.")
     return PermitLost(f"{which} is not held any more: its lease ran out.")

@@ -32,11 +32,12 @@ READY = """
     3. Read the mail: {mail}
     4. As jack in one browser and joe in another, talk: {chat}
     5. Type a few letters of a name, in any script: who gets your mail, what is for sale: {letters}
+    6. See how often all of this happened, minute by minute: {counters}
 {redis}
   Ctrl-C stops everything.
 """
 TRY_REDIS = """\
-    6. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
+    7. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
        Redis comes back after {pause:g} seconds, and nothing is lost.
 """
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,6 +102,7 @@ class Command(BaseCommand):
                 mail=settings.VAR / "mail",
                 letters=site + reverse("guilds:mail"),
                 chat=site + reverse("components:chats"),
+                counters=site + reverse("admin:components_counter_changelist"),
                 redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
             )
         )

@@ -1,0 +1,17 @@
+"""Charts of counters: which time, which lines, where each point lies. Templates draw them as SVG."""
+
+from components.charts.families import MOST_SUMMED, FamilySeries
+from components.charts.figures import MOST_LINES, Chart, Line, sparkline
+from components.charts.spans import MOST_SLICES, Span, offered_spans
+
+__all__ = [
+    "MOST_LINES",
+    "MOST_SLICES",
+    "MOST_SUMMED",
+    "Chart",
+    "FamilySeries",
+    "Line",
+    "Span",
+    "offered_spans",
+    "sparkline",
+]

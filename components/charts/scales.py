@@ -1,0 +1,100 @@
+"""
+Scales: round numbers beside a chart, and round times below it.
+
+Counts are whole numbers, and stay exact up to 2^53. Times are round on the clock of who looks, so a tick of six hours
+stands at midnight where that person is, also on a day that has 23 hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, tzinfo
+from math import ceil, floor, gcd
+
+from django.utils.formats import number_format
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
+_QUARTER = 900  # seconds: by multiples of it clocks differ between time zones
+_INTERVALS = 4  # between the numbers beside a chart, more or less
+_MOST_TICKS = 7  # below a chart, and one more
+_STEPS = (
+    *(1, 2, 5, 10, 15, 30),
+    *(each * _MINUTE for each in (1, 2, 5, 10, 15, 30)),
+    *(each * _HOUR for each in (1, 2, 3, 6, 12)),
+    *(each * _DAY for each in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)),
+)
+_UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
+_LARGE = 100_000  # from here on numbers beside a chart are written with a unit
+_CENTURY = 36_525  # days: a step for what is longer than any
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From *low* to *high*, which are multiples of *step*."""
+
+    low: int
+    high: int
+    step: int
+
+    @classmethod
+    def around(cls, least: int, most: int) -> Scale:
+        """The one that holds both, and zero."""
+        least, most = min(least, 0), max(most, 0)
+        if least == most:
+            most = 1
+        step = _round_up(-((least - most) // _INTERVALS))
+        return cls(least // step * step, -(-most // step) * step, step)
+
+    @property
+    def ticks(self) -> range:
+        return range(self.low, self.high + 1, self.step)
+
+    def depth(self, count: int) -> float:
+        """How far below the top it lies, as a part of the whole."""
+        return (self.high - count) / (self.high - self.low)
+
+
+def _round_up(number: int) -> int:
+    """The next of 1, 2, 5, 10, 20, 25, 50, 100, …"""
+    power: int = 10 ** (len(str(number)) - 1)
+    return next(each for each in (power, 2 * power, 5 * power // 2, 5 * power, 10 * power) if each >= number)
+
+
+def short(count: int) -> str:
+    """1234 as "1,234", 1500000 as "1.5 M"."""
+    if abs(count) < _LARGE:
+        return number_format(count, force_grouping=True)
+    size, unit = next(each for each in _UNITS if abs(count) >= each[0])
+    rounded = round(count / size, 2)
+    return f"{number_format(int(rounded) if rounded == int(rounded) else rounded)} {unit}"
+
+
+def clock_ticks(since: datetime, until: datetime, zone: tzinfo) -> Iterator[tuple[datetime, str]]:
+    """Round times from *since* to *until*, few enough to stand below a chart, and how they are written."""
+    seconds = (until - since).total_seconds()
+    step = next((each for each in _STEPS if seconds / each <= _MOST_TICKS), _CENTURY * _DAY)
+    for at in _round_times(since, until, zone, step):
+        yield at, _written(at, step)
+
+
+def _round_times(since: datetime, until: datetime, zone: tzinfo, step: int) -> Iterator[datetime]:
+    if step >= _DAY:
+        days = range(since.astimezone(zone).toordinal(), until.astimezone(zone).toordinal() + 1)
+        midnights = (date.fromordinal(day) for day in days if day % (step // _DAY) == 0)
+        found = (datetime.combine(day, time(), zone) for day in midnights)
+        yield from (at for at in found if since <= at.astimezone(UTC) <= until)
+        return
+    least = gcd(step, _QUARTER)
+    first, last = ceil(since.timestamp() / least), floor(until.timestamp() / least)
+    for number in range(first, last + 1):
+        at = datetime.fromtimestamp(number * least, zone)
+        if (at.hour * _HOUR + at.minute * _MINUTE + at.second) % step == 0:
+            yield at
+
+
+def _written(at: datetime, step: int) -> str:
+    is_midnight = at.time() == time()
+    if step >= _DAY or is_midnight:
+        return f"{at:%m-%d}" if step < 100 * _DAY else f"{at:%Y-%m}"
+    return f"{at:%H:%M:%S}" if step < _MINUTE else f"{at:%H:%M}"

@@ -1,0 +1,80 @@
+"""
+What is to be done before this process ends, as far as Python is asked.
+
+That is at a normal end, at the end of a child of multiprocessing, and on SIGTERM. Some servers let that signal kill
+them when they have wound up, and no atexit comes then: so where another handler stands it is called after ours, and
+what is to be done is done again and again until the process is gone. SIGKILL asks nobody.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+Act = Callable[[], object]
+
+_PATIENCE = 2.0  # seconds that a process lives on after SIGTERM for what is to be done
+_PAUSE = 0.05  # seconds from one time to the next, when a server winds up
+
+_acts: list[Act] = []
+_before: Any = None
+
+
+def at_end(act: Act) -> None:
+    """
+    Let *act* be done before this process ends; more than once it must do no harm. Ask again in a forked child.
+
+    Only the main thread can see to SIGTERM.
+    """
+    if act not in _acts:
+        _acts.append(act)
+    atexit.unregister(act)
+    atexit.register(act)
+    if util := sys.modules.get("multiprocessing.util"):
+        util.Finalize(None, act, exitpriority=0)  # its children end without atexit
+    _heed_sigterm()
+
+
+def _heed_sigterm() -> None:
+    global _before
+    handler = signal.getsignal(signal.SIGTERM)
+    # None: that of a server written in C, which Python could not call.
+    if handler in (_on_sigterm, signal.SIG_IGN, None):
+        return
+    with suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGTERM, _on_sigterm)
+        _before = handler
+
+
+def _on_sigterm(number: int, frame: FrameType | None) -> None:
+    """In another thread, since this one may have been interrupted while it held any lock."""
+    is_last = not callable(_before)
+    thread = threading.Thread(target=_do_all if is_last else _do_all_until_the_end, daemon=True)
+    with suppress(RuntimeError):  # the interpreter ends already
+        thread.start()
+    if not is_last:
+        _before(number, frame)
+        return
+    if thread.ident:
+        thread.join(_PATIENCE)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _do_all() -> None:
+    for act in list(_acts):
+        act()
+
+
+def _do_all_until_the_end() -> None:
+    while True:
+        _do_all()
+        time.sleep(_PAUSE)

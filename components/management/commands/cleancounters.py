@@ -1,0 +1,34 @@
+"""Remove what does not belong to counters, and give an end to what has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.conf import conf
+from components.exceptions import RedisUnavailable
+from components.management.running import UNREACHABLE
+from components.services.counters import Cleaned, clean
+
+
+class Command(BaseCommand):
+    help = (
+        "Looks at all keys of counters, removes what is none of theirs or over, and gives an end to what has none. "
+        "Counters end by themselves; this is for what was restored, copied or left by another release. It can be "
+        "stopped, repeated, and run twice at once. Exit codes: 0; 2 if Redis does not answer."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        verbose = options["verbosity"] > 1 or self.stdout.isatty()
+        try:
+            done = clean(self._tell if verbose else None)
+        except RedisUnavailable as error:
+            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
+            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+        self._tell(done)
+
+    def _tell(self, done: Cleaned) -> None:
+        self.stdout.write(
+            f"{done.looked:,} keys of counters: {done.removed:,} removed, {done.mended:,} mended."
+        )

@@ -1,0 +1,122 @@
+"""
+Show counters: for people as a table, for programs as JSON.
+
+The keys of the JSON are a promise (docs/counters.md): new ones may come, and none goes or changes its meaning without
+another number of format. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.dateparse import parse_datetime
+
+from components.conf import conf
+from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
+from components.management.running import UNREACHABLE
+from components.management.tables import instant, table
+from components.services.counters import CounterReader, Series
+
+FORMAT = 1
+
+
+class Command(BaseCommand):
+    help = (
+        "Shows counters: those that are named, the first of a family, or those that were seen last. "
+        "Exit codes: 0; 1 for a wrong argument; 2 if Redis does not answer."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("names", nargs="*", metavar="NAME", help="These counters.")
+        parser.add_argument("--top", metavar="FAMILY", help="Those of a family that counted most.")
+        parser.add_argument("--limit", type=int, default=20, help="How many (default: 20).")
+        parser.add_argument(
+            "--precision",
+            type=int,
+            default=60,
+            metavar="SECONDS",
+            help="The length of a slice (default: 60).",
+        )
+        for name, what in (("--since", "first"), ("--until", "end of the last")):
+            parser.add_argument(name, metavar="INSTANT", help=f"The {what} slice, as 2026-01-31T12:00Z.")
+        parser.add_argument(
+            "--json", action="store_true", help="Write JSON; docs/counters.md lists its keys."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            found = self._read(**options)
+        except RedisUnavailable as error:
+            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
+            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+        except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange) as error:
+            raise CommandError(str(error)) from None
+        if options["json"]:
+            counters = [_document(series) for series in found.values()]
+            self.stdout.write(json.dumps({"format": FORMAT, "counters": counters}, indent=2))
+        else:
+            self.stdout.write("\n".join(_text(found)))
+
+    def _read(
+        self,
+        *,
+        names: list[str],
+        top: str | None,
+        limit: int,
+        precision: int,
+        since: str | None,
+        until: str | None,
+        **options: Any,
+    ) -> dict[str, Series]:
+        reader, span = CounterReader(), {"since": _instant(since), "until": _instant(until)}
+        if top is not None:
+            names += [each.name for each in reader.top(top, limit, precision=precision, **span)]
+        elif not names:
+            names = [info.name for info in reader.page(limit=limit)]
+        return reader.read(names, precision, fill=None, **span)
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise CommandError(f"{text!r} is no instant: write it as 2026-01-31T12:00Z.")
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _document(series: Series) -> dict[str, Any]:
+    return {
+        "name": series.name,
+        "precision": series.precision,
+        "since": series.since.isoformat(),
+        "until": series.until.isoformat(),
+        "total": series.total,
+        "rate": series.rate,
+        "samples": [{"at": sample.at.isoformat(), "count": sample.count} for sample in series],
+    }
+
+
+def _text(found: Mapping[str, Series]) -> list[str]:
+    return table(
+        ["counter", ">total", ">per second", ">last slice", "from", "until"],
+        [
+            [
+                series.name,
+                f"{series.total:,}",
+                f"{series.rate:.3f}",
+                f"{series[-1].count or 0:,}",
+                instant(series.since),
+                instant(series.until),
+            ]
+            for series in found.values()
+        ],
+    )

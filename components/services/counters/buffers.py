@@ -1,0 +1,255 @@
+"""
+The buffer of this process: counts are added in memory, and sent once a second in few calls, by a thread.
+
+Nobody who counts ever waits: who finds the buffer in use, be it by another thread or by what this one was doing when
+a signal came, leaves his count in a queue beside it. A call that was not answered is sent again unchanged, and what
+is counted meanwhile is added up, so Redis may be away for long. A process that is killed takes its last second with
+it; one that ends otherwise sends it (endings.py). A forked child begins with nothing: its parent sends what it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+
+from components.client import get_client
+from components.endings import at_end
+from components.exceptions import CountRefused
+from components.renewals import clock
+from components.services.counters.core import Addition, add_script, additions, check_count
+from components.services.counters.precisions import plan
+from components.services.counters.sources import PATIENCE
+from components.services.counters.sources import forget as forget_sources
+from components.validation import check_name
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 1.0  # seconds from one sending to the next
+#: Counters that are kept in memory at most, some 20 MB; what others count meanwhile is dropped.
+MAX_NAMES = 100_000
+_LONGEST_HOLD = 1.0  # seconds; who counts holds the buffer for microseconds
+_LAST_WAIT = 5.0  # seconds that the end of a process waits for a sending under way
+
+#: Counters about this buffer itself.
+DROPPED, OUTAGES = "counters:dropped", "counters:outages"
+
+_ONE = 1
+
+
+class Buffer:
+    """Counts that are not yet sent."""
+
+    def __init__(self) -> None:
+        self.guard = threading.Lock()
+        self.counts: dict[str, int] = {}
+        self._inbox: SimpleQueue[tuple[str, int] | None] = SimpleQueue()
+        self._sending = threading.Lock()
+        self._unanswered: list[Addition] = []
+        self._sent_at = 0.0
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._is_away = False
+
+    def begin(self, name: str, count: int) -> None:
+        """The first of a name since the last sending; by who holds the guard. Raises InvalidName."""
+        check_name("counter", name)
+        if len(self.counts) >= MAX_NAMES:
+            name, count = DROPPED, abs(count)
+        if not self.counts:
+            self._inbox.put(None)
+        self.counts[name] = self.counts.get(name, 0) + count
+        if self._thread is None:
+            self._start()
+
+    def leave(self, name: str, count: int) -> None:
+        """By who has not got the guard. Raises InvalidName."""
+        self._inbox.put((check_name("counter", name), count))
+
+    def flush(self) -> None:
+        """Send all. Raises RedisUnavailable; what was not answered is kept."""
+        with self._sending:
+            try:
+                self._flush()
+            finally:
+                self._inbox.put(None)  # the thread looks whether anything is left
+
+    def finish(self) -> None:
+        """flush() at the end of the process: not where Redis was away a moment ago."""
+        is_sent = False
+        if not self._is_away and self._sending.acquire(timeout=_LAST_WAIT):
+            try:
+                is_sent = self._try_flush()
+            finally:
+                self._sending.release()
+        if not is_sent and (lost := self._pending()):
+            logger.warning(
+                "Redis does not answer at the end of this process; %s counts are lost.", f"{lost:,}"
+            )
+            self.counts.clear()
+            self._unanswered.clear()
+
+    def close(self) -> None:
+        """Drop what is not sent, and let the thread end."""
+        self._closed.set()
+        self._inbox.put(None)
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="counters", daemon=True)
+        with suppress(RuntimeError):  # the interpreter ends
+            self._thread.start()
+        prepare()
+
+    def _run(self) -> None:
+        while True:
+            if not (self.counts or self._unanswered):
+                self._fold([self._inbox.get()])
+            if self._closed.wait(INTERVAL):
+                return
+            with self._sending:
+                self._try_flush()
+
+    def _try_flush(self) -> bool:
+        """Whether all was sent."""
+        try:
+            self._flush()
+        except Exception as error:  # noqa: BLE001  (wrong settings too: counting must harm nobody)
+            if not self._is_away:
+                logger.warning("Counts are kept in this process, to be sent later: %s", error)
+            self._is_away = True
+            return False
+        if self._is_away:
+            self._is_away = False
+            logger.info("Counts are sent again.")
+            self._fold([(OUTAGES, 1)])
+        return True
+
+    def _flush(self) -> None:
+        if self._unanswered and clock() - self._sent_at > PATIENCE:
+            self._give_up(self._unanswered)
+        self._send()
+        plan()  # wrong settings raise before anything is taken
+        self._unanswered, self._sent_at = additions(self._take_all()), clock()
+        self._send()
+
+    def _take_all(self) -> dict[str, int]:
+        self._fold(self._late())
+        with self._holding():
+            counts, self.counts = self.counts, {}
+        return counts
+
+    def _late(self) -> list[tuple[str, int] | None]:
+        late: list[tuple[str, int] | None] = []
+        with suppress(Empty):
+            while True:
+                late.append(self._inbox.get_nowait())
+        return late
+
+    def _fold(self, late: list[tuple[str, int] | None]) -> None:
+        """Add what was left beside the buffer."""
+        with self._holding():
+            for name, number in filter(None, late):
+                self.counts[name] = self.counts.get(name, 0) + number
+
+    def _send(self) -> None:
+        if not self._unanswered:
+            return
+        answers = add_script.many(get_client(), [(call.keys, call.args) for call in self._unanswered])
+        for call, answer in zip(list(self._unanswered), answers, strict=True):
+            try:
+                call.check(answer)
+            except CountRefused as error:
+                logger.error("%s What belongs there is dropped.", error)
+                self._give_up([call])
+        for call in self._unanswered:
+            call.is_over()
+        self._unanswered = []
+
+    def _give_up(self, calls: list[Addition]) -> None:
+        """Sent once more, they might count twice, or be refused again."""
+        with self._holding():
+            self.counts[DROPPED] = self.counts.get(DROPPED, 0) + sum(call.size for call in calls)
+        for call in calls:
+            call.is_over()
+        self._unanswered = [call for call in self._unanswered if call not in calls]
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """The guard, or a new one where an exception that a signal's handler raised left it held for good."""
+        guard = self.guard
+        if not guard.acquire(timeout=_LONGEST_HOLD):
+            guard = threading.Lock()
+            guard.acquire()
+            self.guard = guard
+        try:
+            yield
+        finally:
+            guard.release()
+
+    def _pending(self) -> int:
+        unanswered = sum(call.size for call in self._unanswered)
+        return unanswered + sum(map(abs, self.counts.values()))
+
+
+_buffer = Buffer()
+
+
+def count(name: str, count: int = 1) -> None:
+    """
+    Count in this process what is called *name*: Counter(name).count(count), in one line.
+
+    Raises InvalidName and InvalidCount; nothing else, and it never waits.
+    """
+    if count is not _ONE:
+        check_count(count)
+    buffer = _buffer
+    guard = buffer.guard
+    if not guard.acquire(False):
+        buffer.leave(name, count)
+        return
+    try:
+        buffer.counts[name] += count
+    except (KeyError, TypeError):
+        buffer.begin(name, count)
+    finally:
+        guard.release()
+
+
+def flush() -> None:
+    """Send now what this process has counted. Raises RedisUnavailable; it is sent later, then."""
+    _buffer.flush()
+
+
+async def aflush() -> None:
+    """flush(), awaited: in a thread, which it may have to wait for."""
+    await asyncio.to_thread(flush)
+
+
+def prepare() -> None:
+    """See to the end of this process; called in the main thread, on SIGTERM as well."""
+    at_end(finish)
+
+
+def forget() -> None:
+    """Drop what this process has counted and not sent, as a test does after which all is gone."""
+    global _buffer
+    before, _buffer = _buffer, Buffer()
+    before.close()
+    forget_sources()
+
+
+def finish() -> None:
+    """Send what this process has counted, at an end without atexit. What cannot be sent is lost, and told."""
+    _buffer.finish()
+
+
+def _begin_anew() -> None:
+    global _buffer
+    _buffer = Buffer()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

@@ -1,0 +1,120 @@
+"""
+{% counter_chart %}: a chart of counters, for any page of the admin.
+
+    {% load charts %}
+    {% block extrahead %}{{ block.super }}{% chart_media %}{% endblock %}
+    {% counter_chart "sales" "sales-errors" span=86400 title="Sales of a day" %}
+    {% counter_chart "requests:*" top=5 %}
+
+It is read when the page is made: one round trip to each node of Redis, or two. Where that fails, a sentence stands in
+its place, and the page is there. Who may view counters finds links to their pages below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zlib import crc32
+
+from django import template
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+
+from components.charts import MOST_LINES, Chart, Span
+from components.charts import sparkline as _sparkline
+from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
+from components.services.counters import Series
+from components.templatetags.control_room import amount
+
+register = template.Library()
+
+_EVERY = ":*"
+_DAY = 86_400  # seconds
+_UNITS = ((1, "a second"), (60, "a minute"), (3_600, "an hour"), (_DAY, "a day"))
+
+
+@register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
+def chart_media(context: template.Context) -> dict[str, Any]:
+    """What charts need in the head of a page, once."""
+    return {"csp_nonce": context.get("csp_nonce")}
+
+
+@register.inclusion_tag("admin/components/counters/placed.html", takes_context=True)
+def counter_chart(
+    context: template.Context,
+    *names: str,
+    title: str = "",
+    span: int = 7_200,
+    precision: int | None = None,
+    top: int = 5,
+) -> dict[str, Any]:
+    """
+    The chart of the counters *names*, for the last *span* seconds; "family:*" stands for the *top* of a family.
+
+    More than eight are not drawn.
+    """
+    # What a template quotes is taken for HTML; these are names.
+    texts = [name + "" for name in names]
+    shown = {"title": title + "" or ", ".join(texts)}
+    try:
+        chart = _chart(texts, Span(span, precision=precision), top)
+    except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable) as error:
+        return {**shown, "problem": str(error)}
+    return {**shown, "chart": chart, "link": _link(context.get("request")), "time_query": f"&span={span}"}
+
+
+def _chart(names: Sequence[str], span: Span, top: int) -> Chart | None:
+    found = dict[str, None]()
+    for name in names:
+        if name.endswith(_EVERY):
+            found |= dict.fromkeys(each.name for each in span.top(name.removesuffix(_EVERY), top))
+        else:
+            found[name] = None
+    chosen = list(found)[:MOST_LINES]
+    return Chart(span.lines(chosen)) if chosen else None
+
+
+def _link(request: HttpRequest | None) -> str:
+    """The page of a chart; "" where there is none, and for who may not see it."""
+    if (
+        request is None
+        or not hasattr(request, "user")
+        or not request.user.has_perm("components.view_counter")
+    ):
+        return ""
+    try:
+        return reverse("admin:components_counter_chart", current_app=getattr(request, "current_app", None))
+    except NoReverseMatch:
+        return ""
+
+
+@register.filter
+def sparkline(series: Series) -> str:
+    """The path of a small drawing of a counter."""
+    return _sparkline(series)
+
+
+@register.filter
+def at(instant: datetime, chart: Chart) -> str:
+    """When it was, as far as the times of a chart need it: with its date, with seconds."""
+    local = timezone.localtime(instant)
+    clock = f"{local:%H:%M:%S}" if chart.precision < 60 else f"{local:%H:%M}"
+    return f"{local:%Y-%m-%d} {clock}" if chart.is_dated else clock
+
+
+@register.filter
+def anchor(chart: Chart, title: str) -> str:
+    """The id of its description in the page, which a refresh does not change."""
+    what = [title, str(chart.precision), *(series.name for series in chart.found)]
+    return f"chart-{crc32(chr(0).join(what).encode('utf-8', 'backslashreplace')):08x}"
+
+
+@register.filter
+def rate(per_second: float) -> str:
+    """0.5 as "30 a minute": in the shortest time in which it is one."""
+    for seconds, unit in _UNITS:
+        if abs(per_second) * seconds >= 1:
+            return f"{amount(per_second * seconds)} {unit}"
+    return f"{amount(per_second * _DAY)} a day" if per_second else "\N{EN DASH}"

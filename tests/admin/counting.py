@@ -1,0 +1,20 @@
+"""Counters that have counted for a while."""
+
+from __future__ import annotations
+
+from redis import Redis
+
+from components.services.counters import Counter
+from tests.support.counters import count_at, seconds
+
+
+def counted(redis: Redis, name: str, *counts: int, now: int = 0) -> int:
+    """
+    It counted *now* in this minute, and *counts* in those before it, the latest first. Returns the second at which
+    this minute began: it may be over when a page is made.
+    """
+    Counter(name).update(0)  # so that it is listed
+    minute = seconds(redis) // 60 * 60
+    for ago, count in enumerate([now, *counts]):
+        count_at(redis, name, minute - ago * 60, count)
+    return minute

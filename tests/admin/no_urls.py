@@ -1,0 +1,3 @@
+"""A project without an admin."""
+
+urlpatterns: list[object] = []

@@ -1,0 +1,116 @@
+"""Round numbers beside a chart, and round times below it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.charts.scales import Scale, clock_ticks, short
+
+NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
+COUNTS = st.integers(-(2**53) + 1, 2**53 - 1)
+
+
+def ticks(since, seconds, zone=UTC):
+    return [text for _at, text in clock_ticks(since, since + timedelta(seconds=seconds), zone)]
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "numbers"),
+    [
+        (0, 0, [0, 1]),
+        (0, 1, [0, 1]),
+        (0, 3, [0, 1, 2, 3]),
+        (2, 7, [0, 2, 4, 6, 8]),
+        (0, 101, [0, 50, 100, 150]),
+        (0, 96, [0, 25, 50, 75, 100]),
+        (0, 1_000_000, [0, 250_000, 500_000, 750_000, 1_000_000]),
+        (-3, 5, [-4, -2, 0, 2, 4, 6]),
+        (-8, -2, [-8, -6, -4, -2, 0]),
+    ],
+)
+def test_the_numbers_beside_a_chart_are_round(least, most, numbers):
+    assert list(Scale.around(least, most).ticks) == numbers
+
+
+@given(COUNTS, COUNTS)
+def test_a_scale_holds_all_counts_and_zero_between_a_few_numbers(one, other):
+    scale = Scale.around(min(one, other), max(one, other))
+
+    for count in (one, other, 0):
+        assert scale.low <= count <= scale.high
+        assert 0 <= scale.depth(count) <= 1
+    assert 0 in scale.ticks
+    assert 2 <= len(scale.ticks) <= 7
+    assert scale.ticks[-1] == scale.high
+
+
+@pytest.mark.parametrize(
+    ("count", "written"),
+    [
+        (0, "0"),
+        (1_234, "1,234"),
+        (99_999, "99,999"),
+        (100_000, "100 k"),
+        (250_000, "250 k"),
+        (1_000_000, "1 M"),
+        (1_500_000, "1.5 M"),
+        (-1_500_000, "-1.5 M"),
+        (20_000_000_000, "20 G"),
+        (3 * 10**12, "3 T"),
+        (2**53, "9.01 P"),
+    ],
+)
+def test_large_numbers_are_short(count, written):
+    assert short(count) == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [
+        (120, ["12:00:00", "12:00:30", "12:01:00", "12:01:30", "12:02:00"]),
+        (600, ["12:00", "12:02", "12:04", "12:06", "12:08", "12:10"]),
+        (7_200, ["12:00", "12:30", "13:00", "13:30", "14:00"]),
+        (86_400, ["12:00", "18:00", "01-16", "06:00", "12:00"]),
+        (5 * 86_400, ["01-16", "01-17", "01-18", "01-19", "01-20"]),
+    ],
+)
+def test_the_times_below_a_chart_are_round(seconds, written):
+    assert ticks(NOON, seconds) == written
+
+
+def test_times_are_round_where_the_reader_is():
+    kathmandu = ZoneInfo("Asia/Kathmandu")  # 5 h 45 min ahead
+
+    assert ticks(NOON, 6 * 3_600, kathmandu) == ["18:00", "19:00", "20:00", "21:00", "22:00", "23:00"]
+
+
+def test_the_hour_that_comes_twice_in_autumn_is_told_twice_and_the_one_left_out_in_spring_not_at_all():
+    autumn = ticks(datetime(2026, 10, 24, 23, tzinfo=UTC), 5 * 3_600, BERLIN)
+    spring = ticks(datetime(2026, 3, 28, 23, tzinfo=UTC), 5 * 3_600, BERLIN)
+
+    assert autumn == ["01:00", "02:00", "02:00", "03:00", "04:00", "05:00"][: len(autumn)]
+    assert autumn.count("02:00") == 2
+    assert "02:00" not in spring
+    assert spring[:3] == ["03-29", "01:00", "03:00"]
+
+
+@given(
+    st.integers(1, 40 * 366 * 86_400),
+    st.integers(0, 2**31),
+    st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu"]),
+)
+def test_a_chart_has_few_times_in_order_and_all_lie_in_it(seconds, begin, zone):
+    since = datetime.fromtimestamp(begin, UTC)
+    until = since + timedelta(seconds=seconds)
+
+    found = [at for at, _text in clock_ticks(since, until, ZoneInfo(zone))]
+
+    assert len(found) <= 8
+    assert found == sorted(set(found))
+    assert all(since <= at <= until for at in found)

@@ -1,0 +1,104 @@
+"""
+A process that counts and then ends as its first argument says. Nothing is sent but by what happens at its end; the
+last that it writes is that it has counted.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import django
+
+django.setup()
+
+from components.services.counters import Counter, buffers, count, flush  # noqa: E402  (needs the settings)
+from tests.support.waiting import eventually  # noqa: E402
+
+buffers.INTERVAL = 3_600.0
+
+
+def tell() -> None:
+    print("counted", flush=True)  # noqa: T201
+
+
+def exit_normally() -> None:
+    sys.exit(3)
+
+
+def raise_something() -> None:
+    raise LookupError("An error that nobody handles.")
+
+
+def wait_for_a_signal() -> None:
+    tell()
+    while True:
+        time.sleep(60)
+
+
+def wait_with_a_held_lock() -> None:
+    """As if the signal came while the connection pool was in use: the thread that sends needs it, too."""
+    flush()
+    with buffers.get_client().connection_pool._lock:  # type: ignore[attr-defined]
+        count("hits", 10)
+        wait_for_a_signal()
+
+
+def wind_up_as_a_server() -> None:
+    """A handler of its own; when all is done, the signal is let through, and no atexit comes."""
+    asked = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
+    buffers.prepare()
+    tell()
+    asked.wait()
+    count("hits", 5)
+    eventually(lambda: Counter("hits").get(3_600).total == 15)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def ignore_the_signal() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    buffers.prepare()
+    tell()
+    sys.stdin.read()
+    eventually(lambda: Counter("go").get(3_600).total)
+
+
+def fork() -> None:
+    child = os.fork()
+    count("hits", 1 if child else 2)
+    if child:
+        os.waitpid(child, 0)
+
+
+def use_multiprocessing() -> None:
+    process = multiprocessing.get_context("fork").Process(target=count, args=("hits", 3))
+    process.start()
+    process.join()
+
+
+MANNERS: dict[str, Callable[[], None]] = {
+    each.__name__: each
+    for each in (
+        exit_normally,
+        raise_something,
+        wait_for_a_signal,
+        wait_with_a_held_lock,
+        wind_up_as_a_server,
+        ignore_the_signal,
+        fork,
+        use_multiprocessing,
+    )
+}
+
+if __name__ == "__main__":
+    if sys.argv[1] == "ignore_the_signal":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    count("hits", 10)
+    MANNERS[sys.argv[1]]()

@@ -1,0 +1,390 @@
+"""Counters: what was counted when, in slices of any precision, of one or of several."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from django.test.utils import override_settings
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.services.counters import Counter, CounterReader, Ranked
+from components.services.counters.core import MAX_COUNT, ask
+from components.services.counters.precisions import WINDOW, plan
+from tests.support.counters import count_at, samples_key, seconds, stored
+
+PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+def begin(redis: Redis, precision: int) -> int:
+    """The second at which the slice began that is not yet over."""
+    return seconds(redis) // precision * precision
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_what_is_counted_is_in_the_slice_that_is_not_yet_over(redis: Redis, precision: int) -> None:
+    before = seconds(redis)
+    Counter("hits").update()
+    Counter("hits").update(4)
+    after = seconds(redis)
+
+    series = Counter("hits").get(precision, fill="skip")
+
+    assert series.total == sum(sample.count or 0 for sample in series) == 5
+    assert {sample.at.timestamp() // precision for sample in series} <= {
+        before // precision,
+        after // precision,
+    }
+
+
+def test_three_precisions_are_stored_and_the_others_are_sums() -> None:
+    assert plan().precisions == PRECISIONS
+    assert plan().kept == {1: 600, 60: 36_000, 3_600: 120 * 86_400}
+    assert [plan().made_of[each] for each in PRECISIONS] == [1, 1, 60, 60, 3_600, 3_600, 3_600]
+
+
+@override_settings(COMPONENTS={"COUNTER_PRECISIONS": [10, 30, 7, 100_000], "COUNTER_SAMPLES": 7})
+def test_precisions_and_samples_are_settings(redis: Redis) -> None:
+    Counter("hits").update(3)
+
+    assert plan().kept == {7: 49, 10: 210, 100_000: 700_000}
+    assert len(Counter("hits").get(30)) == 7
+    assert [Counter("hits").get(each).total for each in (7, 10, 30, 100_000)] == [3] * 4
+    assert stored(redis, "hits") == {7: 3, 10: 3, 100_000: 3}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_last_120_slices_are_there(redis: Redis, precision: int) -> None:
+    now = begin(redis, precision)
+    for number in range(124):
+        count_at(redis, "hits", now - number * precision, number + 1)
+
+    series = Counter("hits").get(precision)
+
+    assert len(series) == 120
+    assert series[-1].at in (at(now), at(now + precision))
+    assert [sample.count for sample in series if sample.at <= at(now)] == [
+        int(now - sample.at.timestamp()) // precision + 1 for sample in series if sample.at <= at(now)
+    ]
+    assert all(
+        following.at - sample.at == timedelta(seconds=precision) for sample, following in pairwise(series)
+    )
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_an_event_counts_in_the_slice_whose_bounds_are_round_it(redis: Redis, precision: int) -> None:
+    """The last second of one slice and the first of the next."""
+    bound = begin(redis, precision) - 3 * precision
+    count_at(redis, "hits", bound - 1, 10)
+    count_at(redis, "hits", bound, 1)
+
+    found = {sample.at: sample.count for sample in Counter("hits").get(precision, fill="skip")}
+
+    assert found == {at(bound - precision): 10, at(bound): 1}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_since_and_until_choose_whole_slices(redis: Redis, precision: int) -> None:
+    bound = begin(redis, precision) - 9 * precision
+    for number in range(9):
+        count_at(redis, "hits", bound + number * precision, 2**number)
+    counter = Counter("hits")
+    inside = timedelta(seconds=precision / 2)
+
+    counts = [
+        [sample.count for sample in counter.get(precision, since=at(bound + 2 * precision), until=until)]
+        for until in (at(bound + 4 * precision), at(bound + 4 * precision) + inside)
+    ]
+    first = counter.get(precision, since=at(bound + 2 * precision) + inside, until=at(bound + 4 * precision))
+
+    assert counts == [[4, 8], [4, 8, 16]]
+    assert [sample.count for sample in first] == [4, 8]
+    assert (first.since, first.until) == (at(bound + 2 * precision), at(bound + 4 * precision))
+    assert first.total == 12
+    assert first.rate == 12 / (2 * precision)
+
+
+def test_gaps_are_filled_as_the_caller_wishes(redis: Redis) -> None:
+    now = begin(redis, 60)
+    count_at(redis, "hits", now - 180, 7)
+    count_at(redis, "hits", now - 60, 0)
+    counter, since, until = Counter("hits"), at(now - 240), at(now)
+
+    def counts(fill: object) -> list[int | None]:
+        series = counter.get(60, since=since, until=until, fill=fill)  # type: ignore[arg-type]
+        assert series.total == 7
+        return [sample.count for sample in series]
+
+    assert counts(0) == [0, 7, 0, 0]
+    assert counts(None) == [None, 7, None, 0]
+    assert counts(-1) == [-1, 7, -1, 0]
+    assert counts("skip") == [7, 0]
+
+
+def test_the_rate_is_over_the_time_that_has_passed(redis: Redis) -> None:
+    Counter("hits").update(6)
+
+    series = Counter("hits").get(3_600)
+
+    passed = (series.until - series.since).total_seconds()
+    assert series.until < series[-1].at + timedelta(hours=1)
+    assert series.rate == pytest.approx(6 / passed)
+
+
+def test_until_in_the_future_is_now(redis: Redis) -> None:
+    Counter("hits").update()
+
+    series = Counter("hits").get(60, until=at(seconds(redis) + 999_999))
+
+    assert len(series) == 120
+    assert (series.total, series.until) <= (1, at(seconds(redis) + 1))
+
+
+def test_counts_may_be_negative(redis: Redis) -> None:
+    Counter("stock").update(5)
+    Counter("stock").update(-7)
+    Counter("stock").update(2)
+    Counter("stock").update(1)
+
+    assert Counter("stock").get(60).total == 1
+
+
+def test_a_slot_stays_at_the_largest_number_that_is_exact(redis: Redis) -> None:
+    for count in (MAX_COUNT - 1, 1, 1, MAX_COUNT):
+        Counter("much").update(count)
+    for _ in range(2):
+        Counter("little").update(-MAX_COUNT)
+    now = begin(redis, 18_000)
+    for hour in range(5):
+        count_at(redis, "more", now - 18_000 + hour * 3_600, MAX_COUNT)
+
+    assert Counter("much").get(3_600).total in (MAX_COUNT, 2 * MAX_COUNT)  # if a new hour began
+    assert Counter("little").get(3_600).total in (-MAX_COUNT, -2 * MAX_COUNT)
+    assert Counter("more").get(18_000).total == MAX_COUNT
+    assert Counter("more").get(3_600).total == 5 * MAX_COUNT
+
+
+def test_samples_take_few_bytes(redis: Redis) -> None:
+    now = begin(redis, 1)
+    for number in range(121):
+        count_at(redis, "hits", now - number, 4_000)
+    Counter("hits").update()
+    key = max(redis.keys(keys.counter_samples(bucket("hits"), "hits/1:*")), key=redis.hlen)
+
+    assert redis.object("encoding", key) in (b"listpack", b"ziplist")
+    assert redis.hlen(key) <= WINDOW
+
+
+def test_every_key_has_an_end_within_its_bound(redis: Redis) -> None:
+    Counter("hits:/a").update()
+    bounds = {f"hits:/a/{each}": plan().longest_ttl(each) for each in plan().kept}
+    kept = plan().kept[plan().coarsest]
+
+    for key in map(bytes.decode, redis.keys("*")):
+        part = key.partition("}:")[2]
+        kind, _, rest = part.partition(":")
+        bound = {"samples": bounds.get(rest.rpartition(":")[0], 0), "source": 3_600}.get(kind, kept)
+        assert 0 < redis.ttl(key) <= bound
+
+
+def test_a_slot_is_kept_for_as_long_as_it_can_be_asked_for(redis: Redis) -> None:
+    """By when the hash of the window ends that it is in."""
+    now = seconds(redis)
+    Counter("hits").update()
+
+    for precision, kept in plan().kept.items():
+        key = samples_key("hits", precision, now)
+        key = key if redis.exists(key) else samples_key("hits", precision, now + 1)
+        end = now + redis.ttl(key)
+        assert end >= now // precision * precision + kept
+
+
+def test_several_are_read_at_once(redis: Redis) -> None:
+    now = begin(redis, 60)
+    names = [f"hits:/{number}" for number in range(70)]
+    for number, name in enumerate(names):
+        count_at(redis, name, now - 60, number)
+
+    found = CounterReader().read([*names, "nothing", "hits:/1"], 60, fill=None)
+
+    assert list(found) == [*names, "nothing"]
+    assert [found[name].total for name in names] == list(range(70))
+    assert found["nothing"].total == 0
+    assert len({(series.since, series.until, len(series)) for series in found.values()}) == 1
+    assert CounterReader().read([], 60) == {}
+
+
+@pytest.mark.parametrize(
+    ("skew", "expected"), [(0, [2, 3, 4]), (1, [1, 2, 3]), (-1, [3, 4, 0]), (-3, [0, 0, 0])]
+)
+def test_clocks_of_nodes_may_differ(skew: int, expected: list[int]) -> None:
+    """Those of another node end 3 to 0 slices before its own now; the now that counts is *skew* slices earlier."""
+    with override_settings(COMPONENTS={"COUNTER_SAMPLES": 3}):
+        series = ask(60, None, None).series("hits", 60_000 - 60 * skew, 60_000 - 180, b"1,2,3,4,", 0)
+
+    assert [sample.count for sample in series] == expected
+    assert series.total == sum(expected)
+
+
+def test_several_are_read_over_the_longest_time(redis: Redis) -> None:
+    """So many slots that it takes several calls for a bucket."""
+    names = [f"hits:/{number}" for number in range(300)]
+    today = begin(redis, 86_400)
+    for name in names:
+        count_at(redis, name, today - 118 * 86_400)
+
+    found = CounterReader().read(names, 86_400, since=at(today - 119 * 86_400))
+
+    assert {series.total for series in found.values()} == {1}
+
+
+def test_the_first_of_a_family_are_found(redis: Redis) -> None:
+    for number in range(50):
+        Counter(f"hits:/{number:02}").update(number)
+    Counter("hits").update(999)
+    Counter("other:/a").update(999)
+
+    assert CounterReader().top("hits", 3) == [Ranked(f"hits:/{n}", n) for n in (49, 48, 47)]
+    assert CounterReader().top("hits", 3, precision=1) == CounterReader().top("hits", 3)
+    assert CounterReader().top("nothing") == []
+    assert len(CounterReader().top("hits", 100)) == 50
+
+
+def test_of_those_that_counted_alike_the_first_by_name_comes_first(redis: Redis) -> None:
+    for name in "dbca":
+        Counter(f"hits:{name}").update(5)
+
+    assert [each.name for each in CounterReader().top("hits", 2)] == ["hits:a", "hits:b"]
+
+
+def test_of_a_bucket_those_that_counted_most_are_taken(redis: Redis) -> None:
+    names = [name for name in (f"hits:{number}" for number in range(400)) if bucket(name) == "07"]
+    for number, name in enumerate(names):
+        Counter(name).update(number)
+
+    assert len(names) > 5
+    assert CounterReader().top("hits", 2) == [
+        Ranked(names[-1], len(names) - 1),
+        Ranked(names[-2], len(names) - 2),
+    ]
+
+
+def test_who_was_seen_first_in_the_same_hour_is_among_the_first_of_its_last_seconds(redis: Redis) -> None:
+    """A name is noted as seen once an hour."""
+    Counter("hits:/a").update()
+    now = seconds(redis)
+    index = keys.counter_family(bucket("hits:/a"), "hits")
+    redis.zadd(index, {"hits:/a": now // 3_600 * 3_600_000_000})
+    since = at(max(now - 300, now // 3_600 * 3_600 + min(1, now % 3_600)))
+
+    assert CounterReader().top("hits", precision=1, since=since) == [Ranked("hits:/a", 1)]
+
+
+def test_the_first_of_a_family_are_those_of_the_time_asked_for(redis: Redis) -> None:
+    now = begin(redis, 3_600)
+    for name in ("hits:old", "hits:new"):
+        Counter(name).update(2)
+    count_at(redis, "hits:old", now - 7_200, 100)
+
+    last = CounterReader().top("hits", since=at(now))
+    before = CounterReader().top("hits", since=at(now - 7_200), until=at(now - 3_600))
+
+    assert {(each.name, each.count) for each in last} == {("hits:old", 2), ("hits:new", 2)}
+    assert before == [Ranked("hits:old", 100)]
+
+
+def test_a_large_family_is_looked_through_in_parts(redis: Redis) -> None:
+    """120 slices of a day are so many slots that a call looks at six names."""
+    names = [f"hits:{number}" for number in range(400)]
+    for number, name in enumerate(names):
+        Counter(name).update(number)
+
+    found = CounterReader().top("hits", 400, precision=86_400)
+
+    assert [each.name for each in found] == names[::-1]
+
+
+def test_counters_are_listed_by_when_they_were_seen(redis: Redis) -> None:
+    before = datetime.now(UTC)
+    names = [f"hits:/{number}" for number in range(40)] + ["plain", "a:b:c"]
+    for name in names:
+        Counter(name).update()
+        Counter(name).update()
+
+    listed = CounterReader().page(limit=99)
+
+    assert [info.name for info in listed] == names[::-1]
+    assert all(abs(info.seen_at - before) < timedelta(minutes=5) for info in listed)
+    assert CounterReader().page(offset=3, limit=2) == listed[3:5]
+    assert [info.name for info in CounterReader().page(family="a")] == ["a:b:c"]
+    assert CounterReader().count() == 42
+    assert CounterReader().count("hits") == 40
+    assert CounterReader().families() == ["a", "hits"]
+    assert CounterReader().sizes(["hits", "gone", "a"]) == {"hits": 40, "gone": 0, "a": 1}
+
+
+def test_a_name_goes_when_nothing_of_it_is_kept(redis: Redis) -> None:
+    """By whoever comes next: nothing is done from time to time."""
+    tag = bucket("hits:/a")
+    other = next(f"hits:/{n}" for n in range(999) if bucket(f"hits:/{n}") == tag)
+    Counter("hits:/a").update()
+    indexes = [keys.counter_names(tag), keys.counter_family(tag, "hits")]
+    for index in indexes:
+        redis.zincrby(index, -(120 * 86_400 + 1) * 1_000_000, "hits:/a")
+
+    Counter(other).update()
+
+    assert [redis.zrange(index, 0, -1) for index in indexes] == [[other.encode()]] * 2
+
+
+def test_the_twins_do_the_same(redis: Redis) -> None:
+    async def use() -> None:
+        counter, reader = Counter("hits:/a"), CounterReader()
+        await asyncio.gather(*(counter.aupdate() for _ in range(40)))
+        assert (await counter.aget(3_600)).total == 40
+        assert (await reader.aread(["hits:/a"], 3_600))["hits:/a"].total == 40
+        assert await reader.atop("hits") == [Ranked("hits:/a", 40)]
+        assert [info.name for info in await reader.apage()] == ["hits:/a"]
+        assert (await reader.acount(), await reader.afamilies()) == (1, ["hits"])
+        assert await reader.asizes(["hits"]) == {"hits": 1}
+
+    asyncio.run(use())
+
+
+def test_nothing_repeats_an_update_by_itself(redis: Redis) -> None:
+    """Each call has a number of its own, whoever sends it."""
+    counter = Counter("hits")
+    for _ in range(50):
+        counter.update()
+
+    assert stored(redis, "hits") == {1: 50, 60: 50, 3_600: 50}
+    assert len(redis.keys("*:source:*")) == 1
+
+
+def test_another_prefix_is_another_counter(redis: Redis) -> None:
+    """Who has sent under the one before sends under the new one."""
+    Counter("hits").update()
+    with override_settings(COMPONENTS={"PREFIX": "staging"}):
+        Counter("hits").update(5)
+        assert Counter("hits").get(3_600).total == 5
+
+    assert Counter("hits").get(3_600).total == 1
+
+
+def test_names_of_any_kind_are_kept_apart(redis: Redis) -> None:
+    names = ["a", "a/60:1", "a/60", "{a}", "ä:ö", "a b", "a\nb", ":a", "a:", "💡" * 500, "*", "a,b"]
+    for number, name in enumerate(names):
+        Counter(name).update(number + 1)
+
+    found = CounterReader().read(names, 3_600)
+
+    assert [found[name].total for name in names] == list(range(1, len(names) + 1))
+    assert [Counter(name).get(1).total for name in names] == list(range(1, len(names) + 1))

@@ -1,0 +1,335 @@
+"""What is counted in memory: all of it arrives, whoever counts and whatever becomes of Redis meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test.utils import override_settings
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from components.client import get_client
+from components.embedded import EmbeddedServer
+from components.exceptions import CountRefused, InvalidCount, InvalidName, RedisUnavailable
+from components.services.counters import Counter, CounterReader, aflush, buffers, count, flush, sources
+from components.services.counters.core import MAX_COUNT
+from components.testing import redis_at
+from tests.support.counters import count_at, samples_key, seconds
+from tests.support.waiting import eventually
+
+
+def total(name: str = "hits") -> int:
+    return Counter(name).get(3_600).total
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is sent but by flush()."""
+    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
+
+
+@pytest.fixture
+def failing(tmp_path: Path, by_hand: None) -> Iterator[EmbeddedServer]:
+    """A server of its own, which can be killed."""
+    with EmbeddedServer(tmp_path / "redis", appendfsync="always") as server, redis_at(server.url):
+        yield server
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_counts_are_added_up_and_sent_together(redis: Redis) -> None:
+    for _ in range(1_000):
+        Counter("hits").count()
+        count("hits", 2)
+        count("others", 3)
+    assert CounterReader().count() == 0
+    redis.config_resetstat()
+
+    flush()
+
+    assert (total(), total("others")) == (3_000, 3_000)
+    assert redis.info("commandstats")["cmdstat_hincrby"]["calls"] == 6
+
+
+def test_counts_are_sent_by_themselves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffers, "INTERVAL", 0.05)
+    for number in range(3):
+        count("hits")
+        assert eventually(lambda expected=number + 1: total() == expected)  # type: ignore[misc]
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_flush_can_be_awaited(redis: Redis) -> None:
+    count("hits")
+    asyncio.run(aflush())
+
+    assert total() == 1
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_threads_lose_nothing(redis: Redis) -> None:
+    def work(number: int) -> None:
+        for _ in range(10_000):
+            count("hits")
+            count(f"hits:{number % 3}")
+
+    with ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(work, number) for number in range(8)]
+        while not all(each.done() for each in done):
+            flush()
+        for each in done:
+            each.result()
+    flush()
+
+    assert total() == 80_000
+    assert sum(total(f"hits:{number}") for number in range(3)) == 80_000
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_who_is_interrupted_while_he_counts_loses_nothing(redis: Redis) -> None:
+    """A handler of a signal counts, also while the thread that it interrupts holds the buffer."""
+    numbers, handled = itertools.count(), list[int]()
+
+    def handle(number: int, frame: object) -> None:
+        mine = next(numbers)  # another signal may come at any place
+        count("hits")
+        count(f"hits:{mine}")
+        handled.append(mine)
+
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        own = 0
+        while len(handled) < 200:
+            count("hits")
+            own += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    flush()
+
+    assert total() == own + len(handled)
+    assert CounterReader().count("hits") == len(handled)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_nobody_waits_for_who_holds_the_buffer(redis: Redis) -> None:
+    with buffers._buffer.guard:
+        count("hits", 5)
+    flush()
+
+    assert total() == 5
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_buffer_that_is_never_let_go_loses_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the handler of a signal had raised an exception just when the buffer was taken."""
+    monkeypatch.setattr(buffers, "_LONGEST_HOLD", 0.01)
+    count("hits", 2)
+    buffers._buffer.guard.acquire()
+    count("hits", 3)
+    flush()
+    count("hits", 4)
+    assert buffers._buffer.counts == {"hits": 4}
+    flush()
+
+    assert total() == 9
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_what_cannot_be_counted_is_said_at_once(redis: Redis) -> None:
+    names: list[Any] = ["", "x" * 501, None, 7, b"hits", ["hits"], "\ud800"]
+    numbers: list[Any] = [True, 1.0, float("nan"), "1", None, MAX_COUNT + 1, -MAX_COUNT - 1]
+    for name in names:
+        with pytest.raises(InvalidName):
+            count(name)
+        with buffers._buffer.guard, pytest.raises(InvalidName):
+            count(name)
+    for number in numbers:
+        with pytest.raises(InvalidCount):
+            count("hits", number)
+    flush()
+
+    assert CounterReader().count() == 0
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_more_than_can_be_sent_stays_at_the_largest_number(redis: Redis) -> None:
+    for _ in range(1_100):  # together more than Redis can add
+        count("hits", MAX_COUNT)
+    flush()
+
+    assert total() == MAX_COUNT
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_the_names_in_memory_are_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffers, "MAX_NAMES", 10)
+    for number in range(25):
+        count(f"hits:{number}", 2)
+    count("hits:3", 2)
+    flush()
+
+    assert CounterReader().count("hits") == 10
+    assert (total("hits:3"), total(buffers.DROPPED)) == (4, 30)
+
+
+def test_while_redis_is_away_counts_are_kept(
+    failing: EmbeddedServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count("hits")
+    flush()
+    failing.kill()
+    for _ in range(3):
+        count("hits", 10)
+        with pytest.raises(RedisUnavailable):
+            flush()
+    failing.start()
+    flush()
+
+    assert total() == 31
+
+
+def test_what_a_flush_could_not_send_is_sent_by_itself(
+    failing: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the thread had nothing to wait for."""
+    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    count("hits")
+    assert eventually(lambda: total() == 1 and not buffers._buffer._unanswered)
+    failing.kill()
+    buffers._buffer.counts["hits"] = 1  # as if the thread had not been told
+    with pytest.raises(RedisUnavailable):
+        flush()
+    failing.start()
+
+    assert eventually(lambda: total() == 2)
+
+
+def test_an_outage_is_told_once_and_counted(
+    failing: EmbeddedServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, buffers.logger.name)
+    failing.kill()
+    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    count("hits")
+    assert eventually(lambda: caplog.messages)
+    failing.start()
+    assert eventually(lambda: len(caplog.messages) > 1)
+
+    assert eventually(lambda: total(buffers.OUTAGES) == 1)
+    assert total() == 1
+    assert ["Counts are kept" in caplog.messages[0], caplog.messages[1:]] == [
+        True,
+        ["Counts are sent again."],
+    ]
+
+
+def test_a_call_that_nobody_answered_for_long_is_dropped_and_told(
+    failing: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis may have counted it, and forgotten that."""
+    failing.kill()
+    count("hits", 10)
+    with pytest.raises(RedisUnavailable):
+        flush()
+    monkeypatch.setattr(buffers, "clock", lambda before=buffers.clock: before() + sources.PATIENCE + 1)
+    count("hits")
+    failing.start()
+    flush()
+
+    assert (total(), total(buffers.DROPPED)) == (1, 10)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_what_redis_refuses_is_dropped_and_the_rest_is_counted(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = seconds(redis)
+    for second in range(now, now + 20):
+        redis.set(samples_key("wrong", 1, second), "not a hash")
+    count("wrong", 7)
+    count("hits")
+    flush()
+    flush()
+
+    assert (total(), total(buffers.DROPPED)) == (1, 7)
+    assert "`manage.py cleancounters` removes it. What belongs there is dropped." in caplog.messages[0]
+    with pytest.raises(CountRefused):
+        Counter("wrong").update()
+    with pytest.raises(ResponseError, match="WRONGTYPE"):
+        asyncio.run(Counter("wrong").aupdate())
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_the_end_of_a_process_does_not_wait_for_ever(
+    redis: Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the thread were sending, and had no answer."""
+    monkeypatch.setattr(buffers, "_LAST_WAIT", 0.01)
+    count("hits", 3)
+    count("others", -4)
+    with buffers._buffer._sending:
+        buffers.finish()
+    buffers.finish()
+
+    assert caplog.messages == ["Redis does not answer at the end of this process; 7 counts are lost."]
+
+
+@override_settings(COMPONENTS={"CACHE": "nowhere"})
+def test_wrong_settings_harm_nobody_who_counts(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    count("hits")
+    assert eventually(lambda: caplog.messages)
+    count("hits")
+
+    assert "Counts are kept" in caplog.messages[0]
+    buffers.forget()
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_forked_child_begins_with_nothing(redis: Redis) -> None:
+    count("hits", 10)
+    mine = sources.take("00")
+    sources.give_back("00", mine)
+    pid = os.fork()
+    if not pid:
+        is_empty = not buffers._buffer.counts and sources.take("00").id != mine.id
+        os._exit(0 if is_empty else 1)
+    _pid, status = os.waitpid(pid, 0)
+    flush()
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert total() == 10
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_the_slices_are_those_in_which_counts_arrive(redis: Redis) -> None:
+    count("hits")
+    count_at(redis, "hits", seconds(redis) - 60)
+    before = seconds(redis)
+    flush()
+
+    assert Counter("hits").get(60, fill="skip")[-1].at.timestamp() >= before // 60 * 60
+    assert total() + Counter("hits").get(60).total >= 3
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_one_thread_sends_whoever_counts(redis: Redis) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, ["hits"] * 500))
+    flush()
+
+    assert [thread.name for thread in threading.enumerate()].count("counters") == 1
+    assert get_client() is not None

@@ -1,0 +1,97 @@
+"""What is sent again counts once: calls of many names too, whichever of their replies was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.client import get_client
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.services.counters import Counter, CounterReader, count, flush, forget
+from components.services.counters.core import add_script, addition, additions
+from components.testing import empty, redis_at
+from tests.support.counters import stored
+from tests.support.proxy import LossyProxy
+
+
+@pytest.fixture
+def proxy(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
+    """To the plain server, which is empty."""
+    with LossyProxy(redis_server) as proxy, empty(redis_server):
+        yield proxy
+
+
+def total(names: list[str]) -> int:
+    return sum(series.total for series in CounterReader().read(names, 86_400).values())
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known script", "script unknown to the server"])
+@pytest.mark.parametrize("times", [1, 2, 3, 5, 8])
+def test_a_buffer_whose_replies_were_lost_counts_once(proxy: LossyProxy, times: int, is_known: bool) -> None:
+    """
+    Calls in one pipeline, of which the server has seen all or some; then singly, twice each; then when it is sent
+    the next time.
+    """
+    names = [f"hits:/{number}" for number in range(1_000)]
+    Counter("other").update()
+    if not is_known:
+        get_client().script_flush()
+    with redis_at(proxy.url):
+        proxy.lose_replies(to="EVALSHA", times=times)
+        for name in names:
+            count(name)
+        for _ in range(times):
+            try:
+                flush()
+                break
+            except RedisUnavailable:
+                count(names[7])
+                names.append(names[7])
+
+        assert proxy.lost
+        assert total(names[:1_000]) == len(names)
+        assert stored(get_client(), names[0]) == {1: 1, 60: 1, 3_600: 1}
+
+
+def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
+    """It was given up, and others of its source came before it arrived; then the last of those comes again."""
+    tag = bucket("hits")
+    first = addition(tag, [("hits", 1)])
+    first.is_over()
+    second = addition(tag, [("hits", 10)])
+
+    for call in (second, first, second, first):
+        add_script(redis, keys=call.keys, args=call.args)
+
+    assert first.source is second.source
+    assert stored(redis, "hits") == {1: 10, 60: 10, 3_600: 10}
+
+
+def test_calls_under_way_have_sources_of_their_own(redis: Redis) -> None:
+    """So each of them may be sent again, whatever has become of the others."""
+    calls = additions({f"hits:/{number}": 1 for number in range(40_000)})
+
+    assert len({call.source.id for call in calls}) == len(calls)
+    assert len(calls) <= 32 * 3
+
+
+def test_a_source_is_forgotten_an_hour_after_its_last_call(redis: Redis) -> None:
+    Counter("hits").update()
+    [key] = redis.keys(keys.counter_source(bucket("hits"), "*"))
+
+    assert 3_590 < redis.ttl(key) <= 3_600
+
+
+def test_what_is_remembered_grows_with_those_who_send_not_with_what_they_send(redis: Redis) -> None:
+    forget()
+    for number in range(300):
+        Counter("hits").update()
+        count(f"hits:/{number % 64}")
+        flush()
+
+    assert len(get_client().keys("*:source:*")) <= 32

@@ -1,0 +1,187 @@
+"""What services count of themselves, if COMPONENTS["COUNT_SERVICES"] says so: each event once, and without Redis."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components import checks
+from components.exceptions import LockLost, PermitLost, RedisUnavailable, SemaphoreFull
+from components.services.autocomplete import AddressBook
+from components.services.chat import Chat, Inbox
+from components.services.counters import CounterReader, buffers, flush, tallies, tally, tally_each
+from components.services.locks import lock
+from components.services.mailboxes import Mailbox
+from components.services.queues import NewTask, TaskQueue
+from components.services.semaphores import Semaphore
+from components.testing import redis_at
+
+Counts = dict[str, int]
+
+
+@pytest.fixture(autouse=True)
+def by_hand(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """All count, and nothing is sent but by flush()."""
+    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(tallies, "_names", {})
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+
+
+def counted() -> Counts:
+    flush()
+    reader = CounterReader()
+    names = [info.name for info in reader.page()]
+    return {name: series.total for name, series in reader.read(names, 3_600).items()}
+
+
+def test_tasks_are_counted_as_they_are_enqueued_of_all_queues_and_of_each(redis: Redis) -> None:
+    queue = TaskQueue()
+    new = NewTask(name="tests.tasks.echo", unique="only one")
+    queue.push("tests.tasks.echo", queue="mail")
+    queue.push_many([NewTask(name="tests.tasks.echo", queue=name) for name in ("mail", "orders", "mail")])
+
+    queue.push_many([new, new])
+
+    assert counted() == {
+        "tasks:enqueued": 5,
+        "tasks-enqueued:mail": 3,
+        "tasks-enqueued:orders": 1,
+        "tasks-enqueued:default": 1,
+    }
+
+
+def test_messages_of_chats_are_counted_as_they_are_sent_and_handed_out(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jill"], text="welcome")
+    sent = chat.send("joe", "hello", client_id="a")
+
+    assert chat.send("joe", "hello", client_id="a").is_duplicate
+    chat.history("jill", after=sent.seq - 1)
+    [news] = Inbox("jill").fetch()
+
+    assert counted() == {"chat:sent": 2, "chat:fetched": 1 + len(news.messages)}
+
+
+def test_mail_is_counted_as_it_comes_and_goes(redis: Redis) -> None:
+    mailbox = Mailbox("jack")
+    for client_id in ("a", "b", "b", "c"):
+        mailbox.push("jill", "hello", client_id=client_id)
+
+    mails = mailbox.pull(2)
+    mailbox.pull(2, after=mails[0].id)
+    mailbox.acknowledge(mails[1].id)
+
+    assert counted() == {"mailboxes:pushed": 3, "mailboxes:pulled": 4, "mailboxes:acknowledged": 2}
+
+
+def test_searches_and_selections_are_counted(redis: Redis) -> None:
+    book = AddressBook("guild:7")
+    book.add("ann smith", id=1)
+
+    book.complete("a")
+    book.complete("sm")
+    book.select(1)
+    book.select(2)
+
+    assert counted() == {"autocomplete:searched": 2, "autocomplete:selected": 1}
+
+
+def test_locks_are_counted_as_they_are_acquired_waited_for_and_lost(redis: Redis) -> None:
+    with lock("report", timeout=30) as held:
+        assert not lock("report", timeout=30).acquire(blocking=False)
+        assert not lock("report", timeout=30).acquire(blocking_timeout=0.01)
+        redis.delete(held.name)
+        with pytest.raises(LockLost):
+            held.extend(10)
+        held.local.token = None
+        redis.flushdb()
+        held.acquire()
+
+    assert counted() == {"locks:acquired": 2, "locks:waited": 1, "locks:lost": 1}
+
+
+def test_permits_are_counted_as_they_are_granted_waited_for_and_lost(redis: Redis) -> None:
+    semaphore = Semaphore("api", limit=1)
+    permit = semaphore.acquire()
+    assert semaphore.try_acquire() is None
+    with pytest.raises(SemaphoreFull):
+        semaphore.acquire(wait=0.01)
+
+    redis.flushdb()
+    with pytest.raises(PermitLost):
+        permit.refresh()
+
+    assert counted() == {"semaphores:acquired": 1, "semaphores:waited": 1, "semaphores:lost": 1}
+
+
+def test_redis_is_asked_nothing_more_for_what_is_counted(redis: Redis) -> None:
+    def act() -> None:
+        TaskQueue().push("tests.tasks.echo")
+        with lock("report", timeout=30):
+            Mailbox("jack").push("jill", "hello")
+
+    act()  # the scripts are known now
+    redis.config_resetstat()
+    act()
+
+    assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] == 4
+    assert buffers._buffer.counts["tasks:enqueued"] == 2
+
+
+@pytest.mark.parametrize("given", [{}, {"COUNT_SERVICES": False}], ids=["by default", "turned off"])
+def test_nothing_is_counted_where_it_is_not_asked_for(redis: Redis, settings: Any, given: Any) -> None:
+    settings.COMPONENTS = given
+
+    TaskQueue().push("tests.tasks.echo")
+    tally_each("tasks:enqueued", ["mail"])
+
+    assert counted() == {}
+    assert not any(thread.name == "counters" for thread in threading.enumerate())
+
+
+def test_what_has_no_few_names_is_counted_as_others(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallies, "_MOST", 2)
+
+    tally_each("tasks:enqueued", [f"customer-{number}" for number in range(4)])
+    tally("tasks:failed", of="customer-3", seconds=0.002)
+    tally_each("tasks:enqueued", ["customer-1"])
+
+    assert counted() == {
+        "tasks:enqueued": 5,
+        "tasks-enqueued:customer-0": 1,
+        "tasks-enqueued:customer-1": 2,
+        "tasks-enqueued:others": 2,
+        "tasks:failed": 1,
+        "tasks-failed:customer-3": 1,
+        "tasks-us:customer-3": 2_000,
+    }
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> Iterator[None]:
+    with redis_at(f"unix://{tmp_path}/nothing"):
+        yield
+
+
+def test_what_fails_for_redis_is_not_counted_and_says_nothing_of_counts(
+    nowhere: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(RedisUnavailable):
+        TaskQueue().push("tests.tasks.echo")
+    with pytest.raises(RedisUnavailable):
+        lock("report", timeout=30).acquire()
+    buffers.finish()
+
+    assert not buffers._buffer.counts
+    assert caplog.records == []
+
+
+def test_a_switch_that_is_none_is_refused(settings: Any) -> None:
+    settings.COMPONENTS = {"COUNT_SERVICES": "yes"}
+
+    [error] = [found for found in checks.check_settings() if "count_services" in found.msg.lower()]
+    assert "it must be bool" in error.msg

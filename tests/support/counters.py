@@ -1,0 +1,36 @@
+"""What was counted long ago, and what is stored of a counter."""
+
+from __future__ import annotations
+
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.services.counters.precisions import WINDOW, plan
+
+
+def seconds(redis: Redis) -> int:
+    """The server's clock."""
+    return int(redis.time()[0])  # type: ignore[index]
+
+
+def samples_key(name: str, precision: int, at: int) -> str:
+    """Where the slot of a stored precision lies that holds the second *at*."""
+    return keys.counter_samples(bucket(name), f"{name}/{precision}:{at // precision // WINDOW}")
+
+
+def count_at(redis: Redis, name: str, at: int, count: int = 1) -> None:
+    """Store what an update at the second *at* would have stored."""
+    for precision, kept in plan().kept.items():
+        key = samples_key(name, precision, at)
+        redis.hincrby(key, str(at // precision % WINDOW), count)
+        redis.expireat(key, (at // precision // WINDOW + 1) * WINDOW * precision + kept)
+
+
+def stored(redis: Redis, name: str) -> dict[int, int]:
+    """What all slots of each stored precision come to."""
+    sums = {}
+    for precision in plan().kept:
+        found = redis.keys(keys.counter_samples(bucket(name), f"{name}/{precision}:*"))
+        sums[precision] = sum(int(count) for key in found for count in redis.hvals(key))
+    return sums

@@ -1,0 +1,63 @@
+"""The scripts of counters, each with what is done while its reply gets lost. (tests/test_lost_replies.py)"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from redis import Redis
+
+from components import keys
+from components.client import get_client
+from components.services.counters import Counter, cleaning
+from components.services.counters.sources import forget
+from tests.support.counters import stored
+
+_NAMES = ("hits", "hits:/a")
+
+
+def _sums() -> list[dict[int, int]]:
+    """What is stored, without the slots, which lie where the clock is."""
+    client = get_client()
+    sums = [stored(client, name) for name in _NAMES]
+    client.delete(*client.keys("*:samples:*"))
+    return sums
+
+
+def update(redis: Redis) -> Callable[[], Any]:
+    forget()
+    Counter("hits").update(2)
+
+    def act() -> Any:
+        Counter("hits").update(3)
+        Counter("hits:/a").update()
+        return _sums()
+
+    return act
+
+
+def update_awaited(redis: Redis) -> Callable[[], Any]:
+    forget()
+
+    def act() -> Any:
+        asyncio.run(Counter("hits:/a").aupdate(3))
+        return _sums()
+
+    return act
+
+
+def mend(redis: Redis) -> Callable[[], Any]:
+    """What it says is for telling only: the second time all is right."""
+    wrong, names = f"{keys.counter_names('00')}-of-old", keys.counter_names("00")
+    redis.set(wrong, "something else")
+    redis.zadd(names, {"hits": 1, "other": 2**52})
+
+    def act() -> None:
+        for key, kept in ((wrong, 0), (names, 3_600_000_000)):
+            cleaning._mend(get_client(), keys=[key], args=["zset", "", 3_600, kept])
+
+    return act
+
+
+CASES = {"counters/add": [update, update_awaited], "counters/mend": [mend]}
