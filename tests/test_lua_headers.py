@@ -30,7 +30,7 @@ LONGER = {
     "autocomplete/write": 130,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,
-    "counters/add": 45,
+    "counters/add": 50,
     "counters/top": 45,
     "chat/send": 85,
     "chat/look": 85,

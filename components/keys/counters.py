@@ -14,18 +14,21 @@ def counter_samples(tag: str, name: str) -> str:
 
 
 def counter_names(tag: str) -> str:
-    """ZSET name by the microsecond it was last seen. An entry goes with its last sample. Expires with the last."""
+    """
+    ZSET name by the microsecond it was last seen (in scripts also prefix to ":" and a family, and to "-families"). An
+    entry goes with its last sample. Expires with the last.
+    """
     return _key("counters", tag, "names")
+
+
+def counter_family(tag: str, family: str) -> str:
+    """ZSET names of a family, as names. An entry goes with its last sample. Expires as that."""
+    return _key("counters", tag, f"names:{family}")
 
 
 def counter_families(tag: str) -> str:
     """ZSET what stands before a colon in names, as these. An entry goes with its last sample. Expires as that."""
-    return _key("counters", tag, "families")
-
-
-def counter_family(tag: str, family: str) -> str:
-    """ZSET names of a family (in scripts prefix of it), as names. An entry goes with its last sample. Expires so."""
-    return _key("counters", tag, f"family:{family}")
+    return _key("counters", tag, "names-families")
 
 
 def counter_source(tag: str, source: str) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from django.test.utils import override_settings
 from redis import Redis
-from redis.exceptions import ResponseError
 
 from components.client import get_client
 from components.embedded import EmbeddedServer
@@ -266,7 +265,7 @@ def test_what_redis_refuses_is_dropped_and_the_rest_is_counted(
     assert "`manage.py cleancounters` removes it. What belongs there is dropped." in caplog.messages[0]
     with pytest.raises(CountRefused):
         Counter("wrong").update()
-    with pytest.raises(ResponseError, match="WRONGTYPE"):
+    with pytest.raises(CountRefused):
         asyncio.run(Counter("wrong").aupdate())
 
 

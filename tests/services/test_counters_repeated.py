@@ -15,8 +15,9 @@ from components.exceptions import RedisUnavailable
 from components.services.counters import Counter, CounterReader, count, flush, forget
 from components.services.counters.core import add_script, addition, additions
 from components.testing import empty, redis_at
-from tests.support.counters import stored
+from tests.support.counters import samples_key, seconds, stored
 from tests.support.proxy import LossyProxy
+from tests.support.snapshots import snapshot
 
 
 @pytest.fixture
@@ -70,6 +71,27 @@ def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
 
     assert first.source is second.source
     assert stored(redis, "hits") == {1: 10, 60: 10, 3_600: 10}
+
+
+def test_what_was_refused_in_part_stays_refused_and_adds_nothing_more(redis: Redis) -> None:
+    """Nobody knows which part of it was done; the next call of its source is one like any other."""
+    tag = bucket("hits")
+    wrong = next(f"wrong:{number}" for number in range(999) if bucket(f"wrong:{number}") == tag)
+    now = seconds(redis)
+    for at in range(now, now + 600, 60):
+        redis.set(samples_key(wrong, 60, at), "no hash")
+    refused = addition(tag, [("hits", 1), (wrong, 1), ("hits", 5)])
+    answers = [add_script(redis, keys=refused.keys, args=refused.args)]
+    before = snapshot(redis)
+
+    answers += [add_script(redis, keys=refused.keys, args=refused.args) for _ in range(2)]
+    after = snapshot(redis)
+    refused.is_over()
+    Counter("hits").update(10)
+
+    assert answers == [0, 0, 0]
+    assert after == before
+    assert stored(redis, "hits") == {1: 16, 60: 11, 3_600: 10}
 
 
 def test_calls_under_way_have_sources_of_their_own(redis: Redis) -> None:

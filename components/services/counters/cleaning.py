@@ -59,7 +59,7 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
 
 def _pattern() -> str:
     """All keys of counters, whichever they are."""
-    mine = keys.counter_names(_ANY).removesuffix("names")
+    mine = keys.counter_samples(_ANY, "").removesuffix("samples:")
     escaped = re.sub(r"([*?\[\]\\^])", r"\\\1", mine)
     return escaped.replace(f"{{{_ANY}}}", "{*}") + "*"
 
@@ -75,7 +75,7 @@ def _expected(part: str, chosen: Plan) -> list[Any]:
         precision, window = int(match[1]), int(match[2])
         end = (window + 1) * WINDOW * precision + chosen.kept.get(precision, precision * chosen.samples)
         return ["hash" if end < _NO_TIME else "", end, 0, ""]
-    if part in ("names", "families") or part.startswith("family:"):
+    if part in ("names", "names-families") or part.startswith("names:"):
         kept = chosen.kept[chosen.coarsest]
         return ["zset", "", kept, kept * 1_000_000]
     return ["string" if part.startswith("source:") else "", "", _HOUR, ""]

@@ -35,7 +35,7 @@ class Plan:
             self.made_of[precision] = stored
             self.kept[stored] = max(self.kept.get(stored, 0), precision * samples)
         #: What is stored, as the script takes it.
-        self.args = [len(self.kept), *(each for pair in self.kept.items() for each in pair)]
+        self.stored = " ".join(f"{stored}:{seconds}" for stored, seconds in self.kept.items())
         self.coarsest = max(self.kept)
 
     def check(self, precision: object) -> int:

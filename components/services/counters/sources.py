@@ -24,8 +24,11 @@ class Source:
     def __init__(self, tag: str) -> None:
         self.id = secrets.token_hex(8)
         #: For the script: made once, since each update needs them.
-        self.keys = [keys.counter_samples(tag, ""), keys.counter_names(tag), keys.counter_families(tag)]
-        self.keys += [keys.counter_family(tag, ""), keys.counter_source(tag, self.id)]
+        self.keys = [
+            keys.counter_samples(tag, ""),
+            keys.counter_names(tag),
+            keys.counter_source(tag, self.id),
+        ]
         self._number = 0
 
     def next_number(self) -> int:
