@@ -24,13 +24,18 @@ local function gather(name)
   local sums, per = {}, slice / precision
   for window = math.floor(first * per / SLOTS), math.floor(((final + 1) * per - 1) / SLOTS) do
     local key = samples .. name .. "/" .. precision .. ":" .. string.format("%.0f", window)
-    local found = redis.call("HGETALL", key)
+    local found, ahead = redis.call("HGETALL", key), window * SLOTS - (first - 1) * per
+    local place, sum, over = 0, nil, per -- slots mostly come in order, so those of a slice after each other
     for at = 1, #found, 2 do
-      local slot = window * SLOTS + found[at]
-      local place = (slot - slot % per) / per - first + 1
-      local sum = sums[place]
-      sums[place] = sum and sum + found[at + 1] or found[at + 1]
+      local slot, count = ahead + found[at], found[at + 1]
+      if slot >= over or slot < over - per then
+        sums[place] = sum
+        place = (slot - slot % per) / per
+        sum, over = sums[place], (place + 1) * per
+      end
+      sum = sum and sum + count or count
     end
+    sums[place] = sum
   end
   return sums
 end
