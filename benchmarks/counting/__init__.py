@@ -11,8 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from benchmarks.counting.base import System
 
 OURS, BUFFERED, BOOK = "components, at once", "components, in memory", "book"
+FLOOR = "a script that does nothing"
 #: name in the report -> distribution, class
 _ALL = {
+    FLOOR: ("", "floor.Floor"),
     OURS: ("", "ours.AtOnce"),
     BUFFERED: ("", "ours.InMemory"),
     BOOK: ("", "book.Book"),

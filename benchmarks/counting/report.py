@@ -45,8 +45,12 @@ def _figures(rates: Rates, rounds: Sequence[Rate]) -> list[str]:
         f"{ratio(rates[OURS], rounds):.2f}",
         f"{ratio(rates[BUFFERED], rounds):.1f}",
         f"{median(each.cpu for each in rounds):.2f}",
-        f"{median(each.lost for each in rounds):.1%}",
+        _percent([each.lost for each in rounds if each.lost is not None]),
     ]
+
+
+def _percent(lost: Sequence[float]) -> str:
+    return f"{median(lost):.1%}" if lost else "-"
 
 
 def print_reads(reads: Reads, size: float) -> None:
@@ -83,7 +87,7 @@ def print_bars_of(rates: Rates, reads: Reads, curve: Sequence[Standing], middlew
     times = ratio(rates[OURS], rates[BOOK])
     buffered = median(each.events for each in rates[BUFFERED])
     slowest = max(median(each[precision] for each in reads) for precision in reads[0])
-    lost = max(each.lost for name in (OURS, BUFFERED) for each in rates[name])
+    lost = max(each.lost or 0 for name in (OURS, BUFFERED) for each in rates[name])
     commands = max(each.ours for each in curve)
     print_bars(
         [

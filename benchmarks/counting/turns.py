@@ -28,8 +28,8 @@ class Rate:
     events: float
     #: Microseconds of the server's processor for each.
     cpu: float
-    #: Part of the events that did not arrive.
-    lost: float
+    #: Part of the events that did not arrive; None if that cannot be told.
+    lost: float | None
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,10 @@ def rate(bench: Bench, system: System, count: int) -> Rate:
             each()
     system.finish()
     seconds, work = time.perf_counter() - began, bench.work() - before
-    arrived = sum(system.total(name) or 0 for name in names) - NAMES
-    made = count // NAMES * NAMES
-    return Rate(made / seconds, work.cpu / made, 1 - arrived / made)
+    found, made = [system.total(name) for name in names], count // NAMES * NAMES
+    arrived = [each for each in found if each is not None]
+    lost = 1 - (sum(arrived) - NAMES) / made if arrived else None
+    return Rate(made / seconds, work.cpu / made, lost)
 
 
 def reading(bench: Bench, fill: Callable[[Bench], None]) -> dict[int, float]:
