@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from itertools import accumulate, islice, repeat
+from operator import add
 from typing import Any
 
 from components.buckets import bucket
@@ -142,7 +143,7 @@ class Asked:
         counts = [int(each) if each else None for each in texts[: len(slices)]]
         counts += [None] * (len(slices) - len(counts))
         at, step = instant(slices.start * self.precision), timedelta(seconds=self.precision)
-        instants = [at + place * step for place in range(len(slices))]
+        instants = islice(accumulate(repeat(step), add, initial=at), len(slices))
         filler = None if fill == "skip" else fill
         return Series(
             [
