@@ -24,6 +24,9 @@ from tests.browser.served import Served
 
 expect.set_options(timeout=20_000)  # ms: on a busy machine a server takes long to start
 
+#: The chats once their scripts have taken over, and have the messages.
+LIVE = "#chat[data-live]:not(:has([aria-busy=true]))"
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -40,8 +43,8 @@ class Window:
         return self.page
 
     def chat(self, path: str) -> Page:
-        """The same for a page of chats, once its scripts have taken over."""
-        self.open(path).locator("#chat[data-live]").wait_for()
+        """The same for a page of chats, once its scripts have taken over and have the messages."""
+        self.open(path).locator(LIVE).wait_for()
         return self.page
 
     def note(self, message: ConsoleMessage) -> None:

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from components.services.chat import Chat, Inbox
+from tests.browser.conftest import LIVE
 from tests.support.waiting import eventually
 
 KEYS = "Who has the key?"
@@ -149,12 +150,25 @@ def test_what_is_unsent_outlives_the_page(enter, served, chat):
     assert eventually(lambda: stored(chat, served.ids["joe"]) == [KEYS, "still here"])
 
 
+def test_a_history_that_did_not_come_is_asked_for_again(enter, chat):
+    window = enter("joe")
+    asked = []
+    window.page.route(f"**/chats/{chat.id}/messages?*", lambda route: (asked.append(1), route.abort()))
+    page = window.open(f"/chat/{chat.id}/")
+    page.wait_for_function("() => document.querySelector('#chat[data-live] [aria-busy]')")
+    with page.expect_response(lambda answer: "/messages?" in answer.url and answer.ok):
+        page.unroute_all()
+
+    expect(said(page)).to_have_text([KEYS])
+    assert asked
+
+
 def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
     window = enter("joe")
     first = window.chat(f"/chat/{chat.id}/")
     second = first.context.new_page()
     second.goto(first.url)
-    second.locator("#chat[data-live]").wait_for()
+    second.locator(LIVE).wait_for()
     first.context.set_offline(True)
 
     say(first, "from the first")

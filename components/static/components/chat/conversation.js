@@ -16,6 +16,7 @@ const PAGE = 50; // messages of the history at once
 const NEAR = 400; // px from the top at which the history above is asked for
 const AT_END = 40; // px from the end that count as there
 const REST = 250; // ms until reading is told
+const AGAIN = 2_000; // ms until a history that did not come is asked for again
 
 export class Conversation {
     id;
@@ -33,6 +34,7 @@ export class Conversation {
     #newAfter = Infinity;
     #isLoading = false;
     #roster;
+    #isClosed = false;
     #timer;
     #told = 0;
 
@@ -67,16 +69,17 @@ export class Conversation {
         return h("header", { class: "chat-bar" }, back, this.#title, members);
     }
 
-    /** The newest page of the history; again after a fresh start of the sync. */
+    /** The newest page of the history, asked for until it is here; again after a fresh start of the sync. */
     async load() {
-        if (this.#isLoading) return;
+        if (this.#isLoading || this.#isClosed) return;
         this.#isLoading = true;
         this.#scroller.setAttribute("aria-busy", "true");
         try {
             this.#app.store.addPage(this.id, await this.#app.api.messages(this.id, { limit: PAGE }));
             if (this.#liveAfter === Infinity) this.#opened();
         } catch (error) {
-            this.#app.complain(error, () => this.load());
+            this.#app.complain(error);
+            setTimeout(() => this.load(), Math.max(AGAIN, (error.retryAfter ?? 0) * 1000));
         } finally {
             this.#isLoading = false;
             this.#scroller.setAttribute("aria-busy", "false");
@@ -245,6 +248,7 @@ export class Conversation {
     }
 
     close() {
+        this.#isClosed = true;
         clearTimeout(this.#timer);
         if ((this.#chat?.read_seq ?? 0) > this.#told) this.#app.api.read(this.id, this.#chat.read_seq).catch(() => {}); // told on the next visit
         this.#app.store.trim(this.id);
