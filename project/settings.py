@@ -128,9 +128,9 @@ if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")
 
 MIDDLEWARE = [
-    "components.middleware.CountRequestsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "project.static.static_files",
+    "components.middleware.CountRequestsMiddleware",  # of pages, not of the files that they consist of
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
