@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -78,6 +79,30 @@ def test_who_waits_is_woken_by_what_happens_to_his_chats(
         assert list(changes.gone) == [chat.id] * (what in ("kicked", "deleted"))
         if what == "read":
             assert changes.chats[0].reads == {"joe": 1, "jack": 1}
+
+    asyncio.run(main())
+
+
+def test_who_is_cancelled_while_he_reads_waits_no_more(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 loses some cancellations while a command is sent: here, this one."""
+
+    async def main() -> None:
+        await Chat.acreate("joe")
+        inbox, reads = Inbox("joe"), asyncio.Event()
+        positions, hints = (await inbox.achanges({})).positions, Inbox._hints
+
+        async def deaf(self: Inbox, client: Any) -> Any:
+            reads.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(LONG)
+            return await hints(self, client)
+
+        monkeypatch.setattr(Inbox, "_hints", deaf)
+        waiting = asyncio.ensure_future(inbox.achanges(positions, wait=LONG))
+        await reads.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(waiting), LONG / 2)
 
     asyncio.run(main())
 

@@ -24,7 +24,7 @@ from components.services.chat.records import Changes, ChatNews, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
 from components.services.news import Listener, Turns, channel
 from components.together import together
-from components.twins import answer, at_once
+from components.twins import answer, at_once, cancellations
 from components.validation import check_seconds
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
@@ -62,7 +62,8 @@ class Inbox:
 
     async def achanges(self, since: Mapping[str, Position], *, limit: int = 50, wait: float = 0.0) -> Changes:
         """changes(), awaited: as soon as there are any, or after *wait* seconds without."""
-        client, left = get_async_client(), check_seconds("wait", wait, may_be_zero=True)
+        left, cancelled = check_seconds("wait", wait, may_be_zero=True), cancellations()
+        client = get_async_client()
         if not left:
             return await self._changes(client, since, limit)
         until, inbox = asyncio.get_running_loop().time() + left, channel("inbox", self.user)
@@ -78,6 +79,8 @@ class Inbox:
                 else:
                     asked = [channels[name] for name in woken if name in channels]
                 changes = await self._changes_of(client, hints, asked, since, limit)
+                if cancellations() > cancelled:
+                    raise asyncio.CancelledError
                 left = until - asyncio.get_running_loop().time()
                 if changes.chats or changes.gone or left <= 0:
                     return changes
