@@ -163,6 +163,25 @@ def test_a_history_that_did_not_come_is_asked_for_again(enter, chat):
     assert asked
 
 
+def test_a_history_that_is_refused_is_not_asked_for_again(enter, chat):
+    window, asked = enter("joe"), []
+    page = window.page
+    refusal = {
+        "status": 403,
+        "content_type": "application/problem+json",
+        "body": '{"title": "No history for you."}',
+    }
+    page.route(f"**/chats/{chat.id}/messages?*", lambda route: (asked.append(1), route.fulfill(**refusal)))
+    page.clock.install()
+    window.open(f"/chat/{chat.id}/")
+    expect(status(page)).to_have_text("No history for you.")
+
+    page.clock.fast_forward(10_000)
+
+    expect(status(page)).to_be_empty()
+    assert asked == [1]
+
+
 def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
     window = enter("joe")
     first = window.chat(f"/chat/{chat.id}/")

@@ -69,8 +69,8 @@ export class Conversation {
         return h("header", { class: "chat-bar" }, back, this.#title, members);
     }
 
-    /** The newest page of the history, asked for until it is here; again after a fresh start of the sync. */
-    async load() {
+    /** The newest page of the history, asked for until it is here or refused; again after a fresh start of the sync. */
+    async load({ isAgain = false } = {}) {
         if (this.#isLoading || this.#isClosed) return;
         this.#isLoading = true;
         this.#scroller.setAttribute("aria-busy", "true");
@@ -78,8 +78,9 @@ export class Conversation {
             this.#app.store.addPage(this.id, await this.#app.api.messages(this.id, { limit: PAGE }));
             if (this.#liveAfter === Infinity) this.#opened();
         } catch (error) {
-            this.#app.complain(error);
-            setTimeout(() => this.load(), Math.max(AGAIN, (error.retryAfter ?? 0) * 1000));
+            if (!isAgain) this.#app.complain(error);
+            const isPassing = error.name === "Unreachable" || error.isTemporary;
+            if (isPassing) setTimeout(() => this.load({ isAgain: true }), Math.max(AGAIN, (error.retryAfter ?? 0) * 1000));
         } finally {
             this.#isLoading = false;
             this.#scroller.setAttribute("aria-busy", "false");
