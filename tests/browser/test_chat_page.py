@@ -106,6 +106,7 @@ def test_what_was_written_offline_is_sent_once_and_in_order(enter, served, chat)
     expect(said(joe)).to_have_text([KEYS, *texts])
     expect(joe.locator(".pending")).to_have_count(5)
     say(jack, "meanwhile")
+    expect(jack.locator(".chat-message:not(.pending) .chat-text")).to_have_text([KEYS, "meanwhile"])
     joe.context.set_offline(False)
 
     expect(said(jack)).to_have_text([KEYS, "meanwhile", *texts])
