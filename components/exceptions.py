@@ -205,3 +205,19 @@ class InvalidPrecision(ComponentsError, ValueError):
 
 class InvalidRange(ComponentsError, ValueError):
     """A counter is asked for a time that is turned round, lies ahead, or is older than what it keeps."""
+
+
+class InvalidShape(ComponentsError, ValueError):
+    """A cached row is declared with columns of no name, the same name, an unknown kind, or with none."""
+
+
+class RowNotSerializable(ComponentsError, TypeError):
+    """A value of a row cannot be written so that it comes back as it was."""
+
+
+class RowTooLarge(ComponentsError, ValueError):
+    """A row is larger than what is cached."""
+
+
+class RowNotLoaded(ComponentsError):
+    """A row was not loaded in time: another loads it, or it changed all the time."""

@@ -13,3 +13,4 @@ from components.keys.counters import *  # noqa: F403
 from components.keys.holdings import *  # noqa: F403
 from components.keys.messages import *  # noqa: F403
 from components.keys.queues import *  # noqa: F403
+from components.keys.rows import *  # noqa: F403

@@ -1,0 +1,45 @@
+-- Claim rows of one bucket that are due. Sent again under its number, it names the same ones.
+-- KEYS[1] schedule  ZSET member by the microsecond it is due
+-- KEYS[2] delays    HASH member -> microseconds between two loads
+-- KEYS[3] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
+-- KEYS[4] call      LIST what the last call of this daemon answered
+-- ARGV[1] token, unlike that of any other call
+-- ARGV[2] how many
+-- ARGV[3] microseconds of the lease
+-- Returns microsecond of the claim; microsecond at which the next row is due, "" if there is none; members
+local schedule, delays, claim, call = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local token, limit, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local ANSWERED, KEPT, LONGEST = 60000, 60000, 300000000 -- ms, ms; microseconds of a lease that grows
+
+if redis.call("LINDEX", call, 0) == token then return redis.call("LRANGE", call, 1, -1) end
+local time = redis.call("TIME")
+local now = time[1] * 1000000 + time[2]
+local function text(number) return string.format("%.0f", number) end
+
+-- Who lost his lease before he was done shall not lose it so again and again: the next has twice the time.
+local function lease_of(member)
+  local since, ends = string.match(redis.call("GET", claim .. member) or "", "^(%d+) (%d+)")
+  return since and math.max(lease, math.min(LONGEST, 2 * (ends - since))) or lease
+end
+
+local claimed = {}
+for _, member in ipairs(redis.call("ZRANGEBYSCORE", schedule, "-inf", text(now), "LIMIT", 0, limit)) do
+  if redis.call("HEXISTS", delays, member) == 1 then
+    local mine = lease_of(member)
+    local value = text(now) .. " " .. text(now + mine) .. " " .. token
+    redis.call("SET", claim .. member, value, "PX", text(math.ceil(2 * mine / 1000) + KEPT))
+    redis.call("ZADD", schedule, text(now + mine), member)
+    claimed[#claimed + 1] = member
+  else -- nobody knows how often, so it is on the schedule by mistake
+    redis.call("ZREM", schedule, member)
+  end
+end
+local next_at = redis.call("ZRANGE", schedule, 0, 0, "WITHSCORES")[2]
+local answer = { text(now), next_at and text(next_at) or "" }
+for _, member in ipairs(claimed) do answer[#answer + 1] = member end
+if #claimed > 0 then
+  redis.call("DEL", call)
+  redis.call("RPUSH", call, token, unpack(answer))
+  redis.call("PEXPIRE", call, ANSWERED)
+end
+return answer

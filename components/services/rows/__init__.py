@@ -1,0 +1,31 @@
+"""Rows of a database as JSON in Redis, loaded anew every so often, and never older than they may be."""
+
+from components.services.rows.caches import RowCache
+from components.services.rows.claims import Loader, Stored
+from components.services.rows.core import LEASE, SHORTEST_DELAY, check_delay, member, name_and_key
+from components.services.rows.readers import RowReader
+from components.services.rows.records import Claim, Claims, Failure, Row, RowInfo
+from components.services.rows.shapes import MAX_ROW, Shape
+from components.services.rows.values import KINDS, Kind, list_of
+
+__all__ = [
+    "KINDS",
+    "LEASE",
+    "MAX_ROW",
+    "SHORTEST_DELAY",
+    "Claim",
+    "Claims",
+    "Failure",
+    "Kind",
+    "Loader",
+    "Row",
+    "RowCache",
+    "RowInfo",
+    "RowReader",
+    "Shape",
+    "Stored",
+    "check_delay",
+    "list_of",
+    "member",
+    "name_and_key",
+]

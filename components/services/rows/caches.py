@@ -1,0 +1,138 @@
+"""
+RowCache: rows as JSON in Redis, loaded anew every so often (Redis in Action, 2.4), and never older than they may be.
+
+A row on the schedule is loaded by a daemon, whoever reads it or not; others are loaded when they are missed, by who
+misses them (loading.py). A row that nobody loads anew, because all daemons are dead, is no longer there for readers
+when its delay and a lease have passed. No method waits for a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from components.client import AnyRedis, get_async_client, get_client
+from components.scripts import Script
+from components.services.rows.core import (
+    Keys,
+    by_bucket,
+    check_cache_name,
+    check_delay,
+    check_key,
+    each_once,
+    member,
+    micro,
+    parts,
+    send,
+    tell,
+)
+from components.services.rows.reading import Reading
+from components.services.rows.records import Row
+from components.services.rows.shapes import Shape
+from components.twins import at_once
+from components.validation import check_seconds
+
+_schedule = Script("rows/schedule")
+_unschedule = Script("rows/unschedule")
+_invalidate = Script("rows/invalidate")
+
+
+class RowCache:
+    """
+    The rows called *name*, text without a colon, of one *shape*. A row has a key: text, or a whole number.
+
+    Raises InvalidName. Every method raises RedisUnavailable, and InvalidName for what can be no key.
+    """
+
+    def __init__(self, name: str, shape: Shape) -> None:
+        self.name = check_cache_name(name)
+        self.shape = shape
+
+    def schedule(self, key: str | int, delay: float) -> None:
+        """
+        Let the row be loaded now, and again every *delay* seconds; 0 or less unschedules it, as in the book.
+
+        A row that is on the schedule has the new delay from now on. Raises InvalidDuration.
+        """
+        at_once(self._schedule(get_client(), {key: delay}))
+
+    async def aschedule(self, key: str | int, delay: float) -> None:
+        """schedule(), awaited."""
+        await self._schedule(get_async_client(), {key: delay})
+
+    def schedule_many(self, delays: Mapping[str | int, float]) -> None:
+        """schedule() of several, by their keys, in one round trip to each node."""
+        at_once(self._schedule(get_client(), delays))
+
+    async def aschedule_many(self, delays: Mapping[str | int, float]) -> None:
+        """schedule_many(), awaited."""
+        await self._schedule(get_async_client(), delays)
+
+    def unschedule(self, *keys: str | int) -> None:
+        """Forget these rows. Nobody stores them any more who loads them now."""
+        at_once(self._tell(get_client(), _unschedule, "unschedule", keys))
+
+    async def aunschedule(self, *keys: str | int) -> None:
+        """unschedule(), awaited."""
+        await self._tell(get_async_client(), _unschedule, "unschedule", keys)
+
+    def invalidate(self, *keys: str | int) -> None:
+        """
+        These rows have changed: nobody reads them as they were, and what was loaded before this is not stored.
+
+        Those on the schedule are due now. Call it after the commit.
+        """
+        at_once(self._tell(get_client(), _invalidate, "invalidate", keys))
+
+    async def ainvalidate(self, *keys: str | int) -> None:
+        """invalidate(), awaited."""
+        await self._tell(get_async_client(), _invalidate, "invalidate", keys)
+
+    def get(self, key: str | int, *, max_age: float | None = None, stale: bool = False) -> Row | None:
+        """
+        The row, as it was at most *max_age* seconds ago; None if it is not here so, or of another shape.
+
+        A row that was deleted is here, and says so. With *stale* it may also be one that is too old, which is kept
+        for as long again, at least a minute and at most a day. Raises InvalidDuration.
+        """
+        return at_once(self._get(get_client(), [key], max_age, stale)).get(check_key(key))
+
+    async def aget(self, key: str | int, *, max_age: float | None = None, stale: bool = False) -> Row | None:
+        """get(), awaited."""
+        return (await self._get(get_async_client(), [key], max_age, stale)).get(check_key(key))
+
+    def get_many(
+        self, keys: Iterable[str | int], *, max_age: float | None = None, stale: bool = False
+    ) -> dict[str, Row]:
+        """get() of several, by their keys as text, in one round trip to each node; those not here are left out."""
+        return at_once(self._get(get_client(), list(keys), max_age, stale))
+
+    async def aget_many(
+        self, keys: Iterable[str | int], *, max_age: float | None = None, stale: bool = False
+    ) -> dict[str, Row]:
+        """get_many(), awaited."""
+        return await self._get(get_async_client(), list(keys), max_age, stale)
+
+    async def _get(
+        self, client: AnyRedis, keys: Sequence[str | int], max_age: float | None, stale: bool
+    ) -> dict[str, Row]:
+        oldest = None if max_age is None else check_seconds("max_age", max_age)
+        reading = Reading(self.name, self.shape, max_age=oldest, stale=stale)
+        return await reading.read(client, each_once(keys))
+
+    async def _schedule(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
+        checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
+        groups = by_bucket(each for each, delay in checked.items() if delay)
+        await send(
+            client,
+            _schedule,
+            [
+                (Keys(tag).schedule, [word for each in some for word in (each, micro(checked[each]))])
+                for tag, members in groups.items()
+                for some in parts(members)
+            ],
+        )
+        removed = by_bucket(each for each, delay in checked.items() if not delay)
+        await tell(client, _unschedule, "unschedule", removed)
+
+    async def _tell(self, client: AnyRedis, script: Script, which: str, keys: Sequence[str | int]) -> None:
+        await tell(client, script, which, by_bucket(member(self.name, key) for key in each_once(keys)))

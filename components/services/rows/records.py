@@ -1,0 +1,124 @@
+"""What is told about cached rows: facts of one moment, by the server's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from components.services.rows.shapes import Shape
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Row(Mapping[str, Any]):
+    """
+    A row as it was when it was loaded: its values by the names of its columns, typed. It cannot be changed.
+
+    A row that was deleted has none. Each value is converted when it is asked for, since most are not.
+    """
+
+    __slots__ = ("_at", "_now", "_shape", "_till", "_values", "key")
+
+    def __init__(
+        self, shape: Shape, key: str, now: int, at: int, till: int, values: list[Any] | None
+    ) -> None:
+        self.key = key
+        self._shape, self._now, self._at, self._till, self._values = shape, now, at, till, values
+
+    def __getitem__(self, name: str) -> Any:
+        if self._values is None:
+            raise KeyError(name)
+        at = self._shape.places[name]
+        return self._shape.decode(at, self._values[at])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(() if self._values is None else self._shape.names)
+
+    def __len__(self) -> int:
+        return 0 if self._values is None else len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<Row {self.key}{' deleted' if self.is_deleted else ''}, {self.age:.3f} s old>"
+
+    @property
+    def is_deleted(self) -> bool:
+        """The database had no such row."""
+        return self._values is None
+
+    @property
+    def since(self) -> int:
+        """loaded_at as a number of microseconds, which grows with each load of the row."""
+        return self._at
+
+    @property
+    def loaded_at(self) -> datetime:
+        """When its load began: what was committed before is in it."""
+        return instant(self._at)
+
+    @property
+    def age(self) -> float:
+        """Seconds from then until it was read from Redis, both by the server's clock."""
+        return max(0, self._now - self._at) / 1e6
+
+    @property
+    def is_stale(self) -> bool:
+        """It should have been loaded anew before it was read from Redis: who asks for stale rows must look."""
+        return self._till <= self._now
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Rows that one loader has claimed with one call, all of one bucket."""
+
+    tag: str
+    token: str
+    #: The microsecond of the claim.
+    since: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a daemon has claimed at once."""
+
+    claims: tuple[Claim, ...]
+    #: Seconds until another row is due; 0 if one is, None if none is on the schedule.
+    pause: float | None
+
+    def __len__(self) -> int:
+        return sum(len(claim.members) for claim in self.claims)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How often the loading of a row has failed since it last did not."""
+
+    count: int
+    last_at: datetime
+    error: str
+
+
+@dataclass(frozen=True)
+class RowInfo:
+    """How a row stands."""
+
+    name: str
+    key: str
+    #: Seconds between two loads, and when the next is due; None if it is not on the schedule.
+    delay: float | None
+    due_at: datetime | None
+    #: Seconds for which it has been due; 0 if it is not yet. While it is being loaded, this is not known, and 0.
+    late: float
+    #: Of what is stored; None if nothing is.
+    loaded_at: datetime | None
+    age: float | None
+    #: Bytes of JSON; 0 if nothing is stored.
+    size: int
+    is_deleted: bool
+    failure: Failure | None
+
+
+def instant(microseconds: float) -> datetime:
+    return _EPOCH + timedelta(microseconds=int(microseconds))
