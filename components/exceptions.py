@@ -221,3 +221,7 @@ class RowTooLarge(ComponentsError, ValueError):
 
 class RowNotLoaded(ComponentsError):
     """A row was not loaded in time: another loads it, or it changed all the time."""
+
+
+class RowsUnavailable(ComponentsError):
+    """The database did not answer who wanted to cache rows. What was asked may be asked again."""

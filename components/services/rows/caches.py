@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from components.client import AnyRedis, get_async_client, get_client
 from components.scripts import Script
 from components.services.rows.core import (
+    LEASE,
     Keys,
     by_bucket,
     check_cache_name,
@@ -25,6 +26,7 @@ from components.services.rows.core import (
     send,
     tell,
 )
+from components.services.rows.loading import Load, LoadingReader
 from components.services.rows.reading import Reading
 from components.services.rows.records import Row
 from components.services.rows.shapes import Shape
@@ -111,6 +113,53 @@ class RowCache:
     ) -> dict[str, Row]:
         """get_many(), awaited."""
         return await self._get(get_async_client(), list(keys), max_age, stale)
+
+    def get_or_load(
+        self,
+        keys: Iterable[str | int],
+        load: Load,
+        *,
+        delay: float,
+        wait: float = LEASE,
+        max_age: float | None = None,
+        stale: bool = False,
+    ) -> dict[str, Row]:
+        """
+        All of these rows, also those that are deleted. What is not here is loaded with *load*, by one for all.
+
+        The others wait for *wait* seconds, or with *stale* take what is here. A row that is on no schedule is good
+        for *delay* seconds. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and what *load*
+        raises.
+        """
+        reader = self._loading(load, delay, wait, max_age, stale)
+        return at_once(reader.read(get_client(), each_once(list(keys))))
+
+    async def aget_or_load(
+        self,
+        keys: Iterable[str | int],
+        load: Load,
+        *,
+        delay: float,
+        wait: float = LEASE,
+        max_age: float | None = None,
+        stale: bool = False,
+    ) -> dict[str, Row]:
+        """get_or_load(), awaited; what *load* returns is awaited if it can be."""
+        reader = self._loading(load, delay, wait, max_age, stale)
+        return await reader.read(get_async_client(), each_once(list(keys)))
+
+    def _loading(
+        self, load: Load, delay: float, wait: float, max_age: float | None, stale: bool
+    ) -> LoadingReader:
+        return LoadingReader(
+            self.name,
+            self.shape,
+            load,
+            delay=check_seconds("delay", delay),
+            wait=check_seconds("wait", wait, may_be_zero=True),
+            max_age=None if max_age is None else check_seconds("max_age", max_age),
+            stale=stale,
+        )
 
     async def _get(
         self, client: AnyRedis, keys: Sequence[str | int], max_age: float | None, stale: bool

@@ -3,8 +3,8 @@ Loaders: who claims rows, and what becomes of what he claimed.
 
 A claim has a token. A row is stored only if its claim still has that token, so a loader that was stopped, or whose
 query took longer than its lease, is refused once another has claimed the row, or somebody has invalidated it. A
-loader that dies leaves claims whose leases end: then the rows are due again. One that loses its claims in a lost reply
-finds them by asking again under the same number.
+loader that dies leaves claims whose leases end: then the rows are due again. A call whose reply was lost is sent
+again under the same number, and names the same rows.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ class LoadingReader:
 
     def _late(self, missing: Sequence[str]) -> RowNotLoaded:
         return RowNotLoaded(
-            f"{len(missing)} rows of {self._name}, the first of them {missing[0]!r}, were not loaded in {self._wait:g} s: "
-            "another is loading them, or they changed all the time."
+            f"{len(missing)} rows of {self._name}, the first of them {missing[0]!r}, were not loaded "
+            f"in {self._wait:g} s: another is loading them, or they changed all the time."
         )
 
 

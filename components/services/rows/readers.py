@@ -2,7 +2,7 @@
 RowReader: what is on the schedule, by page, for the control room; and how single rows stand.
 
 A page asks all buckets for the sizes of their schedules, those that it shows for their members, and these for
-themselves: three round trips, however many rows there are. Nothing changes, and no JSON of a row is read but its head.
+themselves: a few round trips, however many rows there are. Nothing changes, and of JSON only the head is read.
 """
 
 from __future__ import annotations

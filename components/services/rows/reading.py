@@ -2,7 +2,7 @@
 Reading rows: all that are asked for in one round trip to each node, and the server's clock with them.
 
 A server that is no cluster answers with one text for all rows, whatever their buckets; a node of a cluster with one
-for each bucket. One text is read off the connection and parsed at once, which costs Python a fraction of what many do.
+for each bucket. One text is read off the connection and parsed at once, which costs Python less than many would.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Shape:
             if written[at] is not None:
                 try:
                     written[at] = encode(written[at])
-                except (TypeError, ValueError, AttributeError) as error:
+                except Exception as error:
                     raise RowNotSerializable(f"{name} of the row {key} cannot be cached: {error}.") from error
         try:
             body = f'"{self.fingerprint}",{dumps(written)}'

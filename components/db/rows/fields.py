@@ -1,0 +1,80 @@
+"""
+Of which kind the values of a field are: by the class that Django knows it as, also where it is derived from.
+
+A field of no known class is written as its own serialization says (value_to_string, to_python), if the value comes
+back as it was; else its row is refused. A foreign key is what it points at.
+"""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+from django.db import models
+
+from components.exceptions import RowNotSerializable
+from components.services.rows import KINDS, Kind, list_of
+
+#: By Field.get_internal_type().
+_KINDS = {
+    **dict.fromkeys(("CharField", "TextField", "SlugField", "FileField", "FilePathField"), "text"),
+    **dict.fromkeys(("IPAddressField", "GenericIPAddressField"), "text"),
+    **dict.fromkeys(
+        ("AutoField", "BigAutoField", "SmallAutoField", "IntegerField", "BigIntegerField"), "integer"
+    ),
+    **dict.fromkeys(("SmallIntegerField", "PositiveIntegerField"), "integer"),
+    **dict.fromkeys(("PositiveBigIntegerField", "PositiveSmallIntegerField"), "integer"),
+    "BooleanField": "boolean",
+    "FloatField": "float",
+    "DecimalField": "decimal",
+    "DateTimeField": "datetime",
+    "DateField": "date",
+    "TimeField": "time",
+    "DurationField": "duration",
+    "UUIDField": "uuid",
+    "BinaryField": "bytes",
+}
+
+
+def kind_of(field: models.Field[Any, Any]) -> Kind:
+    """The kind of a concrete field's values."""
+    if field.is_relation and getattr(field, "remote_field", None):
+        return kind_of(field.target_field)  # type: ignore[attr-defined]
+    if isinstance(field, models.JSONField):
+        return _json(field)
+    if base := getattr(field, "base_field", None):
+        # A range has one as well, and is no list.
+        if field.get_internal_type() == "ArrayField":
+            return list_of(kind_of(base))
+        return _as_text(field)
+    if isinstance(field, models.GeneratedField):
+        return kind_of(field.output_field)
+    name = _KINDS.get(field.get_internal_type())
+    # One that converts what it finds in the database has values of which the class of the column says nothing.
+    if name is None or hasattr(field, "from_db_value"):
+        return _as_text(field)
+    return KINDS[name]
+
+
+def _json(field: models.JSONField[Any, Any]) -> Kind:
+    """As it is; with an encoder or a decoder of its own, as text by these."""
+    if field.encoder is None and field.decoder is None:
+        return KINDS["json"]
+    return Kind(
+        "json text",
+        lambda value: json.dumps(value, cls=field.encoder),
+        lambda text: json.loads(text, cls=field.decoder),
+    )
+
+
+def _as_text(field: models.Field[Any, Any]) -> Kind:
+    def encode(value: Any) -> str:
+        text = str(field.value_to_string(SimpleNamespace(**{field.attname: value})))  # type: ignore[arg-type]
+        if (found := field.to_python(text)) != value:
+            raise RowNotSerializable(
+                f"the values of {type(field).__name__} do not come back as they were: {value!r} is {found!r} then"
+            )
+        return text
+
+    return Kind(f"text of {type(field).__module__}.{type(field).__qualname__}", encode, field.to_python)

@@ -1,0 +1,169 @@
+"""
+CachedRows: the cached rows of a model.
+
+What a reader misses he loads himself, once for all who miss it. Within a transaction he asks the database and stores
+nothing: he may see what is not committed, or what was so when the transaction began.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, models, transaction
+from django.db.models.signals import post_delete, post_save
+
+from components.db.rows.frozen import FrozenRow
+from components.db.rows.sources import Source
+from components.services.rows import LEASE, Row, RowCache, check_delay
+
+
+class _Uncommitted(Exception):
+    """Rows were to be loaded within a transaction, where they are not everybody's."""
+
+
+class CachedRows(Source):
+    """
+    The rows of *model*: of each the *fields* (None: all but passwords), known by the unique field *key*.
+
+    A row on the schedule is loaded every *delay* seconds if it has no delay of its own; one that is on none is good
+    for so long. Called *name* in Redis, by default as the model: "market.item".
+    """
+
+    def __init__(
+        self,
+        model: type[models.Model],
+        *,
+        delay: float = 60.0,
+        fields: Sequence[str] | None = None,
+        key: str = "pk",
+        name: str | None = None,
+        using: str | None = None,
+    ) -> None:
+        super().__init__(model, fields=fields, key=key, using=using)
+        self.name, self.delay = name or model._meta.label_lower, check_delay(delay)
+        if not self.delay:
+            raise ImproperlyConfigured(
+                f"The rows of {self.name} have the delay {delay!r}: it must be above 0."
+            )
+        if self.name in _declared:
+            raise ImproperlyConfigured(
+                f"Two models have rows called {self.name!r}; give one of them another name."
+            )
+        _declared[self.name] = self
+        for signal in (post_save, post_delete):
+            signal.connect(self._on_write, dispatch_uid=f"components.rows:{self.name}")
+
+    @property
+    def cache(self) -> RowCache:
+        return RowCache(self.name, self.shape)
+
+    def schedule(self, pk: Any, delay: float | None = None) -> None:
+        """Let the row be loaded now, and again every *delay* seconds; 0 or less unschedules it."""
+        self.cache.schedule(self.key(pk), self.delay if delay is None else delay)
+
+    async def aschedule(self, pk: Any, delay: float | None = None) -> None:
+        """schedule(), awaited."""
+        await self.cache.aschedule(self.key(pk), self.delay if delay is None else delay)
+
+    def schedule_many(self, pks: Iterable[Any], delay: float | None = None) -> None:
+        """schedule() of several, in one round trip to each node."""
+        each = self.delay if delay is None else delay
+        self.cache.schedule_many({self.key(pk): each for pk in pks})
+
+    def unschedule(self, *pks: Any) -> None:
+        """Forget these rows."""
+        self.cache.unschedule(*map(self.key, pks))
+
+    def invalidate(self, *pks: Any) -> None:
+        """These rows were written by something that sends no signal. Call it after the commit."""
+        self.cache.invalidate(*map(self.key, pks))
+
+    def get(
+        self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> FrozenRow | None:
+        """
+        The row; None if there is none. Loaded if it is not here, or older than *max_age* seconds.
+
+        Who finds another loading it waits *wait* seconds, or with *stale* takes the old one, if there is one. Raises
+        RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, InvalidName, and RedisUnavailable.
+        """
+        return self.get_many([pk], wait=wait, max_age=max_age, stale=stale).get(pk)
+
+    async def aget(
+        self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> FrozenRow | None:
+        """get(), awaited."""
+        return (await self.aget_many([pk], wait=wait, max_age=max_age, stale=stale)).get(pk)
+
+    def get_many(
+        self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> dict[Any, FrozenRow]:
+        """get() of several, by *pks*; what there is not is left out. What is not here is loaded in one query."""
+        wanted = {pk: self.key(pk) for pk in pks}
+        options: dict[str, Any] = {"max_age": max_age, "stale": stale}
+        try:
+            found = self.cache.get_or_load(
+                wanted.values(), self._load, delay=self.delay, wait=wait, **options
+            )
+        except _Uncommitted:
+            found = self.cache.get_many(wanted.values(), **options)
+            found |= self._rows(self.load([key for key in wanted.values() if key not in found]))
+        return self._frozen(wanted, found)
+
+    async def aget_many(
+        self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> dict[Any, FrozenRow]:
+        """get_many(), awaited."""
+        wanted = {pk: self.key(pk) for pk in pks}
+        options: dict[str, Any] = {"max_age": max_age, "stale": stale}
+        try:
+            found = await self.cache.aget_or_load(
+                wanted.values(), sync_to_async(self._load), delay=self.delay, wait=wait, **options
+            )
+        except _Uncommitted:
+            found = await self.cache.aget_many(wanted.values(), **options)
+            rest = [key for key in wanted.values() if key not in found]
+            found |= self._rows(await sync_to_async(self.load)(rest))
+        return self._frozen(wanted, found)
+
+    def _load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        if connections[self.database].in_atomic_block:
+            raise _Uncommitted
+        return self.load(keys)
+
+    def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
+        """What was loaded, as if it came from Redis."""
+        found = {}
+        for key, each in values.items():
+            _fingerprint, stored = json.loads(f"[{self.shape.encode(key, each)}]")
+            found[key] = Row(self.shape, key, 0, 0, 1, stored)
+        return found
+
+    def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, FrozenRow]:
+        label = self.model._meta.label
+        return {
+            pk: FrozenRow(label, row)
+            for pk, key in wanted.items()
+            if (row := found.get(key)) is not None and not row.is_deleted
+        }
+
+    def _on_write(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
+        """After the commit of a write to one of its rows; children and proxies are rows as well."""
+        if not issubclass(sender, self.model):
+            return
+        key = self.key(instance.pk if self._key_name == "pk" else getattr(instance, self._key_name))
+        # A cache that is behind is no reason to tell that the write has failed: it is logged.
+        transaction.on_commit(lambda: self.cache.invalidate(key), using=using, robust=True)
+
+
+_declared: dict[str, CachedRows] = {}
+
+
+def cached_rows() -> Mapping[str, CachedRows]:
+    """All that were declared, by their names."""
+    return MappingProxyType(_declared)

@@ -1,0 +1,131 @@
+"""
+Source: rows of a model, by their keys, one query for all of them.
+
+A row that lets the query fail is found by halving: it alone is an error, and the others are there. A database that
+does not answer is no error of any row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
+from django.db import DatabaseError, InterfaceError, OperationalError, connections, models, router
+
+from components.db.rows.fields import kind_of
+from components.exceptions import InvalidName, RowsUnavailable
+from components.services.rows import Shape
+
+#: Never cached, unless they are asked for by name.
+_SECRET = {"password"}
+
+
+@dataclass
+class Loaded:
+    """The values of the rows that there are, by key; and why others could not be loaded."""
+
+    values: dict[str, Sequence[Any]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+class Source:
+    """The rows of *model*, by the unique field *key*, with these *fields* (None: all but passwords)."""
+
+    def __init__(
+        self, model: type[models.Model], *, fields: Sequence[str] | None, key: str, using: str | None
+    ) -> None:
+        self.model, self._names, self._key_name, self._using = model, fields, key, using
+
+    @property
+    def database(self) -> str:
+        """Its alias: by default that of writes, since a replica may be behind what a row was before."""
+        return self._using or router.db_for_write(self.model)
+
+    @cached_property
+    def key_field(self) -> models.Field[Any, Any]:
+        meta = self.model._meta
+        found = meta.pk if self._key_name == "pk" else meta.get_field(self._key_name)
+        if not isinstance(found, models.Field) or not found.unique:
+            raise ImproperlyConfigured(
+                f"{meta.label}.{self._key_name} is not unique: it cannot be the key of its rows."
+            )
+        while found.is_relation:
+            found = found.target_field  # type: ignore[attr-defined]
+        return found
+
+    @cached_property
+    def fields(self) -> list[models.Field[Any, Any]]:
+        """What is cached. Raises ImproperlyConfigured."""
+        meta = self.model._meta
+        if self._names is None:
+            return [each for each in meta.concrete_fields if each.name not in _SECRET]
+        try:
+            found = [meta.pk if name == "pk" else meta.get_field(name) for name in self._names]
+        except FieldDoesNotExist as error:
+            raise ImproperlyConfigured(f"Cached rows of {meta.label}: {error}.") from None
+        for each in found:
+            if not isinstance(each, models.Field) or each.column is None:
+                raise ImproperlyConfigured(f"{meta.label}.{each} has no column: it cannot be cached.")
+        return found  # type: ignore[return-value]
+
+    @cached_property
+    def shape(self) -> Shape:
+        note = f"{self.model._meta.db_table} by {self._key_name}"
+        return Shape([(each.attname, kind_of(each)) for each in self.fields], note=note)
+
+    def key(self, value: Any) -> str:
+        """*value* of the key field as text, in the one way it is written. Raises InvalidName."""
+        try:
+            found = self.key_field.to_python(value)
+        except ValidationError:
+            found = None
+        if found is None:
+            raise InvalidName(f"A row of {self.model._meta.label} cannot have the key {value!r}.")
+        return str(found)
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        """The values of those that there are, in one query. Raises what that raises."""
+        if not keys:
+            return {}
+        wanted = [self.key_field.to_python(key) for key in keys]
+        columns = [each.attname for each in self.fields]
+        rows = self.model._base_manager.using(self.database).filter(**{f"{self._key_name}__in": wanted})
+        found = rows.order_by().values_list(self._key_name, *columns)
+        return {str(key): values for key, *values in found}
+
+    def load_all(self, keys: Sequence[str]) -> Loaded:
+        """The same, and what is wrong with those that cannot be loaded. Raises RowsUnavailable."""
+        loaded = Loaded()
+        self._load_into(loaded, [key for key in keys if self._can_be(key, loaded)])
+        return loaded
+
+    def _load_into(self, loaded: Loaded, keys: Sequence[str]) -> None:
+        try:
+            loaded.values.update(self.load(keys))
+        except (OperationalError, InterfaceError) as error:
+            connections[self.database].close()
+            raise RowsUnavailable(
+                f"{self.model._meta.label}: the database does not answer: {error}"
+            ) from error
+        except Exception as error:  # noqa: BLE001  (whatever a field makes of what it finds: told, of its row)
+            if isinstance(error, DatabaseError):
+                connections[self.database].close()
+            if len(keys) == 1:
+                loaded.errors[keys[0]] = f"{type(error).__name__}: {error}"
+                return
+            half = len(keys) // 2
+            for some in (keys[:half], keys[half:]):
+                self._load_into(loaded, some)
+
+    def _can_be(self, key: str, loaded: Loaded) -> bool:
+        """Whether it can be the key of a row; it may stem from another release, of which the key was another."""
+        try:
+            if self.key(key) == key:
+                return True
+        except InvalidName:
+            pass
+        loaded.errors[key] = f"{key!r} is no key of {self.model._meta.label}"
+        return False

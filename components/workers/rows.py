@@ -1,0 +1,175 @@
+"""
+RowWorker: loads cached rows that are due, in batches: one claim, one query for each model, one write (2.4 of the book).
+
+Any number of them may run. A row that fails is due again later and stops no other; a database that does not answer
+gives its rows back for a while, the longer the more often. While Redis is away the loop says so once and goes on when
+it is back; what was loaded is loaded again then. One that dies leaves claims, which end after their lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from components.exceptions import RedisUnavailable, RowNotSerializable, RowsUnavailable, RowTooLarge
+from components.services.rows import LEASE, Claims, Loader, Shape, Stored, name_and_key
+from components.workers.outage import Outage
+from components.workers.pulse import Pulse
+from components.workers.signals import Killed, Signals
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_NAP = 0.1  # seconds between two looks: what is scheduled or invalidated meanwhile waits for so long
+_FIRST_PAUSE, _LONGEST_PAUSE = (
+    0.5,
+    10.0,
+)  # seconds for which rows are given back whose database does not answer
+_PULSE = 5.0  # seconds between two touches of the file
+
+
+class Loaded(Protocol):
+    """What became of the rows that were asked for: those in neither are deleted."""
+
+    values: dict[str, Sequence[Any]]
+    errors: dict[str, str]
+
+
+class Source(Protocol):
+    """Where the rows of one name come from."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    def load_all(self, keys: Sequence[str]) -> Loaded:
+        """Raises RowsUnavailable."""
+
+
+class RowWorker:
+    """Loads the rows of the *sources*, by their names, *batch* at a time."""
+
+    def __init__(self, sources: Mapping[str, Source], *, batch: int = 1_000, lease: float = LEASE) -> None:
+        self.loader = Loader(lease=lease)
+        self.pulse: Pulse | None = None
+        #: Its end is that of the process.
+        self.ends_process = False
+        self.outage = Outage(harmless=lease)
+        self._sources, self._batch = sources, batch
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._is_quiet = False
+        self._done = 0
+        self._pauses: dict[str, float] = {}
+        self._next_pulse = 0.0
+
+    # These are safe from signal handlers and other threads.
+
+    def stop(self) -> None:
+        """End when what is claimed is stored."""
+        self._stop.set()
+        self._wake.set()
+
+    def quiet(self) -> None:
+        """Claim nothing more until stopped."""
+        self._is_quiet = True
+
+    def tell(self) -> None:
+        self._wake.set()
+        logger.info("%d rows loaded so far.", self._done)
+
+    def run(self) -> int:
+        """Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start."""
+        pause = self.tick()
+        try:
+            with Signals(stop=self.stop, quiet=self.quiet, tell=self.tell, ends_process=self.ends_process):
+                while not self._stop.is_set():
+                    self._sleep(pause)
+                    pause = self._try_tick()
+        except Killed:
+            logger.warning("Stopping at once; what was claimed is loaded by others when its lease ends.")
+        return 0
+
+    def tick(self) -> float:
+        """Load what is due; the seconds until the next look."""
+        if self.pulse and time.monotonic() >= self._next_pulse:
+            self.pulse.beat()
+            self._next_pulse = time.monotonic() + _PULSE
+        if self._is_quiet or self._stop.is_set():
+            return _LONGEST_NAP
+        claims = self.loader.claim(self._batch)
+        if len(claims):
+            self.handle(claims)
+        return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
+
+    def handle(self, claims: Claims) -> None:
+        """Load what is claimed, one query for each name, and tell what became of it."""
+        keys: defaultdict[str, list[str]] = defaultdict(list)
+        members: dict[tuple[str, str], str] = {}
+        for claim in claims.claims:
+            for each in claim.members:
+                name, key = name_and_key(each)
+                keys[name].append(key)
+                members[name, key] = each
+        rows: dict[str, Stored] = {}
+        errors: dict[str, str] = {}
+        for name, some in keys.items():
+            self._load(name, some, claims, lambda key, name=name: members[name, key], rows, errors)
+        if rows:
+            refused = self.loader.store(claims.claims, rows)
+            self._done += len(rows) - len(refused)
+        if errors:
+            self.loader.fail(claims.claims, errors)
+
+    def _load(
+        self,
+        name: str,
+        keys: Sequence[str],
+        claims: Claims,
+        member: Callable[[str], str],
+        rows: dict[str, Stored],
+        errors: dict[str, str],
+    ) -> None:
+        source = self._sources.get(name)
+        if source is None:
+            errors.update(
+                (member(key), f"No model has rows called {name!r} in this release.") for key in keys
+            )
+            return
+        try:
+            loaded = source.load_all(keys)
+        except RowsUnavailable as error:
+            pause = self._longer_pause(name)
+            logger.warning("%s; trying again in %.1f s.", error, pause)
+            self.loader.release(claims.claims, [member(key) for key in keys], pause=pause)
+            return
+        self._pauses.pop(name, None)
+        for key in keys:
+            if key in loaded.errors:
+                errors[member(key)] = loaded.errors[key]
+                continue
+            try:
+                is_there = key in loaded.values
+                body = (
+                    source.shape.encode(member(key), loaded.values[key]) if is_there else source.shape.deleted
+                )
+                rows[member(key)] = Stored(is_there, body)
+            except (RowNotSerializable, RowTooLarge) as error:
+                errors[member(key)] = str(error)
+
+    def _longer_pause(self, name: str) -> float:
+        self._pauses[name] = min(_LONGEST_PAUSE, 2 * self._pauses.get(name, _FIRST_PAUSE / 2))
+        return self._pauses[name]
+
+    def _try_tick(self) -> float:
+        try:
+            pause = self.tick()
+        except RedisUnavailable as error:
+            return self.outage.goes_on(error)
+        self.outage.is_over()
+        return pause
+
+    def _sleep(self, seconds: float) -> None:
+        self._wake.wait(seconds)
+        self._wake.clear()
