@@ -22,6 +22,7 @@ from components.management.restarting import command_line, flush, restart
 from components.services.servers import inspect_server
 from components.workers.base import STUCK, UNHEALTHY, Worker
 from components.workers.pulse import Pulse
+from components.workers.rows import RowWorker
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,17 @@ def run(worker: Worker, what: str, how: Run) -> NoReturn:
     if pulse and not code:
         pulse.end()
     _exit(UNHEALTHY if code == STUCK else code)
+
+
+def run_rows(worker: RowWorker, what: str, how: Run) -> NoReturn:
+    """Run a worker of cached rows to its end and exit with its code."""
+    _log(how.verbosity)
+    worker.ends_process = True
+    pulse = worker.pulse = _pulse(how)
+    code = _guarded(f"{what} {worker.loader.id}", worker.run)
+    if pulse and not code:
+        pulse.end()
+    _exit(code)
 
 
 def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:

@@ -1,5 +1,5 @@
 """
-RowWorker: loads cached rows that are due, in batches: one claim, one query for each model, one write (2.4 of the book).
+RowWorker: loads cached rows that are due, in batches: one claim, one query for each model, one write (chapter 2.4).
 
 Any number of them may run. A row that fails is due again later and stops no other; a database that does not answer
 gives its rows back for a while, the longer the more often. While Redis is away the loop says so once and goes on when
@@ -12,12 +12,13 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from components.exceptions import RedisUnavailable, RowNotSerializable, RowsUnavailable, RowTooLarge
-from components.services.rows import LEASE, Claims, Loader, Shape, Stored, name_and_key
-from components.workers.outage import Outage
+from components.services.rows import LEASE, Claims, Loader, Shape, Stored, member, name_and_key
+from components.workers.outage import Outage, sentence
 from components.workers.pulse import Pulse
 from components.workers.signals import Killed, Signals
 
@@ -46,6 +47,30 @@ class Source(Protocol):
 
     def load_all(self, keys: Sequence[str]) -> Loaded:
         """Raises RowsUnavailable."""
+
+
+@dataclass
+class _Batch:
+    """What is to be stored, and what is not, by member."""
+
+    rows: dict[str, Stored] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def fail(self, name: str, keys: Sequence[str], error: str) -> None:
+        self.errors.update((member(name, key), error) for key in keys)
+
+    def take(self, name: str, keys: Sequence[str], shape: Shape, loaded: Loaded) -> None:
+        for key in keys:
+            each = member(name, key)
+            if key in loaded.errors:
+                self.errors[each] = loaded.errors[key]
+            elif key not in loaded.values:
+                self.rows[each] = Stored(False, shape.deleted)
+            else:
+                try:
+                    self.rows[each] = Stored(True, shape.encode(each, loaded.values[key]))
+                except (RowNotSerializable, RowTooLarge) as error:
+                    self.errors[each] = str(error)
 
 
 class RowWorker:
@@ -105,58 +130,40 @@ class RowWorker:
 
     def handle(self, claims: Claims) -> None:
         """Load what is claimed, one query for each name, and tell what became of it."""
-        keys: defaultdict[str, list[str]] = defaultdict(list)
-        members: dict[tuple[str, str], str] = {}
-        for claim in claims.claims:
-            for each in claim.members:
-                name, key = name_and_key(each)
-                keys[name].append(key)
-                members[name, key] = each
-        rows: dict[str, Stored] = {}
-        errors: dict[str, str] = {}
-        for name, some in keys.items():
-            self._load(name, some, claims, lambda key, name=name: members[name, key], rows, errors)
-        if rows:
-            refused = self.loader.store(claims.claims, rows)
-            self._done += len(rows) - len(refused)
-        if errors:
-            self.loader.fail(claims.claims, errors)
+        batch, began_at = _Batch(), time.monotonic()
+        for name, keys in _by_name(claims).items():
+            self._load(name, keys, claims, batch)
+            if (
+                time.monotonic() - began_at > self.loader.lease / 3
+            ):  # what is loaded shall not wait for the rest
+                self._tell(claims, batch)
+                batch = _Batch()
+        self._tell(claims, batch)
 
-    def _load(
-        self,
-        name: str,
-        keys: Sequence[str],
-        claims: Claims,
-        member: Callable[[str], str],
-        rows: dict[str, Stored],
-        errors: dict[str, str],
-    ) -> None:
+    def _tell(self, claims: Claims, batch: _Batch) -> None:
+        if batch.rows:
+            refused = self.loader.store(claims.claims, batch.rows)
+            self._done += len(batch.rows) - len(refused)
+        if batch.errors:
+            self.loader.fail(claims.claims, batch.errors)
+
+    def _load(self, name: str, keys: Sequence[str], claims: Claims, batch: _Batch) -> None:
         source = self._sources.get(name)
         if source is None:
-            errors.update(
-                (member(key), f"No model has rows called {name!r} in this release.") for key in keys
-            )
+            batch.fail(name, keys, f"No model has rows called {name!r} in this release.")
             return
         try:
             loaded = source.load_all(keys)
         except RowsUnavailable as error:
             pause = self._longer_pause(name)
-            logger.warning("%s; trying again in %.1f s.", error, pause)
-            self.loader.release(claims.claims, [member(key) for key in keys], pause=pause)
-            return
-        self._pauses.pop(name, None)
-        for key in keys:
-            if key in loaded.errors:
-                errors[member(key)] = loaded.errors[key]
-                continue
-            try:
-                is_there = key in loaded.values
-                body = (
-                    source.shape.encode(member(key), loaded.values[key]) if is_there else source.shape.deleted
-                )
-                rows[member(key)] = Stored(is_there, body)
-            except (RowNotSerializable, RowTooLarge) as error:
-                errors[member(key)] = str(error)
+            logger.warning("%s Trying again in %.1f s.", sentence(error), pause)
+            self.loader.release(claims.claims, [member(name, key) for key in keys], pause=pause)
+        except Exception as error:
+            logger.exception("The rows of %s cannot be loaded.", name)
+            batch.fail(name, keys, f"{type(error).__name__}: {error}")
+        else:
+            self._pauses.pop(name, None)
+            batch.take(name, keys, source.shape, loaded)
 
     def _longer_pause(self, name: str) -> float:
         self._pauses[name] = min(_LONGEST_PAUSE, 2 * self._pauses.get(name, _FIRST_PAUSE / 2))
@@ -173,3 +180,13 @@ class RowWorker:
     def _sleep(self, seconds: float) -> None:
         self._wake.wait(seconds)
         self._wake.clear()
+
+
+def _by_name(claims: Claims) -> dict[str, list[str]]:
+    """The keys of what is claimed."""
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    for claim in claims.claims:
+        for each in claim.members:
+            name, key = name_and_key(each)
+            keys[name].append(key)
+    return keys

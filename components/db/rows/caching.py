@@ -28,7 +28,7 @@ class Caching:
 
 
 class CachedRow(models.Model):
-    """A model whose rows are cached. A model that derives from it has a cache of its own, and a proxy that of its model."""
+    """A model whose rows are cached. One that derives from it has a cache of its own, a proxy that of its model."""
 
     caching: ClassVar[Caching] = Caching()
     cached: ClassVar[CachedRows]

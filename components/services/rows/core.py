@@ -4,8 +4,8 @@ What cached rows are made of: checks, members, keys, calls of scripts by bucket.
 A row is a member, its name and key with a colon between, and falls into one of 32 buckets. A bucket has a schedule,
 and beside it delays and failures; a row has a string of JSON, and while it is being loaded a claim. The claim
 decides: who stores must still have it. It is taken away by an invalidation and by the next claim. So of the loads
-that are stored each began after the one before was stored, and none that began before an invalidation is stored after it.
-All instants are microseconds of the server.
+that are stored each began after the one before was stored, and none that began before an invalidation is stored after
+it. All instants are microseconds of the server.
 """
 
 from __future__ import annotations

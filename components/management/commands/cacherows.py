@@ -1,0 +1,48 @@
+"""Load the cached rows of models that are due, until stopped."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.db.rows import cached_rows
+from components.management.options import add_heartbeat_file, natural
+from components.management.running import Run, run_rows
+from components.services.rows import LEASE
+from components.workers.rows import RowWorker
+
+
+class Command(BaseCommand):
+    help = (
+        "Loads cached rows anew when they are due; any number of these may run. The first SIGTERM or Ctrl-C lets the "
+        "batch finish, the second ends at once. Exit codes: 0 stopped as asked; 1 ended by an error; 2 wrong usage, or "
+        "Redis does not answer at the start."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--batch",
+            type=natural,
+            default=1_000,
+            metavar="N",
+            help="About so many rows at a time (default: 1000).",
+        )
+        parser.add_argument(
+            "--lease",
+            type=natural,
+            default=int(LEASE),
+            metavar="SECONDS",
+            help=f"How long loading a batch may take before others load its rows (default: {LEASE:g}). A row may be so "
+            "much older than its delay.",
+        )
+        add_heartbeat_file(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sources = cached_rows()
+        if not sources:
+            raise CommandError("No model has cached rows: none derives from CachedRow.", returncode=2)
+        worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
+        how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
+        run_rows(worker, f"Cached rows of {len(sources)} models", how)
