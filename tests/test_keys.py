@@ -27,11 +27,13 @@ from components.services.locks import Lock
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues.parking import Parking
+from components.services.rows import Loader, RowCache, Shape, Stored, name_and_key
 from components.services.semaphores import Semaphore
 from components.twins import at_once
 from tests.support.mailboxes import sent
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 from tests.support.semaphores import Waiter, take
+from tests.support.waiting import eventually
 
 Key = Callable[..., str]
 SCHEMA: dict[str, Key] = {
@@ -163,7 +165,7 @@ def share(name: str) -> tuple[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailbox", "semaphore")
+_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailbox", "row", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -189,6 +191,22 @@ def tally(redis: Redis, name: str) -> dict[str, str]:
         "counter_samples": samples.decode().rpartition(":samples:")[2],
         "counter_source": source.decode().rpartition(":source:")[2],
     }
+
+
+def cache_rows(redis: Redis, name: str) -> dict[str, str]:
+    """A row that was loaded and claimed again, and one that has failed, in one bucket; the parts of their keys."""
+    cache, loader = RowCache(name, Shape([("stock", "integer")])), Loader()
+    loaded = f"{name}:1"
+    tag = bucket(loaded)
+    failing = next(f"{name}:{number}" for number in range(2, 500) if bucket(f"{name}:{number}") == tag)
+    cache.schedule_many({name_and_key(each)[1]: 0.01 for each in (loaded, failing)})
+    claims = loader.claim().claims
+    loader.store(claims, {loaded: Stored(True, cache.shape.encode(loaded, [3]))})
+    loader.fail(claims, {failing: "ValueError"})
+    assert eventually(lambda: len(loader.claim()))
+    for key in redis.keys(f"*:rows:{{{tag}}}:*"):
+        redis.rename(key, key.replace(b"{%s}" % tag.encode(), b"{%s}" % bucket(name).encode()))
+    return {"row": loaded, "row_claim": loaded, "rows_call": loader.id}
 
 
 def talk(redis: Redis, name: str) -> dict[str, str]:
@@ -233,6 +251,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts["mailbox_sent"] = correspond("default")
     parts |= talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
+    parts |= cache_rows(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

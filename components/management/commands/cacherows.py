@@ -17,8 +17,8 @@ from components.workers.rows import RowWorker
 class Command(BaseCommand):
     help = (
         "Loads cached rows anew when they are due; any number of these may run. The first SIGTERM or Ctrl-C lets the "
-        "batch finish, the second ends at once. Exit codes: 0 stopped as asked; 1 ended by an error; 2 wrong usage, or "
-        "Redis does not answer at the start."
+        "batch finish, the second ends at once. Exit codes: 0 stopped as asked; 1 ended by an error; 2 wrong usage, "
+        "or Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,8 +34,8 @@ class Command(BaseCommand):
             type=natural,
             default=int(LEASE),
             metavar="SECONDS",
-            help=f"How long loading a batch may take before others load its rows (default: {LEASE:g}). A row may be so "
-            "much older than its delay.",
+            help=f"How long loading a batch may take before others load its rows (default: {LEASE:g}). A row may be "
+            "so much older than its delay.",
         )
         add_heartbeat_file(parser)
 

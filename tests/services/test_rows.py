@@ -1,0 +1,515 @@
+"""Rows that are loaded again and again: who may store, what readers see, what becomes of those that fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import RowNotLoaded, RowNotSerializable
+from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, member
+from components.services.rows.core import by_bucket
+from tests.support.rows import SHAPE, bodies, cache, claimed, due_at, let_pass, now, refresh
+from tests.support.waiting import eventually
+
+YEAR = 366 * 86_400
+
+
+def test_a_row_is_due_at_once_and_again_after_its_delay(redis: Redis) -> None:
+    cache().schedule("42", 5)
+    assert cache().get("42") is None
+
+    assert refresh({"42": ["sword", 3]}) == set()
+
+    row = cache().get("42")
+    assert row is not None
+    assert dict(row) == {"name": "sword", "stock": 3}
+    assert due_at(redis, "42") == row.since + 5_000_000
+    assert claimed(Loader().claim()) == []
+    let_pass(redis, 5)
+    assert claimed(Loader().claim()) == ["42"]
+
+
+def test_rows_of_all_buckets_come_in_one_claim_and_each_once(redis: Redis) -> None:
+    wanted = [str(number) for number in range(200)]
+    cache().schedule_many(dict.fromkeys(wanted, 60))
+
+    loaders = [Loader(), Loader()]
+    first, second = (claimed(loader.claim(10_000)) for loader in loaders)
+
+    assert (first, second) == (sorted(wanted), [])
+
+
+def test_a_claim_is_not_larger_than_asked_for_in_each_bucket(redis: Redis) -> None:
+    cache().schedule_many({str(number): 60 for number in range(500)})
+
+    claims = Loader().claim(32)
+
+    assert max(len(claim.members) for claim in claims.claims) == 2
+    assert claims.pause == 0
+
+
+def test_many_rows_are_read_in_the_order_in_which_they_are_asked_for(redis: Redis) -> None:
+    wanted = [str(number) for number in range(1_200)]
+    cache().schedule_many(dict.fromkeys(wanted, 60))
+    refresh({key: ["sword", int(key)] for key in wanted})
+
+    rows = cache().get_many([*reversed(wanted), "none", "7"])
+
+    assert list(rows) == wanted[::-1]
+    assert [row["stock"] for row in rows.values()] == list(range(1_199, -1, -1))
+    assert cache().get_many([]) == {}
+
+
+def test_the_twins_say_the_same(redis: Redis) -> None:
+    async def use() -> list[Any]:
+        its = cache()
+        await its.aschedule("1", 5)
+        await its.aschedule_many({"2": 5, "3": 5})
+        await asyncio.to_thread(refresh, {"1": ["sword", 3], "2": ["bow", 4], "3": ["axe", 5]})
+        await its.aunschedule("2")
+        await its.ainvalidate("3")
+        return [await its.aget("1"), await its.aget_many(["1", "2", "3"])]
+
+    row, rows = asyncio.run(use())
+
+    assert row == cache().get("1")
+    assert rows == cache().get_many(["1", "2", "3"]) == {"1": row}
+
+
+def test_a_delay_of_zero_or_less_removes_the_row_and_all_that_is_known_of_it(redis: Redis) -> None:
+    for delay in (0, -1, -0.5, float("-inf")):
+        cache().schedule("1", 5)
+        refresh({"1": ["sword", 3]})
+
+        cache().schedule("1", delay)
+
+        assert cache().get("1") is None
+        assert redis.keys("*:rows:*:row:*") == redis.keys("*:rows:*:schedule") == []
+
+
+def test_a_row_that_is_unscheduled_while_it_is_loaded_does_not_come_back(redis: Redis) -> None:
+    cache().schedule("1", 5)
+    loader = Loader()
+    claims = loader.claim().claims
+
+    cache().unschedule("1")
+
+    assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}
+    assert cache().get("1", stale=True) is None
+    assert due_at(redis, "1") is None
+
+
+def test_a_delay_that_is_set_while_a_row_is_loaded_is_heeded(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+
+    cache().schedule("1", 2)
+    loader.store(claims, bodies({"1": ["sword", 3]}))
+
+    row = cache().get("1")
+    assert row is not None
+    assert due_at(redis, "1") == row.since + 2_000_000
+
+
+def test_a_shorter_delay_lets_a_row_be_due_earlier_and_a_longer_one_not_later(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    cache().schedule("1", 5)
+    sooner = due_at(redis, "1")
+    assert sooner is not None
+    assert sooner <= now(redis) + 5_000_000
+
+    cache().schedule("1", 600)
+
+    assert due_at(redis, "1") == sooner
+
+
+def test_what_was_loaded_before_an_invalidation_is_not_stored_after_it(redis: Redis) -> None:
+    """The race of a stale refill: the load saw what was there before the commit."""
+    cache().schedule("1", 60)
+    slow, fast = Loader(), Loader()
+    claims = slow.claim().claims
+
+    cache().invalidate("1")
+
+    assert slow.store(claims, bodies({"1": ["before", 1]})) == {"items:1"}
+    assert cache().get("1") is None
+    assert fast.store(fast.claim().claims, bodies({"1": ["after", 2]})) == set()
+    assert slow.store(claims, bodies({"1": ["before", 1]})) == {"items:1"}
+    row = cache().get("1")
+    assert row is not None
+    assert row["name"] == "after"
+
+
+def test_an_invalidated_row_is_read_by_nobody_and_due_at_once(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+
+    cache().invalidate("1", "2")
+
+    assert cache().get("1", stale=True) is None
+    assert claimed(Loader().claim()) == ["1"]
+
+
+def test_who_was_stopped_longer_than_his_lease_is_refused_once_another_has_claimed(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    stopped, other = Loader(), Loader()
+    late = stopped.claim().claims
+    let_pass(redis, LEASE)
+
+    newer = other.claim().claims
+
+    assert stopped.store(late, bodies({"1": ["old", 1]})) == {"items:1"}
+    assert other.store(newer, bodies({"1": ["new", 2]})) == set()
+    assert stopped.store(late, bodies({"1": ["old", 1]})) == {"items:1"}
+    row = cache().get("1")
+    assert row is not None
+    assert row["name"] == "new"
+
+
+def test_who_is_slower_than_his_lease_may_store_while_nobody_else_has_claimed(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    let_pass(redis, LEASE + 1)
+
+    # Time has passed in Redis, and not for the claim that the loader holds in his hands.
+    assert loader.store(claims, bodies({"1": ["sword", 3]})) == set()
+
+
+def test_rows_of_a_loader_that_died_are_claimed_by_another_with_twice_the_lease(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    for lease in (LEASE, 2 * LEASE, 4 * LEASE):
+        [claim] = Loader().claim().claims
+        assert claimed(Loader().claim()) == []
+        assert due_at(redis, "1") == claim.since + lease * 1e6
+        let_pass(redis, lease)
+
+    [claim] = Loader().claim().claims
+    assert claim.members == ("items:1",)
+
+
+def test_the_next_lease_after_a_load_is_as_short_as_the_first(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    Loader().claim()
+    let_pass(redis, LEASE)
+    refresh({"1": ["sword", 3]})
+    let_pass(redis, 60)
+
+    [claim] = Loader().claim().claims
+
+    assert due_at(redis, "1") == claim.since + LEASE * 1e6
+
+
+def test_a_row_that_nobody_loads_is_gone_for_readers_after_its_delay_and_a_lease(redis: Redis) -> None:
+    cache().schedule("1", 5)
+    refresh({"1": ["sword", 3]})
+
+    let_pass(redis, 5 + LEASE - 1)
+    row = cache().get("1")
+    assert row is not None
+    assert not row.is_stale
+    assert 5 + LEASE - 1 <= row.age < 5 + LEASE
+    let_pass(redis, 1)
+
+    assert cache().get("1") is None
+    stale = cache().get("1", stale=True)
+    assert stale is not None
+    assert stale.is_stale
+    assert stale["stock"] == 3
+
+
+def test_a_reader_may_want_it_younger(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    let_pass(redis, 10)
+
+    assert cache().get("1", max_age=11) is not None
+    assert cache().get("1", max_age=10) is None
+
+
+@pytest.mark.parametrize(("delay", "kept"), [(0.1, 60), (3_600, 3_600), (YEAR, 86_400)])
+def test_a_stale_row_is_kept_for_as_long_as_it_was_good_a_minute_to_a_day(
+    redis: Redis, delay: float, kept: float
+) -> None:
+    cache().schedule("1", delay)
+    refresh({"1": ["sword", 3]})
+
+    ttl = redis.pttl(keys.row(bucket("items:1"), "items:1")) / 1000
+
+    good = delay + LEASE
+    assert good + kept - 1 < ttl <= good + max(kept, min(good, 86_400)) + 0.001
+
+
+def test_a_deleted_row_is_told_and_leaves_the_schedule(redis: Redis) -> None:
+    cache().schedule("1", 5)
+
+    refresh({"1": None})
+
+    row = cache().get("1")
+    assert row is not None
+    assert row.is_deleted
+    assert dict(row) == {}
+    assert due_at(redis, "1") is None
+    assert redis.keys("*:rows:*:delays") == []
+    let_pass(redis, 5 + LEASE)
+    assert cache().get("1") is None
+
+
+def test_a_row_of_another_shape_is_not_known(redis: Redis) -> None:
+    cache().schedule("1", 5)
+    refresh({"1": ["sword", 3]})
+
+    for shape in (
+        Shape([("name", "text"), ("price", "integer")]),
+        Shape([("name", "text"), ("stock", "decimal")]),
+        Shape([("stock", "integer"), ("name", "text")]),
+        Shape([("name", "text"), ("stock", "integer")], note="another table"),
+    ):
+        assert RowCache("items", shape).get("1", stale=True) is None
+    assert RowCache("items", Shape([("name", "text"), ("stock", "integer")])).get("1") is not None
+
+
+def test_a_row_that_fails_is_due_later_each_time_and_stops_no_other(redis: Redis) -> None:
+    cache().schedule_many({"1": 0.01, "2": 0.01})
+    for number, pause in enumerate((1, 2, 4, 8), start=1):
+        loader = Loader()
+        claims = loader.claim().claims
+        assert "1" in claimed(loader.claim()) or claims
+        loader.store(claims, bodies({"2": ["bow", number]}))
+        before = now(redis)
+
+        loader.fail(claims, {"items:1": "ValueError: no"})
+
+        due = due_at(redis, "1")
+        assert due is not None
+        assert before + pause * 1e6 <= due <= now(redis) + pause * 1e6
+        info = RowReader().find("items", "1")
+        assert info is not None
+        assert info.failure is not None
+        assert (info.failure.count, info.failure.error) == (number, "ValueError: no")
+        row = cache().get("2")
+        assert row is not None
+        assert row["stock"] == number
+        let_pass(redis, pause)
+
+
+def test_a_row_that_is_loaded_again_has_not_failed(redis: Redis) -> None:
+    cache().schedule("1", 5)
+    loader = Loader()
+    loader.fail(loader.claim().claims, {"items:1": "ValueError: \ud800"})
+    assert RowReader().failing() == 1
+    let_pass(redis, 1)
+
+    refresh({"1": ["sword", 3]})
+
+    info = RowReader().find("items", "1")
+    assert info is not None
+    assert info.failure is None
+    assert RowReader().failing() == 0
+
+
+def test_rows_that_are_given_back_are_due_when_it_is_said_and_have_not_failed(redis: Redis) -> None:
+    cache().schedule_many({"1": 60, "2": 60})
+    loader = Loader()
+    claims = loader.claim().claims
+
+    loader.release(claims, ["items:1"])
+    loader.release(claims, ["items:2"], pause=30)
+
+    assert claimed(loader.claim()) == ["1"]
+    assert RowReader().failing() == 0
+    assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}
+
+
+def test_a_claim_tells_when_the_next_row_is_due(redis: Redis) -> None:
+    assert Loader().claim().pause is None
+    cache().schedule_many({"1": 30, "2": 60})
+    refresh({"1": ["sword", 3], "2": ["bow", 4]})
+
+    pause = Loader().claim().pause
+
+    assert pause is not None
+    assert 29 < pause <= 30
+
+
+def test_what_is_on_the_schedule_without_a_delay_leaves_it(redis: Redis) -> None:
+    cache().schedule("1", 5)
+    redis.delete(keys.rows_delays(bucket("items:1")))
+
+    assert claimed(Loader().claim()) == []
+    assert due_at(redis, "1") is None
+
+
+def test_after_a_loss_of_all_data_nobody_stores_what_was_claimed_before(redis: Redis) -> None:
+    cache().schedule("1", 5)
+    loader = Loader()
+    claims = loader.claim().claims
+    redis.flushall()
+
+    assert loader.store(claims, bodies({"1": ["sword", 3]})) == {"items:1"}
+    assert redis.keys("*") == []
+
+
+def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it(redis: Redis) -> None:
+    loads: list[Sequence[str]] = []
+    all_wait = Event()
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(wanted)
+        all_wait.wait(20)
+        return {"1": ["sword", 3]}
+
+    def read() -> Any:
+        return cache().get_or_load(["1"], load, delay=60, wait=20)["1"]
+
+    with ThreadPoolExecutor(20) as pool:
+        first = pool.submit(read)
+        assert eventually(lambda: loads)
+        others = [pool.submit(read) for _ in range(19)]
+        all_wait.set()
+        rows = {each.result()["stock"] for each in [first, *others]}
+
+    assert rows == {3}
+    assert loads == [["1"]]
+
+
+def test_missed_rows_are_loaded_together_and_those_that_are_not_there_are_remembered(redis: Redis) -> None:
+    loads = []
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(sorted(wanted))
+        return {"1": ["sword", 3], "2": ["bow", 4]}
+
+    for _ in range(2):
+        rows = cache().get_or_load(["3", "2", "1"], load, delay=60)
+
+        assert [(key, row.is_deleted) for key, row in rows.items()] == [
+            ("3", True),
+            ("2", False),
+            ("1", False),
+        ]
+    assert loads == [["1", "2", "3"]]
+    assert redis.keys("*:schedule") == []
+
+
+def test_a_missed_row_is_good_for_its_delay(redis: Redis) -> None:
+    cache().get_or_load(["1"], lambda wanted: {"1": ["sword", 3]}, delay=60)
+
+    let_pass(redis, 59)
+    assert cache().get("1") is not None
+    let_pass(redis, 1)
+    assert cache().get("1") is None
+
+
+def test_who_waits_no_longer_is_told_and_who_takes_stale_rows_need_not_wait(redis: Redis) -> None:
+    cache().schedule("1", 1)
+    refresh({"1": ["sword", 3]})
+    let_pass(redis, 1 + LEASE)
+    Loader().claim()
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        raise AssertionError("another loads it")
+
+    with pytest.raises(RowNotLoaded, match="were not loaded in 0 s"):
+        cache().get_or_load(["1"], load, delay=60, wait=0)
+    row = cache().get_or_load(["1"], load, delay=60, wait=0, stale=True)["1"]
+    assert row.is_stale
+
+
+def test_a_load_that_fails_is_raised_and_the_next_reader_loads(redis: Redis) -> None:
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        raise LookupError("the database is away")
+
+    with pytest.raises(LookupError):
+        cache().get_or_load(["1"], load, delay=60)
+
+    row = cache().get_or_load(["1"], lambda wanted: {"1": ["sword", 3]}, delay=60)["1"]
+    assert row["stock"] == 3
+
+
+def test_a_missed_row_that_cannot_be_stored_is_an_error_and_the_others_are_stored(redis: Redis) -> None:
+    with pytest.raises(RowNotSerializable):
+        cache().get_or_load(["1", "2"], lambda wanted: {"1": [object(), 3], "2": ["bow", 4]}, delay=60)
+
+    assert list(cache().get_many(["1", "2"])) == ["2"]
+    assert redis.keys("*:claim:*") == []
+
+
+def test_a_reader_who_was_too_late_looks_again_and_does_not_go_back(redis: Redis) -> None:
+    """What he loaded is older than what another has stored meanwhile, and somebody may have read."""
+    loads = []
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(wanted)
+        cache().invalidate("1")
+        cache().get_or_load(["1"], lambda wanted: {"1": ["new", 2]}, delay=60)
+        return {"1": ["old", 1]}
+
+    row = cache().get_or_load(["1"], load, delay=60)["1"]
+
+    assert (row["name"], len(loads)) == ("new", 1)
+
+
+def test_a_row_that_is_good_for_less_than_its_load_takes_is_loaded_once(redis: Redis) -> None:
+    loads = []
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(wanted)
+        let_pass(redis, 1)
+        return {"1": ["sword", 3]}
+
+    row = cache().get_or_load(["1"], load, delay=0.01, max_age=0.001)["1"]
+
+    assert (row["stock"], len(loads)) == (3, 1)
+
+
+def test_a_row_on_the_schedule_that_a_reader_loads_is_not_loaded_by_a_daemon_as_well(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    seen = []
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        seen.append(claimed(Loader().claim()))
+        return {"1": ["sword", 3]}
+
+    row = cache().get_or_load(["1"], load, delay=9)["1"]
+
+    assert seen == [[]]
+    assert due_at(redis, "1") == row.since + 60_000_000
+
+
+def test_the_reader_tells_how_rows_stand(redis: Redis) -> None:
+    reader = RowReader()
+    assert (reader.count(), reader.failing(), reader.lateness(), reader.page()) == (0, 0, 0, [])
+    wanted = {str(number): 60 for number in range(70)}
+    cache().schedule_many(wanted)
+    refresh({key: ["sword", 3] for key in wanted})
+    let_pass(redis, 61)
+
+    infos = [*reader.page(limit=50), *reader.page(offset=50, limit=50)]
+
+    assert reader.count() == 70
+    assert 1 <= reader.lateness() < 60
+    assert sorted(info.key for info in infos) == sorted(wanted)
+    assert {(info.name, info.delay, info.is_deleted, info.failure) for info in infos} == {
+        ("items", 60, False, None)
+    }
+    assert all(61 <= (info.age or 0) < 120 and 1 <= info.late < 60 and info.size > 40 for info in infos)
+    assert reader.find("items", "none") is None
+
+
+def test_members_of_a_bucket_lie_in_its_keys() -> None:
+    groups = by_bucket([member("items", str(number)) for number in range(100)])
+
+    assert sum(map(len, groups.values())) == 100
+    assert all(bucket(each) == tag for tag, members in groups.items() for each in members)
+    assert SHAPE.fingerprint == Shape([("name", "text"), ("stock", "integer")]).fingerprint

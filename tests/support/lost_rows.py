@@ -1,0 +1,108 @@
+"""The scripts of cached rows, each with what is done while its reply gets lost. (tests/test_lost_replies.py)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from redis import Redis
+
+from components.client import get_client
+from components.services.rows import Loader, member
+from components.services.rows.claims import begin
+from components.twins import at_once
+from tests.support.rows import SHAPE, bodies, cache, claimed, let_pass, refresh
+
+
+def schedule(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: cache().schedule("1", 5)
+
+
+def schedule_anew(redis: Redis) -> Callable[[], Any]:
+    return lambda: cache().schedule("1", 5)
+
+
+def unschedule(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: cache().unschedule("1")
+
+
+def invalidate(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: cache().invalidate("1")
+
+
+def claim(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    return lambda: claimed(loader.claim())
+
+
+def claim_after_a_lost_lease(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    Loader().claim()
+    let_pass(redis, 6)
+    loader = Loader()
+    return lambda: claimed(loader.claim())
+
+
+def claim_by_readers(redis: Redis) -> Callable[[], Any]:
+    def act() -> Any:
+        _claims, waiting, _now = at_once(
+            begin(get_client(), [member("items", "1")], "f" * 16, SHAPE, None, 5)
+        )
+        return waiting
+
+    return act
+
+
+def store(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    return lambda: loader.store(claims, bodies({"1": ["sword", 3]}))
+
+
+def store_deleted(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    return lambda: loader.store(claims, bodies({"1": None}))
+
+
+def store_too_late(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    cache().invalidate("1")
+    return lambda: loader.store(claims, bodies({"1": ["sword", 3]}))
+
+
+def fail(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    return lambda: loader.fail(claims, {member("items", "1"): "ValueError: no"})
+
+
+def release(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    return lambda: loader.release(claims, [member("items", "1")], pause=3)
+
+
+CASES = {
+    "rows/begin": [claim_by_readers],
+    "rows/claim": [claim, claim_after_a_lost_lease],
+    "rows/fail": [fail],
+    "rows/invalidate": [invalidate],
+    "rows/release": [release],
+    "rows/schedule": [schedule, schedule_anew],
+    "rows/store": [store, store_deleted, store_too_late],
+    "rows/unschedule": [unschedule],
+}

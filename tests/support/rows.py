@@ -1,0 +1,66 @@
+"""What tests of cached rows share: a cache, and time that passes for its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redis import Redis
+
+from components import keys
+from components.buckets import BUCKETS, bucket
+from components.services.rows import Claims, Loader, RowCache, Shape, Stored, member, name_and_key
+
+SHAPE = Shape([("name", "text"), ("stock", "integer")])
+
+
+def cache(name: str = "items") -> RowCache:
+    return RowCache(name, SHAPE)
+
+
+def claimed(claims: Claims) -> list[str]:
+    """The keys of the rows that are claimed."""
+    return sorted(name_and_key(each)[1] for claim in claims.claims for each in claim.members)
+
+
+def bodies(rows: Mapping[str, Sequence[Any] | None], name: str = "items") -> dict[str, Stored]:
+    """What a loader stores; None for a row that is deleted."""
+    return {
+        member(name, key): Stored(False, SHAPE.deleted)
+        if values is None
+        else Stored(True, SHAPE.encode(key, values))
+        for key, values in rows.items()
+    }
+
+
+def refresh(rows: Mapping[str, Sequence[Any] | None], *, name: str = "items") -> set[str]:
+    """Claim what is due and store *rows*; which were refused."""
+    loader = Loader()
+    return loader.store(loader.claim().claims, bodies(rows, name))
+
+
+def let_pass(redis: Redis, seconds: float, name: str = "items") -> None:
+    """Everything that is known of rows in the schedule, and of those that are stored, happened so much earlier."""
+    shift = round(seconds * 1e6)
+    for tag in BUCKETS:
+        schedule = keys.rows_schedule(tag)
+        for each, due in redis.zrange(schedule, 0, -1, withscores=True):
+            redis.zadd(schedule, {each: due - shift})
+    for key in redis.keys("*:rows:*:row:*"):
+        at, till, rest = redis.get(key).split(b",", 2)
+        redis.set(key, b"[%d,%d,%s" % (int(at[1:]) - shift, int(till) - shift, rest), keepttl=True)
+    for key in redis.keys("*:rows:*:claim:*"):
+        at, ends, token = redis.get(key).split(b" ")
+        redis.set(key, b"%d %d %s" % (int(at) - shift, int(ends) - shift, token), keepttl=True)
+
+
+def due_at(redis: Redis, key: str, name: str = "items") -> float | None:
+    """Microsecond."""
+    each = member(name, key)
+    found: float | None = redis.zscore(keys.rows_schedule(bucket(each)), each)
+    return found
+
+
+def now(redis: Redis) -> int:
+    seconds, microseconds = redis.time()
+    return int(seconds) * 1_000_000 + int(microseconds)
