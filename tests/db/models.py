@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+from decimal import Decimal
+from typing import Any
+
 from django.db import models
 
 from components.db.fences import FencedModel, FencedQuerySet
+from components.db.rows import CachedRow, Caching
 
 
 class Shelf(models.Model):
@@ -45,6 +50,73 @@ class Crate(FencedModel):
     content = models.IntegerField(default=0)
 
     objects = CrateQuerySet.as_manager()
+
+    class Meta:
+        app_label = "db"
+
+
+class Colour(models.CharField[Any, Any]):
+    """A field whose values are not what its column holds: text that is in capitals in the database."""
+
+    def from_db_value(self, value: str | None, *args: object) -> str | None:
+        return None if value is None else value.lower()
+
+    def get_prep_value(self, value: Any) -> Any:
+        return value and value.upper()
+
+
+class Lossy(models.CharField[Any, Any]):
+    """A field whose own serialization loses what it holds."""
+
+    def from_db_value(self, value: str | None, *args: object) -> object:
+        return None if value is None else (value,)
+
+    def get_prep_value(self, value: Any) -> Any:
+        return value[0] if isinstance(value, tuple) else value
+
+
+class Ware(CachedRow):
+    """A cached row with a field of each kind."""
+
+    caching = Caching(delay=30)
+
+    name = models.CharField(max_length=20, unique=True)
+    shelf = models.ForeignKey(Shelf, on_delete=models.CASCADE, null=True)
+    password = models.CharField(max_length=20, default="secret")
+    stock = models.BigIntegerField(default=0)
+    price = models.DecimalField(max_digits=20, decimal_places=4, default=Decimal("0.1000"))
+    weight = models.FloatField(null=True)
+    is_sold = models.BooleanField(default=False)
+    made_at = models.DateTimeField(null=True)
+    day = models.DateField(null=True)
+    opens_at = models.TimeField(null=True)
+    lasts = models.DurationField(null=True)
+    serial = models.UUIDField(default=uuid.uuid4)
+    picture = models.BinaryField(null=True)
+    facts = models.JSONField(null=True)
+    address = models.GenericIPAddressField(null=True)
+    manual = models.FileField(null=True)
+    colour = Colour(max_length=20, null=True)
+
+    class Meta:
+        app_label = "db"
+
+
+class DearWare(Ware):
+    """The same rows under another name."""
+
+    class Meta:
+        app_label = "db"
+        proxy = True
+
+
+class Token(CachedRow):
+    """Known by a word, and with a field that cannot be cached."""
+
+    caching = Caching(delay=5, fields=["word", "value"], key="word", name="tokens")
+
+    word = models.SlugField(unique=True)
+    value = Lossy(max_length=20, null=True)
 
     class Meta:
         app_label = "db"
