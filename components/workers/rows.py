@@ -11,13 +11,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
 
-from components.exceptions import RedisUnavailable, RowNotSerializable, RowsUnavailable, RowTooLarge
-from components.services.rows import LEASE, Claims, Loader, Shape, Stored, member, name_and_key
+from components.exceptions import RedisUnavailable, RowsUnavailable
+from components.services.rows import LEASE, Claims, Loader, member
+from components.workers.batches import Batch, Source, by_name
 from components.workers.outage import Outage, sentence
 from components.workers.pulse import Pulse
 from components.workers.signals import Killed, Signals
@@ -30,47 +28,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = (
     10.0,
 )  # seconds for which rows are given back whose database does not answer
 _PULSE = 5.0  # seconds between two touches of the file
-
-
-class Loaded(Protocol):
-    """What became of the rows that were asked for: those in neither are deleted."""
-
-    values: dict[str, Sequence[Any]]
-    errors: dict[str, str]
-
-
-class Source(Protocol):
-    """Where the rows of one name come from."""
-
-    @property
-    def shape(self) -> Shape: ...
-
-    def load_all(self, keys: Sequence[str]) -> Loaded:
-        """Raises RowsUnavailable."""
-
-
-@dataclass
-class _Batch:
-    """What is to be stored, and what is not, by member."""
-
-    rows: dict[str, Stored] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-
-    def fail(self, name: str, keys: Sequence[str], error: str) -> None:
-        self.errors.update((member(name, key), error) for key in keys)
-
-    def take(self, name: str, keys: Sequence[str], shape: Shape, loaded: Loaded) -> None:
-        for key in keys:
-            each = member(name, key)
-            if key in loaded.errors:
-                self.errors[each] = loaded.errors[key]
-            elif key not in loaded.values:
-                self.rows[each] = Stored(False, shape.deleted)
-            else:
-                try:
-                    self.rows[each] = Stored(True, shape.encode(each, loaded.values[key]))
-                except (RowNotSerializable, RowTooLarge) as error:
-                    self.errors[each] = str(error)
 
 
 class RowWorker:
@@ -130,24 +87,24 @@ class RowWorker:
 
     def handle(self, claims: Claims) -> None:
         """Load what is claimed, one query for each name, and tell what became of it."""
-        batch, began_at = _Batch(), time.monotonic()
-        for name, keys in _by_name(claims).items():
+        batch, began_at = Batch(), time.monotonic()
+        for name, keys in by_name(claims).items():
             self._load(name, keys, claims, batch)
             if (
                 time.monotonic() - began_at > self.loader.lease / 3
             ):  # what is loaded shall not wait for the rest
                 self._tell(claims, batch)
-                batch = _Batch()
+                batch = Batch()
         self._tell(claims, batch)
 
-    def _tell(self, claims: Claims, batch: _Batch) -> None:
+    def _tell(self, claims: Claims, batch: Batch) -> None:
         if batch.rows:
             refused = self.loader.store(claims.claims, batch.rows)
             self._done += len(batch.rows) - len(refused)
         if batch.errors:
             self.loader.fail(claims.claims, batch.errors)
 
-    def _load(self, name: str, keys: Sequence[str], claims: Claims, batch: _Batch) -> None:
+    def _load(self, name: str, keys: Sequence[str], claims: Claims, batch: Batch) -> None:
         source = self._sources.get(name)
         if source is None:
             batch.fail(name, keys, f"No model has rows called {name!r} in this release.")
@@ -180,13 +137,3 @@ class RowWorker:
     def _sleep(self, seconds: float) -> None:
         self._wake.wait(seconds)
         self._wake.clear()
-
-
-def _by_name(claims: Claims) -> dict[str, list[str]]:
-    """The keys of what is claimed."""
-    keys: defaultdict[str, list[str]] = defaultdict(list)
-    for claim in claims.claims:
-        for each in claim.members:
-            name, key = name_and_key(each)
-            keys[name].append(key)
-    return keys

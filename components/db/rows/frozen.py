@@ -24,6 +24,8 @@ class FrozenRow:
         object.__setattr__(self, "cached", row)
 
     def __getattr__(self, name: str) -> Any:
+        if name in FrozenRow.__slots__:  # of one that is not yet made
+            raise AttributeError(name)
         try:
             return self.cached[name]
         except KeyError:

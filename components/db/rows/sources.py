@@ -47,8 +47,8 @@ class Source:
     @cached_property
     def key_field(self) -> models.Field[Any, Any]:
         meta = self.model._meta
-        found = meta.pk if self._key_name == "pk" else meta.get_field(self._key_name)
-        if not isinstance(found, models.Field) or not found.unique:
+        [found] = self._find([self._key_name])
+        if not found.unique:
             raise ImproperlyConfigured(
                 f"{meta.label}.{self._key_name} is not unique: it cannot be the key of its rows."
             )
@@ -62,14 +62,20 @@ class Source:
         meta = self.model._meta
         if self._names is None:
             return [each for each in meta.concrete_fields if each.name not in _SECRET]
+        return self._find(self._names)
+
+    def _find(self, names: Sequence[str]) -> list[models.Field[Any, Any]]:
+        meta = self.model._meta
         try:
-            found = [meta.pk if name == "pk" else meta.get_field(name) for name in self._names]
+            found = [meta.pk if name == "pk" else meta.get_field(name) for name in names]
         except FieldDoesNotExist as error:
             raise ImproperlyConfigured(f"Cached rows of {meta.label}: {error}.") from None
-        for each in found:
-            if not isinstance(each, models.Field) or each.column is None:
-                raise ImproperlyConfigured(f"{meta.label}.{each} has no column: it cannot be cached.")
-        return found  # type: ignore[return-value]
+        columns = [each for each in found if isinstance(each, models.Field) and each.column]
+        if len(columns) < len(found):
+            raise ImproperlyConfigured(
+                f"Cached rows of {meta.label}: one of {', '.join(names)} has no column."
+            )
+        return columns
 
     @cached_property
     def shape(self) -> Shape:

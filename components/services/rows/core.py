@@ -125,6 +125,9 @@ async def tell(client: AnyRedis, script: Script, which: str, groups: Mapping[str
 
 async def send(client: AnyRedis, script: Script, calls: Sequence[Call]) -> list[Any]:
     """The answers to *calls*, in one round trip to each node, and in none if there are no calls."""
+    if len(calls) == 1:
+        [(names, args)] = calls
+        return [await script.acall(client, keys=names, args=args)]
     return await script.amany(client, calls) if calls else []
 
 

@@ -70,11 +70,11 @@ class LoadingReader:
             if claims:
                 await self._fill(client, claims)
             elif waiting:
-                if self._stale:
-                    found |= {key: there[key] for key in waiting if key in there}
-                    continue
-                await _nap(client, nap)
-                nap = min(_LONGEST_NAP, 2 * nap)
+                taken = {key: there[key] for key in waiting if key in there} if self._stale else {}
+                found |= taken
+                if not taken:
+                    await _nap(client, nap)
+                    nap = min(_LONGEST_NAP, 2 * nap)
         return {key: found[key] for key in wanted}
 
     def _is_good(self, row: Row, asked_at: int | None) -> bool:
