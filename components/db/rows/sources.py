@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
-from django.db import DatabaseError, InterfaceError, OperationalError, connections, models, router
+from django.db import InterfaceError, OperationalError, ProgrammingError, connections, models, router
 
 from components.db.rows.fields import kind_of
 from components.exceptions import InvalidName, RowsUnavailable
@@ -117,10 +117,8 @@ class Source:
                 f"{self.model._meta.label}: the database does not answer: {error}"
             ) from error
         except Exception as error:  # noqa: BLE001  (whatever a field makes of what it finds: told, of its row)
-            if isinstance(error, DatabaseError):
-                connections[self.database].close()
-            if len(keys) == 1:
-                loaded.errors[keys[0]] = f"{type(error).__name__}: {error}"
+            if len(keys) == 1 or isinstance(error, ProgrammingError):  # that of a table without a column
+                loaded.errors.update(dict.fromkeys(keys, f"{type(error).__name__}: {error}"))
                 return
             half = len(keys) // 2
             for some in (keys[:half], keys[half:]):
