@@ -382,6 +382,24 @@ def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it(redis: Redis) -> None:
     assert loads == [["1"]]
 
 
+def test_a_thousand_coroutines_that_miss_a_row_make_one_load(redis: Redis) -> None:
+    loads: list[Sequence[str]] = []
+
+    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(wanted)
+        await asyncio.sleep(0.05)
+        return {"1": ["sword", 3]}
+
+    async def read() -> list[Any]:
+        its = cache()
+        return await asyncio.gather(*(its.aget_or_load(["1"], load, delay=60, wait=60) for _ in range(1_000)))
+
+    rows = asyncio.run(read())
+
+    assert {each["1"]["stock"] for each in rows} == {3}
+    assert loads == [["1"]]
+
+
 def test_missed_rows_are_loaded_together_and_those_that_are_not_there_are_remembered(redis: Redis) -> None:
     loads = []
 

@@ -6,7 +6,7 @@ version than one that was seen before, nor one that was replaced longer ago than
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -74,6 +74,10 @@ class World:
     def let_pass(self, seconds: int) -> None:
         let_pass(self.redis, seconds)
         self.passed += seconds * 1_000_000
+        for load in self.loads.values():
+            load.claims = tuple(
+                replace(claim, since=claim.since - seconds * 1_000_000) for claim in load.claims
+            )
 
     def look(self) -> None:
         began_at = self.now

@@ -15,11 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+
 from components import keys
 from components.buckets import bucket
 from components.client import AnyRedis
 from components.exceptions import InvalidDuration, InvalidName
 from components.scripts import Call, Script
+from components.together import together
 from components.validation import LONGEST, check_name, check_seconds
 
 _T = TypeVar("_T")
@@ -125,6 +129,8 @@ async def tell(client: AnyRedis, script: Script, which: str, groups: Mapping[str
 
 async def send(client: AnyRedis, script: Script, calls: Sequence[Call]) -> list[Any]:
     """The answers to *calls*, in one round trip to each node, and in none if there are no calls."""
+    if calls and isinstance(client, AsyncRedis | AsyncRedisCluster):
+        return await together(script, calls)
     if len(calls) == 1:
         [(names, args)] = calls
         return [await script.acall(client, keys=names, args=args)]
