@@ -96,11 +96,13 @@ class Source:
         """The values of those that there are, in one query. Raises what that raises."""
         if not keys:
             return {}
-        wanted = [self.key_field.to_python(key) for key in keys]
+        wanted = {
+            self.key_field.to_python(key): key for key in keys
+        }  # Decimal("1.00") is the row "1" as well
         columns = [each.attname for each in self.fields]
-        rows = self.model._base_manager.using(self.database).filter(**{f"{self._key_name}__in": wanted})
+        rows = self.model._base_manager.using(self.database).filter(**{f"{self._key_name}__in": list(wanted)})
         found = rows.order_by().values_list(self._key_name, *columns)
-        return {str(key): values for key, *values in found}
+        return {wanted[key]: values for key, *values in found if key in wanted}
 
     def load_all(self, keys: Sequence[str]) -> Loaded:
         """The same, and what is wrong with those that cannot be loaded. Raises RowsUnavailable."""
