@@ -55,7 +55,7 @@ class Crate(FencedModel):
         app_label = "db"
 
 
-class Colour(models.CharField[Any, Any]):
+class Colour(models.CharField):
     """A field whose values are not what its column holds: text that is in capitals in the database."""
 
     def from_db_value(self, value: str | None, *args: object) -> str | None:
@@ -65,7 +65,7 @@ class Colour(models.CharField[Any, Any]):
         return value and value.upper()
 
 
-class Lossy(models.CharField[Any, Any]):
+class Lossy(models.CharField):
     """A field whose own serialization loses what it holds."""
 
     def from_db_value(self, value: str | None, *args: object) -> object:
