@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -184,6 +185,21 @@ def test_who_is_slower_than_his_lease_may_store_while_nobody_else_has_claimed(re
 
     # Time has passed in Redis, and not for the claim that the loader holds in his hands.
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == set()
+
+
+def test_what_took_long_to_load_is_as_old_as_its_claim(redis: Redis) -> None:
+    cache().schedule("1", 600)
+    loader = Loader()
+    claims = [replace(claim, since=claim.since - 500_000_000) for claim in loader.claim().claims]
+    let_pass(redis, 500)
+
+    loader.store(claims, bodies({"1": ["sword", 3]}))
+
+    row = cache().get("1")
+    assert row is not None
+    assert row.age >= 500
+    let_pass(redis, 105)
+    assert cache().get("1") is None
 
 
 def test_rows_of_a_loader_that_died_are_claimed_by_another_with_twice_the_lease(redis: Redis) -> None:

@@ -18,7 +18,7 @@ from components.services.rows import LEASE, Claim, Loader, Row
 from tests.support.rows import bodies, cache, let_pass, now
 
 DELAY = 60.0
-LOADERS = 3
+LOADERS = 2
 
 
 @dataclass
@@ -54,13 +54,23 @@ class World:
         self.committed_at.append(self.now)
 
     def save(self) -> None:
+        """After its invalidation nobody reads what was before."""
         self.write()
         cache().invalidate("1")
+        self.seen = self.version
 
     def claim(self, number: int) -> None:
         claims = self.loaders[number].claim().claims
         if claims:
             self.loads[number] = Load(claims)
+
+    def begin(self, number: int) -> None:
+        self.claim(number)
+        self.query(number)
+
+    def load(self, number: int) -> None:
+        self.begin(number)
+        self.store(number)
 
     def query(self, number: int) -> None:
         if number in self.loads:
@@ -106,14 +116,17 @@ class World:
 _OPERATIONS = st.one_of(
     st.tuples(st.just("write")),
     st.tuples(st.just("save")),
-    st.tuples(st.sampled_from(["claim", "query", "store"]), st.integers(0, LOADERS - 1)),
-    st.tuples(st.just("let_pass"), st.sampled_from([1, 5, 10, 59, 60, 66])),
+    st.tuples(
+        st.sampled_from(["begin", "begin", "store", "load", "claim", "query"]), st.integers(0, LOADERS - 1)
+    ),
+    st.tuples(st.sampled_from(["begin", "store", "load"]), st.integers(0, LOADERS - 1)),
+    st.tuples(st.just("let_pass"), st.sampled_from([5, 10, 30, 60, 66])),
     st.tuples(st.just("look")),
 )
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(_OPERATIONS, max_size=40))
+@given(st.lists(_OPERATIONS, min_size=20, max_size=40))
 def test_a_reader_never_goes_back_and_never_sees_what_is_too_old(
     redis: Redis, operations: Sequence[tuple[Any, ...]]
 ) -> None:
@@ -131,7 +144,7 @@ _READING = st.one_of(_OPERATIONS, st.tuples(st.just("read_through")))
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(st.lists(_READING, max_size=30), st.booleans())
+@given(st.lists(_READING, min_size=15, max_size=40), st.booleans())
 def test_nor_do_readers_who_load_what_they_miss(
     redis: Redis, operations: Sequence[tuple[Any, ...]], is_scheduled: bool
 ) -> None:

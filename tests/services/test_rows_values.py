@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
@@ -50,9 +50,10 @@ def test_every_kind_has_values_here() -> None:
     assert VALUES.keys() == KINDS.keys()
 
 
+@pytest.mark.parametrize("name", sorted(VALUES))
+@settings(suppress_health_check=[HealthCheck.too_slow])  # the first text that is drawn takes a second
 @given(st.data())
-def test_values_come_back_as_they_were(data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(sorted(VALUES)))
+def test_values_come_back_as_they_were(name: str, data: st.DataObject) -> None:
     value = data.draw(VALUES[name])
 
     found = there_and_back(name, value)

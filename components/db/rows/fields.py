@@ -49,7 +49,7 @@ def kind_of(field: models.Field[Any, Any]) -> Kind:
             return list_of(kind_of(base))
         return _as_text(field)
     if isinstance(field, models.GeneratedField):
-        return kind_of(field.output_field)
+        return kind_of(field.output_field)  # type: ignore[arg-type]
     name = _KINDS.get(field.get_internal_type())
     # One that converts what it finds in the database has values of which the class of the column says nothing.
     if name is None or hasattr(field, "from_db_value"):
