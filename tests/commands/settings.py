@@ -2,7 +2,7 @@
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
 LEASE, MAX_ATTEMPTS and MAX_CRASHES are the options of the queue, APPS the names of more apps; with COUNT_SERVICES
-services count what happens to them.
+services count what happens to them. DATABASE is the file of a database of SQLite.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"
     INSTALLED_APPS.append(DJANGO_TASKS)
 COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ}
+if "DATABASE" in os.environ:
+    DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["DATABASE"]}}
 USE_TZ = True
 TIME_ZONE = "UTC"
 CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": os.environ["REDIS_URL"]}}

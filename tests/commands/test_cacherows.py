@@ -13,15 +13,20 @@ from components.testing import redis_at
 from tests.commands.processes import Command
 from tests.db.models import Token, Ware
 
+SITE = {"APPS": "tests.db", "DATABASE": ":memory:"}
+
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_lives_on_without_its_tables_until_it_is_told_to_stop(
     server: EmbeddedServer, number: signal.Signals, tmp_path: Path
 ) -> None:
     pulse = tmp_path / "pulse"
-    with redis_at(server.url), Command(server.url, "cacherows", "--heartbeat-file", str(pulse)) as daemon:
+    with (
+        redis_at(server.url),
+        Command(server.url, "cacherows", "--heartbeat-file", str(pulse), **SITE) as daemon,
+    ):
         Ware.cached.schedule(1, delay=0.01)
-        assert daemon.says("the database does not answer: no such table: db_ware. Trying again in 1.0 s.")
+        assert daemon.says("the database does not answer: no such table: db_ware. Trying again in 0.5 s.")
         assert pulse.exists()
         Token.cached.schedule("a", delay=0.01)
         assert daemon.says("the database does not answer: no such table: db_token")
@@ -35,12 +40,18 @@ def test_it_lives_on_without_its_tables_until_it_is_told_to_stop(
 
 
 def test_it_says_so_if_redis_does_not_answer() -> None:
-    with Command("redis://127.0.0.1:1", "cacherows") as daemon:
+    with Command("redis://127.0.0.1:1", "cacherows", **SITE) as daemon:
         assert daemon.exit_code() == 2
     assert "Is it running?" in daemon.output
 
 
 @pytest.mark.parametrize("option", [["--batch", "0"], ["--lease", "0"], ["--lease", "x"]])
 def test_wrong_options_are_refused(server: EmbeddedServer, option: list[str]) -> None:
-    with Command(server.url, "cacherows", *option) as daemon:
+    with Command(server.url, "cacherows", *option, **SITE) as daemon:
         assert daemon.exit_code() == 2
+
+
+def test_without_cached_models_it_has_nothing_to_do(server: EmbeddedServer) -> None:
+    with Command(server.url, "cacherows") as daemon:
+        assert daemon.exit_code() == 2
+    assert "No model has cached rows" in daemon.output
