@@ -100,6 +100,7 @@ class Ware(CachedRow):
 
     class Meta:
         app_label = "db"
+        required_db_features = {"supports_json_field"}  # else each check of the models asks the database
 
 
 class DearWare(Ware):
