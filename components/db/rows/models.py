@@ -19,10 +19,10 @@ from django.db.models.signals import post_delete, post_save
 
 from components.db.rows.frozen import FrozenRow
 from components.db.rows.sources import Source
-from components.services.rows import LEASE, Row, RowCache, check_delay
+from components.services.rows import LEASE, Row, RowCache, Unshared, check_delay
 
 
-class _Uncommitted(Exception):
+class _Uncommitted(Unshared):
     """Rows were to be loaded within a transaction, where they are not everybody's."""
 
 
@@ -140,8 +140,7 @@ class CachedRows(Source):
         """What was loaded, as if it came from Redis."""
         found = {}
         for key, each in values.items():
-            _fingerprint, stored = json.loads(f"[{self.shape.encode(key, each)}]")
-            found[key] = Row(self.shape, key, 0, 0, 1, stored)
+            found[key] = Row(self.shape, key, 0, json.loads(f"[0,1,{self.shape.encode(key, each)}]"))
         return found
 
     def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, FrozenRow]:

@@ -165,8 +165,12 @@ class RowCache:
         self, client: AnyRedis, keys: Sequence[str | int], max_age: float | None, stale: bool
     ) -> dict[str, Row]:
         oldest = None if max_age is None else check_seconds("max_age", max_age)
-        reading = Reading(self.name, self.shape, max_age=oldest, stale=stale)
-        return await reading.read(client, each_once(keys))
+        wanted = each_once(keys)
+        found = await Reading(self.name, self.shape, max_age=oldest).read(client, wanted)
+        if not stale:
+            return found.good
+        either = found.stale | found.good
+        return {key: either[key] for key in wanted if key in either}
 
     async def _schedule(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
