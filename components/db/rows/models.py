@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models, transaction
 from django.db.models.signals import post_delete, post_save
 
-from components.db.rows.frozen import FrozenRow
+from components.db.rows.frozen import FrozenRow, frozen_class
 from components.db.rows.sources import Source
 from components.services.rows import LEASE, Row, RowCache, Unshared, check_delay
 
@@ -58,7 +59,7 @@ class CachedRows(Source):
         for signal in (post_save, post_delete):
             signal.connect(self._on_write, dispatch_uid=f"components.rows:{self.name}")
 
-    @property
+    @cached_property
     def cache(self) -> RowCache:
         return RowCache(self.name, self.shape)
 
@@ -144,12 +145,16 @@ class CachedRows(Source):
         return found
 
     def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, FrozenRow]:
-        label = self.model._meta.label
+        frozen = self._frozen_class
         return {
-            pk: FrozenRow(label, row)
+            pk: frozen(row)
             for pk, key in wanted.items()
             if (row := found.get(key)) is not None and not row.is_deleted
         }
+
+    @cached_property
+    def _frozen_class(self) -> type[FrozenRow]:
+        return frozen_class(self.model._meta.label, self.shape.names)
 
     def _on_write(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         """After the commit of a write to one of its rows; children and proxies are rows as well."""

@@ -132,7 +132,7 @@ class RowCache:
         raises.
         """
         reader = self._loading(load, delay, wait, max_age, stale)
-        return at_once(reader.read(get_client(), each_once(list(keys))))
+        return at_once(reader.read(get_client(), each_once(keys)))
 
     async def aget_or_load(
         self,
@@ -146,7 +146,7 @@ class RowCache:
     ) -> dict[str, Row]:
         """get_or_load(), awaited; what *load* returns is awaited if it can be."""
         reader = self._loading(load, delay, wait, max_age, stale)
-        return await reader.read(get_async_client(), each_once(list(keys)))
+        return await reader.read(get_async_client(), each_once(keys))
 
     def _loading(
         self, load: Load, delay: float, wait: float, max_age: float | None, stale: bool
