@@ -14,8 +14,10 @@ from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
 from django.db import InterfaceError, OperationalError, ProgrammingError, connections, models, router
+from django.db.models import F, Lookup, Q
 
 from components.db.rows.fields import kind_of
+from components.db.rows.lookups import AnyOf
 from components.exceptions import InvalidName, RowsUnavailable
 from components.services.rows import Shape
 
@@ -106,9 +108,14 @@ class Source:
             self.key_field.to_python(key): key for key in keys
         }  # Decimal("1.00") is the row "1" as well
         columns = [each.attname for each in self.fields]
-        rows = self.model._base_manager.using(self.database).filter(**{f"{self._key_name}__in": list(wanted)})
+        rows = self.model._base_manager.using(self.database).filter(self._among(list(wanted)))
         found = rows.order_by().values_list(self._key_name, *columns)
         return {wanted[key]: values for key, *values in found if key in wanted}
+
+    def _among(self, values: Sequence[Any]) -> Lookup[Any] | Q:
+        if self._has_whole_keys and connections[self.database].vendor == "postgresql":
+            return AnyOf(F(self._key_name), values)
+        return Q(**{f"{self._key_name}__in": values})
 
     def load_all(self, keys: Sequence[str]) -> Loaded:
         """The same, and what is wrong with those that cannot be loaded. Raises RowsUnavailable."""
