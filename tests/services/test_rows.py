@@ -455,8 +455,10 @@ def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_
 def test_what_only_the_loader_cannot_do_the_next_one_does(redis: Redis) -> None:
     async def read() -> list[Any]:
         others_wait = asyncio.Event()
+        loads = []
 
         async def refuse(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+            loads.append(wanted)
             await others_wait.wait()
             raise Unshared("within a transaction")
 
@@ -468,7 +470,7 @@ def test_what_only_the_loader_cannot_do_the_next_one_does(redis: Redis) -> None:
         await asyncio.sleep(0)
         second = asyncio.create_task(cache().aget_or_load(["1"], load, delay=60))
         third = asyncio.create_task(cache().aget_or_load(["2"], load, delay=60))
-        while len(redis.keys("*:claim:*")) < 2:
+        while len(loads) < 2:
             await asyncio.sleep(0.001)
         cancelled.cancel()
         others_wait.set()
@@ -480,6 +482,27 @@ def test_what_only_the_loader_cannot_do_the_next_one_does(redis: Redis) -> None:
     assert isinstance(cancelled, asyncio.CancelledError)
     assert second["1"]["stock"] == 3
     assert third["2"].is_deleted
+
+
+def test_a_reader_who_is_cancelled_at_any_moment_leaves_no_claim(redis: Redis) -> None:
+    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        await asyncio.sleep(0)
+        return {}
+
+    async def cancel_after(turns: int) -> None:
+        reader = asyncio.create_task(cache().aget_or_load([str(turns)], load, delay=60))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        reader.cancel()
+        await asyncio.gather(reader, return_exceptions=True)
+
+    async def cancel() -> None:
+        for turns in range(40):
+            await cancel_after(turns)
+
+    asyncio.run(cancel())
+
+    assert redis.keys("*:claim:*") == []
 
 
 def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Redis) -> None:

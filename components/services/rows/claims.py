@@ -99,6 +99,11 @@ async def begin(
     return claims, waiting
 
 
+def claims_of(members: Sequence[str], token: str) -> list[Claim]:
+    """What begin() may have claimed under that token, for who has not heard its answer."""
+    return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
+
+
 async def store(
     client: AnyRedis,
     claims: Iterable[Claim],
