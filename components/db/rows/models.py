@@ -13,12 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, models, transaction
-from django.db.models.signals import post_delete, post_save
+from django.db import connections, models
+from django.db.models.signals import class_prepared
 
 from components.db.rows.frozen import FrozenRow
 from components.db.rows.sources import Source
+from components.db.rows.writes import Writes
 from components.services.rows import LEASE, Row, RowCache, check_delay
 
 
@@ -50,13 +52,14 @@ class CachedRows(Source):
             raise ImproperlyConfigured(
                 f"The rows of {self.name} have the delay {delay!r}: it must be above 0."
             )
-        if self.name in _declared:
-            raise ImproperlyConfigured(
-                f"Two models have rows called {self.name!r}; give one of them another name."
-            )
-        _declared[self.name] = self
-        for signal in (post_save, post_delete):
-            signal.connect(self._on_write, dispatch_uid=f"components.rows:{self.name}")
+        # A model of another registry is one of a test, or one that stands for a table while that is rebuilt.
+        if model._meta.apps is apps:
+            if self.name in _declared:
+                raise ImproperlyConfigured(
+                    f"Two models have rows called {self.name!r}; give one of them another name."
+                )
+            _declared[self.name] = self
+        self.writes = Writes(self.name, self, lambda *keys: self.cache.invalidate(*keys))
 
     @property
     def cache(self) -> RowCache:
@@ -132,9 +135,13 @@ class CachedRows(Source):
         return self._frozen(wanted, found)
 
     def _load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        if connections[self.database].in_atomic_block:
+        if self._is_within_a_transaction():
             raise _Uncommitted
         return self.load(keys)
+
+    def _is_within_a_transaction(self) -> bool:
+        connection = connections[self.database]
+        return connection.in_atomic_block or not connection.get_autocommit()
 
     def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
         """What was loaded, as if it came from Redis."""
@@ -152,14 +159,6 @@ class CachedRows(Source):
             if (row := found.get(key)) is not None and not row.is_deleted
         }
 
-    def _on_write(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
-        """After the commit of a write to one of its rows; children and proxies are rows as well."""
-        if not issubclass(sender, self.model):
-            return
-        key = self.key(instance.pk if self._key_name == "pk" else getattr(instance, self._key_name))
-        # A cache that is behind is no reason to tell that the write has failed: it is logged.
-        transaction.on_commit(lambda: self.cache.invalidate(key), using=using, robust=True)
-
 
 _declared: dict[str, CachedRows] = {}
 
@@ -167,3 +166,12 @@ _declared: dict[str, CachedRows] = {}
 def cached_rows() -> Mapping[str, CachedRows]:
     """All that were declared, by their names."""
     return MappingProxyType(_declared)
+
+
+def _watch(sender: type[models.Model], **kwargs: Any) -> None:
+    """A child or a proxy of a model with cached rows may be made later."""
+    for rows in _declared.values():
+        rows.writes.watch(sender)
+
+
+class_prepared.connect(_watch, dispatch_uid="components.rows.writes")

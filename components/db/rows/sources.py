@@ -44,14 +44,29 @@ class Source:
         """Its alias: by default that of writes, since a replica may be behind what a row was before."""
         return self._using or router.db_for_write(self.model)
 
+    @property
+    def key_name(self) -> str:
+        return self._key_name
+
+    @property
+    def is_known_by_pk(self) -> bool:
+        return self._key_name in ("pk", self.model._meta.pk.name)
+
     @cached_property
-    def key_field(self) -> models.Field[Any, Any]:
+    def key_column(self) -> models.Field[Any, Any]:
+        """The unique field whose values the keys are. Raises ImproperlyConfigured."""
         meta = self.model._meta
         [found] = self._find([self._key_name])
         if not found.unique:
             raise ImproperlyConfigured(
                 f"{meta.label}.{self._key_name} is not unique: it cannot be the key of its rows."
             )
+        return found
+
+    @cached_property
+    def key_field(self) -> models.Field[Any, Any]:
+        """The field that knows of what type the keys are: what key_column points at, if it is a relation."""
+        found = self.key_column
         while found.is_relation:
             found = found.target_field  # type: ignore[attr-defined]
         return found
