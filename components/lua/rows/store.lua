@@ -19,7 +19,7 @@ local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format("%.0f", number) end
 
 local function store(member, is_there, body)
-  local owner = string.match(redis.call("GET", claim .. member) or "", "^%d+ %d+ (.*)")
+  local ends, owner = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+) (.*)")
   if owner ~= token then -- sent again, or too late
     return string.match(redis.call("GETRANGE", row .. member, 0, 30), "^%[(%d+),") == since and 1 or 0
   end
@@ -31,6 +31,8 @@ local function store(member, is_there, body)
   redis.call("SET", row .. member, value, "PX", text(math.ceil(kept / 1000)))
   if is_there == "1" then
     redis.call("ZADD", schedule, "XX", text(math.max(now, since + (delay or 0))), member)
+  elseif tonumber(redis.call("ZSCORE", schedule, member) or ends) < tonumber(ends) then
+    redis.call("ZADD", schedule, text(now), member) -- scheduled during the load: it may be there again
   else
     redis.call("ZREM", schedule, member)
     redis.call("HDEL", delays, member)
