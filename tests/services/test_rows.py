@@ -16,7 +16,7 @@ from components import keys
 from components.buckets import bucket
 from components.client import get_client
 from components.exceptions import RowNotLoaded, RowNotSerializable
-from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, member
+from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, member
 from components.services.rows.claims import begin
 from components.services.rows.core import by_bucket
 from components.twins import at_once
@@ -401,7 +401,7 @@ def test_a_missed_row_is_loaded_by_one_of_all_who_miss_it(redis: Redis) -> None:
     assert loads == [["1"]]
 
 
-def test_a_thousand_coroutines_that_miss_a_row_make_one_load(redis: Redis) -> None:
+def test_ten_thousand_readers_of_a_missing_row_make_one_load(redis: Redis) -> None:
     loads: list[Sequence[str]] = []
 
     async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
@@ -411,12 +411,99 @@ def test_a_thousand_coroutines_that_miss_a_row_make_one_load(redis: Redis) -> No
 
     async def read() -> list[Any]:
         its = cache()
-        return await asyncio.gather(*(its.aget_or_load(["1"], load, delay=60, wait=60) for _ in range(1_000)))
+        return await asyncio.gather(
+            *(its.aget_or_load(["1"], load, delay=60, wait=60) for _ in range(10_000))
+        )
 
     rows = asyncio.run(read())
 
     assert {each["1"]["stock"] for each in rows} == {3}
     assert loads == [["1"]]
+
+
+def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_each(redis: Redis) -> None:
+    loads: list[Sequence[str]] = []
+
+    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(wanted)
+        await asyncio.sleep(0.05)
+        raise LookupError("the database is away")
+
+    async def read() -> list[Any]:
+        readers = (cache().aget_or_load(["1"], load, delay=60, wait=60) for _ in range(100))
+        return await asyncio.gather(*readers, return_exceptions=True)
+
+    assert {type(each) for each in asyncio.run(read())} == {LookupError}
+    assert loads == [["1"]]
+
+
+def test_what_only_the_loader_cannot_do_the_next_one_does(redis: Redis) -> None:
+    async def read() -> list[Any]:
+        others_wait = asyncio.Event()
+
+        async def refuse(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+            await others_wait.wait()
+            raise Unshared("within a transaction")
+
+        async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+            return {"1": ["sword", 3]}
+
+        first = asyncio.create_task(cache().aget_or_load(["1"], refuse, delay=60))
+        cancelled = asyncio.create_task(cache().aget_or_load(["2"], refuse, delay=60))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(cache().aget_or_load(["1"], load, delay=60))
+        third = asyncio.create_task(cache().aget_or_load(["2"], load, delay=60))
+        while len(redis.keys("*:claim:*")) < 2:
+            await asyncio.sleep(0.001)
+        cancelled.cancel()
+        others_wait.set()
+        return await asyncio.gather(first, cancelled, second, third, return_exceptions=True)
+
+    first, cancelled, second, third = asyncio.run(read())
+
+    assert isinstance(first, Unshared)
+    assert isinstance(cancelled, asyncio.CancelledError)
+    assert second["1"]["stock"] == 3
+    assert third["2"].is_deleted
+
+
+def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Redis) -> None:
+    loads: list[list[str]] = []
+
+    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads.append(list(wanted))
+        await asyncio.sleep(0.01)
+        return {key: ["sword", int(key)] for key in wanted}
+
+    async def read() -> list[Any]:
+        wishes = [[str((first + each) % 10) for each in range(4)] for first in range(10)]
+        readers = (cache().aget_or_load(wish, load, delay=60, wait=60) for wish in wishes)
+        return await asyncio.wait_for(asyncio.gather(*readers), 30)
+
+    rows = asyncio.run(read())
+
+    assert [[row["stock"] for row in each.values()] for each in rows] == [
+        [(first + each) % 10 for each in range(4)] for first in range(10)
+    ]
+    assert sorted(key for wanted in loads for key in wanted) == [str(key) for key in range(10)]
+
+
+def test_who_waits_for_a_load_that_was_invalidated_does_not_wait_for_its_end(redis: Redis) -> None:
+    loads_old, may_end = Event(), Event()
+
+    def load_old(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        loads_old.set()
+        may_end.wait(20)
+        return {"1": ["old", 1]}
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(cache().get_or_load, ["1"], load_old, delay=60, wait=20)
+        loads_old.wait(20)
+        cache().invalidate("1")
+        row = cache().get_or_load(["1"], lambda wanted: {"1": ["new", 2]}, delay=60, wait=20)["1"]
+        may_end.set()
+
+    assert row["name"] == first.result()["1"]["name"] == "new"
 
 
 def test_missed_rows_are_loaded_together_and_those_that_are_not_there_are_remembered(redis: Redis) -> None:
@@ -488,7 +575,8 @@ def test_a_reader_who_was_too_late_looks_again_and_does_not_go_back(redis: Redis
     def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
         loads.append(wanted)
         cache().invalidate("1")
-        cache().get_or_load(["1"], lambda wanted: {"1": ["new", 2]}, delay=60)
+        cache().schedule("1", 60)
+        refresh({"1": ["new", 2]})
         return {"1": ["old", 1]}
 
     row = cache().get_or_load(["1"], load, delay=60)["1"]
@@ -597,7 +685,7 @@ def test_a_reader_who_takes_a_row_over_has_twice_as_long_for_it(redis: Redis) ->
 
 
 def is_claimed_by_a_reader(token: str) -> bool:
-    claims, waiting, _now = at_once(begin(get_client(), ["items:1"], token, SHAPE, None, LEASE))
+    claims, waiting = at_once(begin(get_client(), ["items:1"], token, SHAPE, None, LEASE))
     assert waiting == (set() if claims else {"items:1"})
     return bool(claims)
 

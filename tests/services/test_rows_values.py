@@ -43,7 +43,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 def there_and_back(kind: str | Kind, value: Any) -> Any:
     shape = Shape([("value", kind)])
     _at, _till, _fingerprint, stored = _loads(f"[1,2,{shape.encode('1', [value])}]")
-    return Row(shape, "1", 1, 1, 2, stored)["value"]
+    return Row(shape, "1", 1, [1, 2, "", stored])["value"]
 
 
 def test_every_kind_has_values_here() -> None:
@@ -154,7 +154,7 @@ def test_columns_have_names_and_known_kinds(columns: Any) -> None:
 
 
 def test_a_row_cannot_be_changed() -> None:
-    row = Row(Shape([("a", "integer")]), "1", 5, 3, 9, [1])
+    row = Row(Shape([("a", "integer")]), "1", 5, [3, 9, "", [1]])
 
     with pytest.raises(TypeError):
         row["a"] = 2  # type: ignore[index]

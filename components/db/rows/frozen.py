@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Iterable
+from typing import Any, ClassVar, NoReturn
 
 from components.services.rows import Row
 
@@ -14,24 +15,20 @@ class FrozenRow:
     *cached* says when it was loaded and how old it is. What was not cached is an AttributeError, not a query.
     """
 
-    __slots__ = ("_label", "cached")
+    __slots__ = ("cached",)
 
     cached: Row
-    _label: str
+    _label: ClassVar[str]
 
-    def __init__(self, label: str, row: Row) -> None:
-        object.__setattr__(self, "_label", label)
-        object.__setattr__(self, "cached", row)
+    def __init__(self, row: Row) -> None:
+        _set_row(self, row)
 
     def __getattr__(self, name: str) -> Any:
-        if name in FrozenRow.__slots__:  # of one that is not yet made
-            raise AttributeError(name)
-        try:
-            return self.cached[name]
-        except KeyError:
-            raise AttributeError(
-                f"{name!r} is not cached of {self._label}; cached are: {', '.join(self.cached)}."
-            ) from None
+        raise AttributeError(
+            f"{name!r} is not cached of {self._label}; cached are: {', '.join(self.cached)}."
+            if name != "cached"
+            else "This row has not been made."
+        )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{self!r} is a cached row, which cannot be changed: get the instance itself.")
@@ -54,3 +51,19 @@ class FrozenRow:
 
     def __repr__(self) -> str:
         return f"<{self._label} {self.cached.key}, {self.cached.age:.3f} s old>"
+
+
+#: Writes the slot, which __setattr__ does not.
+_set_row = FrozenRow.__dict__["cached"].__set__
+
+
+def frozen_class(label: str, names: Iterable[str]) -> type[FrozenRow]:
+    """That of the rows of one model. A column whose name is taken, save, is read as row.cached["save"]."""
+    columns = {name: _column(name) for name in names if not hasattr(FrozenRow, name)}
+    return type(
+        f"Frozen{label.rpartition('.')[2]}", (FrozenRow,), {"__slots__": (), "_label": label, **columns}
+    )
+
+
+def _column(name: str) -> property:
+    return property(lambda frozen: frozen.cached[name])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -18,13 +19,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models
 from django.db.models.signals import class_prepared
 
-from components.db.rows.frozen import FrozenRow
+from components.db.rows.frozen import FrozenRow, frozen_class
 from components.db.rows.sources import Source
 from components.db.rows.writes import Writes
-from components.services.rows import LEASE, Row, RowCache, check_delay
+from components.services.rows import LEASE, Row, RowCache, Unshared, check_delay
 
 
-class _Uncommitted(Exception):
+class _Uncommitted(Unshared):
     """Rows were to be loaded within a transaction, where they are not everybody's."""
 
 
@@ -61,7 +62,7 @@ class CachedRows(Source):
             _declared[self.name] = self
         self.writes = Writes(self.name, self, lambda *keys: self.cache.invalidate(*keys))
 
-    @property
+    @cached_property
     def cache(self) -> RowCache:
         return RowCache(self.name, self.shape)
 
@@ -147,17 +148,20 @@ class CachedRows(Source):
         """What was loaded, as if it came from Redis."""
         found = {}
         for key, each in values.items():
-            _fingerprint, stored = json.loads(f"[{self.shape.encode(key, each)}]")
-            found[key] = Row(self.shape, key, 0, 0, 1, stored)
+            found[key] = Row(self.shape, key, 0, json.loads(f"[0,1,{self.shape.encode(key, each)}]"))
         return found
 
     def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, FrozenRow]:
-        label = self.model._meta.label
+        frozen = self._frozen_class
         return {
-            pk: FrozenRow(label, row)
+            pk: frozen(row)
             for pk, key in wanted.items()
             if (row := found.get(key)) is not None and not row.is_deleted
         }
+
+    @cached_property
+    def _frozen_class(self) -> type[FrozenRow]:
+        return frozen_class(self.model._meta.label, self.shape.names)
 
 
 _declared: dict[str, CachedRows] = {}

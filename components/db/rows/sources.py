@@ -72,6 +72,10 @@ class Source:
         return found
 
     @cached_property
+    def _has_whole_keys(self) -> bool:
+        return type(self.key_field).to_python is models.IntegerField.to_python
+
+    @cached_property
     def fields(self) -> list[models.Field[Any, Any]]:
         """What is cached. Raises ImproperlyConfigured."""
         meta = self.model._meta
@@ -99,6 +103,8 @@ class Source:
 
     def key(self, value: Any) -> str:
         """*value* of the key field as text, in the one way it is written. Raises InvalidName."""
+        if type(value) is int and self._has_whole_keys:
+            return str(value)  # most are so, and a page reads many
         try:
             found = self.key_field.to_python(value)
         except ValidationError:

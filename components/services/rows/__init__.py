@@ -3,7 +3,7 @@
 from components.services.rows.caches import RowCache
 from components.services.rows.claims import Loader, Stored
 from components.services.rows.core import LEASE, SHORTEST_DELAY, check_delay, member, name_and_key
-from components.services.rows.loading import Load
+from components.services.rows.loading import Load, Unshared
 from components.services.rows.readers import RowReader
 from components.services.rows.records import Claim, Claims, Failure, Row, RowInfo
 from components.services.rows.shapes import MAX_ROW, Shape
@@ -26,6 +26,7 @@ __all__ = [
     "RowReader",
     "Shape",
     "Stored",
+    "Unshared",
     "check_delay",
     "list_of",
     "member",

@@ -132,7 +132,7 @@ class RowCache:
         raises.
         """
         reader = self._loading(load, delay, wait, max_age, stale)
-        return at_once(reader.read(get_client(), each_once(list(keys))))
+        return at_once(reader.read(get_client(), each_once(keys)))
 
     async def aget_or_load(
         self,
@@ -146,7 +146,7 @@ class RowCache:
     ) -> dict[str, Row]:
         """get_or_load(), awaited; what *load* returns is awaited if it can be."""
         reader = self._loading(load, delay, wait, max_age, stale)
-        return await reader.read(get_async_client(), each_once(list(keys)))
+        return await reader.read(get_async_client(), each_once(keys))
 
     def _loading(
         self, load: Load, delay: float, wait: float, max_age: float | None, stale: bool
@@ -165,8 +165,12 @@ class RowCache:
         self, client: AnyRedis, keys: Sequence[str | int], max_age: float | None, stale: bool
     ) -> dict[str, Row]:
         oldest = None if max_age is None else check_seconds("max_age", max_age)
-        reading = Reading(self.name, self.shape, max_age=oldest, stale=stale)
-        return await reading.read(client, each_once(keys))
+        wanted = each_once(keys)
+        found = await Reading(self.name, self.shape, max_age=oldest).read(client, wanted)
+        if not stale:
+            return found.good
+        either = found.stale | found.good
+        return {key: either[key] for key in wanted if key in either}
 
     async def _schedule(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}

@@ -81,8 +81,8 @@ class Loader:
 
 async def begin(
     client: AnyRedis, members: Sequence[str], token: str, shape: Shape, max_age: float | None, lease: float
-) -> tuple[list[Claim], set[str], int]:
-    """Claim rows that a reader missed: what he is to load, what others are loading, and the microsecond of that."""
+) -> tuple[list[Claim], set[str]]:
+    """Claim rows that a reader missed: what he is to load, and what others are loading."""
     groups = by_bucket(members)
     oldest = "" if max_age is None else micro(max_age)
     args = [token, micro(lease), shape.fingerprint, oldest]
@@ -94,7 +94,7 @@ async def begin(
         waiting |= {member for member, what in outcomes if what == b"wait"}
         if mine := tuple(member for member, what in outcomes if what == b"load"):
             claims.append(Claim(tag, token, int(since), mine))
-    return claims, waiting, min(int(since) for since, *_said in answers)
+    return claims, waiting
 
 
 async def store(

@@ -11,7 +11,8 @@ it. All instants are microseconds of the server.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -47,7 +48,8 @@ def check_cache_name(name: object) -> str:
     return checked
 
 
-def check_key(key: object) -> str:
+@lru_cache(maxsize=16_384, typed=True)  # as many are read again and again
+def check_key(key: Hashable) -> str:
     """The key of a row as text: it is given as that or as a whole number. Raises InvalidName."""
     text = str(key) if isinstance(key, int) and not isinstance(key, bool) else key
     checked = check_name("row", text)
@@ -137,6 +139,6 @@ async def send(client: AnyRedis, script: Script, calls: Sequence[Call]) -> list[
     return await script.amany(client, calls) if calls else []
 
 
-def each_once(given: Sequence[object]) -> list[str]:
+def each_once(given: Iterable[Hashable]) -> list[str]:
     """The keys, checked, each once and in order. Raises InvalidName."""
-    return list(dict.fromkeys(check_key(key) for key in given))
+    return list(dict.fromkeys(map(check_key, given)))

@@ -8,30 +8,32 @@ somebody may have read a newer row meanwhile. A row that is on no schedule is go
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
-
-from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio import RedisCluster as AsyncRedisCluster
 
 from components.client import AnyRedis
 from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
 from components.services.rows.claims import Stored, begin, release, store
 from components.services.rows.core import LEASE, member, name_and_key
-from components.services.rows.reading import Reading
+from components.services.rows.flights import Flights, flights_of, nap
+from components.services.rows.reading import Found, Reading
 from components.services.rows.records import Claim, Row
 from components.services.rows.shapes import Shape
 
-_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two looks of one who waits
+_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two looks at what another process loads
+_PATIENCE = 0.5  # seconds for which a reader relies on one of his own process to load a row
 
 #: Given keys, it comes to the values of the rows that there are, in the order of the shape's columns.
 Load: TypeAlias = Callable[
     [Sequence[str]], Mapping[str, Sequence[Any]] | Awaitable[Mapping[str, Sequence[Any]]]
 ]
+
+
+class Unshared(Exception):
+    """Raised by a load for a reason that only this reader has: the others of his process do not fail with him."""
 
 
 class LoadingReader:
@@ -50,68 +52,92 @@ class LoadingReader:
     ) -> None:
         self._name, self._shape, self._load = name, shape, load
         self._delay, self._wait, self._max_age, self._stale = delay, wait, max_age, stale
-        self._reading = Reading(name, shape, stale=True)
+        self._reading = Reading(name, shape, max_age=max_age)
 
     async def read(self, client: AnyRedis, wanted: Sequence[str]) -> dict[str, Row]:
         """All *wanted*, also those that are deleted. Raises RowNotLoaded, and what *load* raises."""
-        found: dict[str, Row] = {}
-        nap, until, asked_at = _SHORTEST_NAP, time.monotonic() + self._wait, None
-        while missing := [key for key in wanted if key not in found]:
-            there = await self._reading.read(client, missing)
-            found |= {key: row for key, row in there.items() if self._is_good(row, asked_at)}
-            missing = [key for key in missing if key not in found]
-            if not missing:
-                break
-            if asked_at is not None and time.monotonic() >= until:
+        found = await self._reading.read(client, wanted)
+        if len(found.good) == len(wanted):
+            return found.good
+        flights, mine = flights_of(client), set[str]()
+        try:
+            return await self._read_on(client, wanted, found, flights, mine)
+        finally:
+            flights.land(mine)
+
+    async def _read_on(
+        self, client: AnyRedis, wanted: Sequence[str], found: Found, flights: Flights, mine: set[str]
+    ) -> dict[str, Row]:
+        """The same, of which *found* is there. *mine* are the rows that this reader has taken off with."""
+        good, asked_at, is_patient = dict(found.good), found.now, True
+        pause, until = _SHORTEST_NAP, time.monotonic() + self._wait
+        while missing := [key for key in wanted if key not in good]:
+            mine |= flights.take_off(member(self._name, key) for key in missing)
+            others = await self._load_mine(client, missing, flights, mine, is_patient)
+            if self._stale:
+                good |= {key: found.stale[key] for key in others if key in found.stale}
+            if len(others) == len(missing) and not others & good.keys():
+                left = max(0.0, until - time.monotonic())
+                if mine:  # another process is loading them
+                    await nap(client, min(pause, left))
+                    pause = min(_LONGEST_NAP, 2 * pause)
+                elif flight := flights.find(member(self._name, missing[0])):
+                    is_patient = await flight.wait(min(_PATIENCE, left))
+            found = await self._reading.read(client, [key for key in missing if key not in good])
+            good |= found.good
+            # What was loaded since it was asked for is good, however long that took and however short it is good.
+            good |= {key: row for key, row in found.stale.items() if row.since >= asked_at}
+            if time.monotonic() >= until and (missing := [key for key in missing if key not in good]):
                 raise self._late(missing)
-            members = [member(self._name, key) for key in missing]
-            claims, waiting, now = await self._begin(client, members)
-            asked_at = asked_at or now
-            if claims:
-                await self._fill(client, claims)
-            elif waiting:
-                taken = {key: there[key] for key in waiting if key in there} if self._stale else {}
-                found |= taken
-                if not taken:
-                    await _nap(client, nap)
-                    nap = min(_LONGEST_NAP, 2 * nap)
-        return {key: found[key] for key in wanted}
+        return {key: good[key] for key in wanted}
 
-    def _is_good(self, row: Row, asked_at: int | None) -> bool:
-        """What was loaded since it was asked for is good, however long that took and however short a row is good."""
-        if asked_at is not None and row.since >= asked_at:
-            return True
-        return not row.is_stale and (self._max_age is None or row.age <= self._max_age)
-
-    async def _begin(self, client: AnyRedis, members: Sequence[str]) -> tuple[list[Claim], set[str], int]:
-        """What to load, the keys of what others load, and the microsecond of that."""
+    async def _load_mine(
+        self, client: AnyRedis, missing: Sequence[str], flights: Flights, mine: set[str], is_patient: bool
+    ) -> set[str]:
+        """Load what nobody else is loading; the keys of the rest. Who *is_patient* leaves others to their owners."""
+        members = {member(self._name, key): key for key in missing}
+        ready = [each for each in members if each in mine or not is_patient]
         token = secrets.token_hex(8)
-        claims, waiting, now = await begin(client, members, token, self._shape, self._max_age, LEASE)
-        return claims, {name_and_key(each)[1] for each in waiting}, now
+        claims, waiting = await begin(client, ready, token, self._shape, self._max_age, LEASE)
+        errors = await self._fill(client, claims)
+        shared = {each: error for each, error in errors.items() if not isinstance(error, Unshared)}
+        flights.land(mine - waiting, shared)
+        mine &= waiting
+        for error in errors.values():
+            raise error
+        return {key for each, key in members.items() if each in waiting or each not in ready}
 
-    async def _fill(self, client: AnyRedis, claims: Sequence[Claim]) -> None:
-        """Load what is claimed and store it; what cannot be stored is given back, and why is raised."""
+    async def _fill(self, client: AnyRedis, claims: Sequence[Claim]) -> dict[str, Exception]:
+        """Load what is claimed and store it; why some could not be, which are given back."""
         members = [each for claim in claims for each in claim.members]
         rows: dict[str, Stored] = {}
+        if not members:
+            return {}
         try:
             loaded = self._load([name_and_key(each)[1] for each in members])
             values = await loaded if isinstance(loaded, Awaitable) else loaded
-            error = self._encode(members, values, rows)
+            errors = self._encode(members, values, rows)
             await store(client, claims, rows, lease=LEASE, good=self._delay)
-            if error:
-                raise error
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
-        except BaseException:
-            with suppress(RedisUnavailable):  # then the claims end with their leases
-                await release(client, claims, set(members) - rows.keys())
-            raise
+        except BaseException as error:
+            await self._give_back(client, claims, members)
+            if not isinstance(error, Exception):
+                raise
+            return dict.fromkeys(members, error)
+        if errors:
+            await self._give_back(client, claims, errors)
+        return errors
+
+    async def _give_back(self, client: AnyRedis, claims: Sequence[Claim], members: Collection[str]) -> None:
+        with suppress(RedisUnavailable):  # then the claims end with their leases
+            await release(client, claims, members)
 
     def _encode(
         self, members: Sequence[str], values: Mapping[str, Sequence[Any]], rows: dict[str, Stored]
-    ) -> Exception | None:
-        """Add what can be stored to *rows*; why something cannot."""
-        wrong: Exception | None = None
+    ) -> dict[str, Exception]:
+        """Add what can be stored to *rows*; why others cannot."""
+        errors: dict[str, Exception] = {}
         for each in members:
             key = name_and_key(each)[1]
             try:
@@ -119,18 +145,11 @@ class LoadingReader:
                 body = self._shape.encode(each, values[key]) if is_there else self._shape.deleted
                 rows[each] = Stored(is_there, body)
             except (RowNotSerializable, RowTooLarge) as error:
-                wrong = wrong or error
-        return wrong
+                errors[each] = error
+        return errors
 
     def _late(self, missing: Sequence[str]) -> RowNotLoaded:
         return RowNotLoaded(
             f"{len(missing)} rows of {self._name}, the first of them {missing[0]!r}, were not loaded "
             f"in {self._wait:g} s: another is loading them, or they changed all the time."
         )
-
-
-async def _nap(client: AnyRedis, seconds: float) -> None:
-    if isinstance(client, AsyncRedis | AsyncRedisCluster):
-        await asyncio.sleep(seconds)
-    else:
-        time.sleep(seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,25 +19,26 @@ class Row(Mapping[str, Any]):
     A row that was deleted has none. Each value is converted when it is asked for, since most are not.
     """
 
-    __slots__ = ("_at", "_now", "_shape", "_till", "_values", "key")
+    __slots__ = ("_now", "_shape", "_stored", "key")
 
-    def __init__(
-        self, shape: Shape, key: str, now: int, at: int, till: int, values: list[Any] | None
-    ) -> None:
+    def __init__(self, shape: Shape, key: str, now: int, stored: Sequence[Any]) -> None:
         self.key = key
-        self._shape, self._now, self._at, self._till, self._values = shape, now, at, till, values
+        self._shape, self._now = shape, now
+        self._stored = stored  # what the JSON says: since when, until when it is good, shape, values or None
 
     def __getitem__(self, name: str) -> Any:
-        if self._values is None:
+        values = self._stored[3]
+        if values is None:
             raise KeyError(name)
         at = self._shape.places[name]
-        return self._shape.decode(at, self._values[at])
+        value = values[at]
+        return None if value is None else self._shape.decoders[at](value)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(() if self._values is None else self._shape.names)
+        return iter(() if self._stored[3] is None else self._shape.names)
 
     def __len__(self) -> int:
-        return 0 if self._values is None else len(self._values)
+        return 0 if self._stored[3] is None else len(self._stored[3])
 
     def __repr__(self) -> str:
         return f"<Row {self.key}{' deleted' if self.is_deleted else ''}, {self.age:.3f} s old>"
@@ -45,27 +46,27 @@ class Row(Mapping[str, Any]):
     @property
     def is_deleted(self) -> bool:
         """The database had no such row."""
-        return self._values is None
+        return self._stored[3] is None
 
     @property
     def since(self) -> int:
         """loaded_at as a number of microseconds, which grows with each load of the row."""
-        return self._at
+        return int(self._stored[0])
 
     @property
     def loaded_at(self) -> datetime:
         """When its load began: what was committed before is in it."""
-        return instant(self._at)
+        return instant(self.since)
 
     @property
     def age(self) -> float:
         """Seconds from then until it was read from Redis, both by the server's clock."""
-        return max(0, self._now - self._at) / 1e6
+        return max(0, self._now - self.since) / 1e6
 
     @property
     def is_stale(self) -> bool:
         """It should have been loaded anew before it was read from Redis: who asks for stale rows must look."""
-        return self._till <= self._now
+        return bool(self._stored[1] <= self._now)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ class Shape:
                 f"The columns are {list(self.names)[:20]}; a row has 1 to {_MOST:,} of them, "
                 "each with a name of its own."
             )
+        #: What gives back the value of each column, unless it is None.
+        self.decoders = tuple(kind.decode for kind in self.kinds)
         self._converted = [
             (at, name, kind.encode)
             for at, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True))
@@ -86,10 +88,6 @@ class Shape:
                 "what is cached."
             )
         return body
-
-    def decode(self, at: int, value: Any) -> Any:
-        """The value of the column at this place, as it was."""
-        return None if value is None else self.kinds[at].decode(value)
 
 
 def _kind_of(name: object, kind: str | Kind) -> Kind:

@@ -1,0 +1,110 @@
+"""
+Flights: which rows somebody of this process is about to load, so that the others here wait for that without asking.
+
+Ten thousand who miss a row would ask Redis again and again whether it is loaded. So the first takes off with it; the
+rest of his process, or of his event loop, wait until he lands, and then look. What they take is what Redis has then,
+never what he found: it may have changed since. Where he fails they fail with him: a database that does not answer is
+asked once for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+
+from components.client import AnyRedis, kept_by_the_loop
+
+_NONE: Mapping[str, Exception] = MappingProxyType({})
+
+
+class Flight:
+    """One load of a row, for threads that wait for it."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self._landed = threading.Event()
+
+    def land(self) -> None:
+        self._landed.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Until it has landed, or for so long; whether it has. Raises what it has failed with."""
+        self._landed.wait(seconds)
+        return self._has_landed(self._landed.is_set())
+
+    def _has_landed(self, has_landed: bool) -> bool:
+        if self.error:
+            raise self.error.with_traceback(None)  # else it would grow with each that raises it
+        return has_landed
+
+
+class _LoopFlight(Flight):
+    """One for coroutines of one loop."""
+
+    def __init__(self) -> None:
+        self.error = None
+        self._future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def land(self) -> None:
+        if not self._future.done():
+            self._future.set_result(None)
+
+    async def wait(self, seconds: float) -> bool:
+        await asyncio.wait([self._future], timeout=seconds)
+        return self._has_landed(self._future.done())
+
+
+class Flights:
+    """Those under way, by row."""
+
+    make = Flight
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: dict[str, Flight] = {}
+
+    def take_off(self, members: Iterable[str]) -> set[str]:
+        """Those of *members* that nobody has taken off with; from now on the caller has, until he lands them."""
+        with self._lock:
+            mine = {each: self.make() for each in members if each not in self._under_way}
+            self._under_way |= mine
+        return set(mine)
+
+    def find(self, member: str) -> Flight | None:
+        return self._under_way.get(member)
+
+    def land(self, members: Iterable[str], errors: Mapping[str, Exception] = _NONE) -> None:
+        """They are done, or have failed: whoever waits for them goes on."""
+        with self._lock:
+            landed = {each: self._under_way.pop(each) for each in members}
+        for each, flight in landed.items():
+            flight.error = errors.get(each)
+            flight.land()
+
+
+class _LoopFlights(Flights):
+    make = _LoopFlight
+
+
+_of_threads = Flights()
+
+
+def flights_of(client: AnyRedis) -> Flights:
+    """Those of the process for a synchronous client, else those of the running loop."""
+    if isinstance(client, AsyncRedis | AsyncRedisCluster):
+        return kept_by_the_loop(_LoopFlights, lambda closing: _LoopFlights())
+    return _of_threads
+
+
+async def nap(client: AnyRedis, seconds: float) -> None:
+    """Do nothing for so long."""
+    if isinstance(client, AsyncRedis | AsyncRedisCluster):
+        await asyncio.sleep(seconds)
+    else:
+        time.sleep(seconds)
