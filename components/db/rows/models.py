@@ -110,13 +110,12 @@ class CachedRows(Source):
         """get() of several, by *pks*; what there is not is left out. What is not here is loaded in one query."""
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
-        try:
-            found = self.cache.get_or_load(
-                wanted.values(), self._load, delay=self.delay, wait=wait, **options
-            )
-        except _Uncommitted:
+        # Who may hold locks of the database waits for nobody who loads.
+        if self._is_within_a_transaction():
             found = self.cache.get_many(wanted.values(), **options)
             found |= self._rows(self.load([key for key in wanted.values() if key not in found]))
+        else:
+            found = self.cache.get_or_load(wanted.values(), self.load, delay=self.delay, wait=wait, **options)
         return self._frozen(wanted, found)
 
     async def aget_many(
@@ -142,7 +141,8 @@ class CachedRows(Source):
 
     def _is_within_a_transaction(self) -> bool:
         connection = connections[self.database]
-        return connection.in_atomic_block or not connection.get_autocommit()
+        is_open = connection.connection is not None  # what is cached is read without a database
+        return connection.in_atomic_block or (is_open and not connection.autocommit)
 
     def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
         """What was loaded, as if it came from Redis."""
