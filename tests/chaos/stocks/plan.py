@@ -13,7 +13,7 @@ import secrets
 SECONDS = float(os.environ.get("CHAOS_ROWS_SECONDS", "6"))
 SEED = int(os.environ.get("CHAOS_ROWS_SEED") or secrets.randbelow(1_000_000))
 
-ROLES = {"writer": 4, "reader": 10, "daemon": 3}
+ROLES = {"writer": 4, "reader": 8, "daemon": 3}
 #: By row: seconds between two loads. The others are never put on the schedule.
 DELAYS = {row: (0.1, 0.3, 0.6)[row % 3] for row in range(1, 41)}
 ROWS = range(1, 61)
