@@ -19,6 +19,7 @@ from components.exceptions import RowNotLoaded, RowNotSerializable
 from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, member
 from components.services.rows.claims import begin
 from components.services.rows.core import by_bucket
+from components.services.rows.flights import Flights
 from components.twins import at_once
 from tests.support.rows import SHAPE, bodies, cache, claimed, due_at, let_pass, now, refresh
 from tests.support.waiting import eventually
@@ -629,6 +630,40 @@ def test_the_reader_tells_how_rows_stand(redis: Redis) -> None:
     }
     assert all(61 <= (info.age or 0) < 120 and 1 <= info.late < 60 and info.size > 40 for info in infos)
     assert reader.find("items", "none") is None
+
+
+def test_who_is_cancelled_while_he_claims_leaves_no_claim(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has done what he asked for, and he does not know it."""
+
+    async def begin_late(*arguments: Any) -> Any:
+        await begin(*arguments)
+        await asyncio.Event().wait()
+
+    async def read() -> Any:
+        monkeypatch.setattr("components.services.rows.loading.begin", begin_late)
+        task = asyncio.create_task(cache().aget_or_load(["1", "2"], lambda wanted: {}, delay=60))
+        while len(redis.keys("*:claim:*")) < 2:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        return await asyncio.gather(task, return_exceptions=True)
+
+    [cancelled] = asyncio.run(read())
+
+    assert isinstance(cancelled, asyncio.CancelledError)
+    assert redis.keys("*:claim:*") == []
+
+
+def test_in_a_forked_process_nobody_waits_for_who_is_not_there() -> None:
+    flights = Flights()
+    flights.take_off(["items:1", "items:2"])
+
+    flights.reset()
+
+    assert flights.take_off(["items:1"]) == {"items:1"}
+    flights.land(["items:1", "items:2"])
+    assert flights.find("items:1") is None
 
 
 def test_members_of_a_bucket_lie_in_its_keys() -> None:

@@ -97,6 +97,11 @@ async def begin(
     return claims, waiting
 
 
+def claims_with(token: str, members: Iterable[str]) -> list[Claim]:
+    """The claims of one whose begin() has not come back; enough to release them."""
+    return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
+
+
 async def store(
     client: AnyRedis,
     claims: Iterable[Claim],
