@@ -65,7 +65,8 @@ class RowWorker:
 
     def run(self) -> int:
         """Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start."""
-        pause = self.tick()
+        self.loader.claim(0)
+        pause = 0.0
         try:
             with Signals(stop=self.stop, quiet=self.quiet, tell=self.tell, ends_process=self.ends_process):
                 while not self._stop.is_set():
@@ -112,7 +113,7 @@ class RowWorker:
             batch.fail(name, keys, f"No model has rows called {name!r} in this release.")
             return
         try:
-            loaded = source.load_all(keys)
+            batch.take(name, keys, source.shape, source.load_all(keys))
         except RowsUnavailable as error:
             pause = self._longer_pause(name)
             logger.warning("%s Trying again in %.1f s.", sentence(error), pause)
@@ -122,7 +123,6 @@ class RowWorker:
             batch.fail(name, keys, f"{type(error).__name__}: {error}")
         else:
             self._pauses.pop(name, None)
-            batch.take(name, keys, source.shape, loaded)
 
     def _longer_pause(self, name: str) -> float:
         self._pauses[name] = min(_LONGEST_PAUSE, 2 * self._pauses.get(name, _FIRST_PAUSE / 2))

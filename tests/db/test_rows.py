@@ -13,7 +13,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
@@ -379,5 +379,6 @@ def forget(rows: CachedRows) -> None:
     from components.db.rows import models
 
     del models._declared[rows.name]
-    for signal in (post_save, post_delete):
-        assert signal.disconnect(dispatch_uid=f"components.rows:{rows.name}")
+    for sender in (Ware, DearWare):
+        for signal in (pre_save, pre_delete, post_save, post_delete):
+            signal.disconnect(sender=sender, dispatch_uid=f"components.rows:{rows.name}")

@@ -14,9 +14,13 @@ from redis import Redis
 
 from components import keys
 from components.buckets import BUCKETS, bucket
+from components.client import get_client
 from components.exceptions import RowNotLoaded, RowNotSerializable
 from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, member
+from components.services.rows.claims import begin
 from components.services.rows.core import by_bucket
+from components.services.rows.flights import Flights
+from components.twins import at_once
 from tests.support.rows import SHAPE, bodies, cache, claimed, due_at, let_pass, now, refresh
 from tests.support.waiting import eventually
 
@@ -669,9 +673,113 @@ def test_the_reader_tells_how_rows_stand(redis: Redis) -> None:
     assert reader.find("items", "none") is None
 
 
+def test_who_is_cancelled_while_he_claims_leaves_no_claim(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has done what he asked for, and he does not know it."""
+
+    async def begin_late(*arguments: Any) -> Any:
+        await begin(*arguments)
+        await asyncio.Event().wait()
+
+    async def read() -> Any:
+        monkeypatch.setattr("components.services.rows.loading.begin", begin_late)
+        task = asyncio.create_task(cache().aget_or_load(["1", "2"], lambda wanted: {}, delay=60))
+        while len(redis.keys("*:claim:*")) < 2:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        return await asyncio.gather(task, return_exceptions=True)
+
+    [cancelled] = asyncio.run(read())
+
+    assert isinstance(cancelled, asyncio.CancelledError)
+    assert redis.keys("*:claim:*") == []
+
+
+def test_in_a_forked_process_nobody_waits_for_who_is_not_there() -> None:
+    flights = Flights()
+    flights.take_off(["items:1", "items:2"])
+
+    flights.reset()
+
+    assert flights.take_off(["items:1"]) == {"items:1"}
+    flights.land(["items:1", "items:2"])
+    assert flights.find("items:1") is None
+
+
 def test_members_of_a_bucket_lie_in_its_keys() -> None:
     groups = by_bucket([member("items", str(number)) for number in range(100)])
 
     assert sum(map(len, groups.values())) == 100
     assert all(bucket(each) == tag for tag, members in groups.items() for each in members)
     assert SHAPE.fingerprint == Shape([("name", "text"), ("stock", "integer")]).fingerprint
+
+
+def test_a_row_that_is_scheduled_while_it_is_loaded_and_not_found_stays_on_the_schedule(redis: Redis) -> None:
+    """It may be there again: who created it has scheduled it afterwards."""
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+
+    cache().schedule("1", 60)
+    loader.store(claims, bodies({"1": None}))
+
+    assert claimed(loader.claim()) == ["1"]
+
+
+def test_a_row_that_is_first_scheduled_while_a_reader_does_not_find_it_is_on_the_schedule(
+    redis: Redis,
+) -> None:
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        cache().schedule("1", 60)
+        return {}
+
+    cache().get_or_load(["1"], load, delay=60)
+
+    assert claimed(Loader().claim()) == ["1"]
+
+
+def test_a_row_that_is_scheduled_with_a_shorter_delay_is_good_for_no_longer(redis: Redis) -> None:
+    """Even if no daemon runs."""
+    cache().get_or_load(["1"], lambda wanted: {"1": ["sword", 3]}, delay=600)
+    cache().schedule("1", 10)
+    assert cache().get("1") == {"name": "sword", "stock": 3}
+    cache().schedule("1", 60)
+    let_pass(redis, 10 + LEASE)
+
+    assert cache().get("1") is None
+    assert cache().get("1", stale=True) == {"name": "sword", "stock": 3}
+
+
+def test_a_reader_who_takes_a_row_over_has_twice_as_long_for_it(redis: Redis) -> None:
+    """Else a query that is slower than a lease would never be done where many read."""
+    for number, lease in enumerate((LEASE, 2 * LEASE, 4 * LEASE)):
+        assert is_claimed_by_a_reader(f"first-{number}")
+        let_pass(redis, lease - 1)
+        assert not is_claimed_by_a_reader(f"second-{number}")
+        let_pass(redis, 1)
+
+
+def is_claimed_by_a_reader(token: str) -> bool:
+    claims, waiting = at_once(begin(get_client(), ["items:1"], token, SHAPE, None, LEASE))
+    assert waiting == (set() if claims else {"items:1"})
+    return bool(claims)
+
+
+def test_a_reader_who_fails_does_not_bring_a_failing_row_forward(redis: Redis) -> None:
+    cache().schedule("1", 60)
+    loader = Loader()
+    for pause in (1, 2, 4, 8):
+        loader.fail(loader.claim().claims, {"items:1": "ValueError: no"})
+        let_pass(redis, pause)
+    loader.fail(loader.claim().claims, {"items:1": "ValueError: no"})
+    due = due_at(redis, "1")
+
+    def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        cache().get_or_load(["1"], load, delay=60)
+
+    assert due_at(redis, "1") == due
+    assert redis.keys("*:claim:*") == []

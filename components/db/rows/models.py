@@ -14,12 +14,14 @@ from types import MappingProxyType
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, models, transaction
-from django.db.models.signals import post_delete, post_save
+from django.db import connections, models
+from django.db.models.signals import class_prepared
 
 from components.db.rows.frozen import FrozenRow, frozen_class
 from components.db.rows.sources import Source
+from components.db.rows.writes import Writes
 from components.services.rows import LEASE, Row, RowCache, Unshared, check_delay
 
 
@@ -51,13 +53,14 @@ class CachedRows(Source):
             raise ImproperlyConfigured(
                 f"The rows of {self.name} have the delay {delay!r}: it must be above 0."
             )
-        if self.name in _declared:
-            raise ImproperlyConfigured(
-                f"Two models have rows called {self.name!r}; give one of them another name."
-            )
-        _declared[self.name] = self
-        for signal in (post_save, post_delete):
-            signal.connect(self._on_write, dispatch_uid=f"components.rows:{self.name}")
+        # A model of another registry is one of a test, or one that stands for a table while that is rebuilt.
+        if model._meta.apps is apps:
+            if self.name in _declared:
+                raise ImproperlyConfigured(
+                    f"Two models have rows called {self.name!r}; give one of them another name."
+                )
+            _declared[self.name] = self
+        self.writes = Writes(self.name, self, lambda *keys: self.cache.invalidate(*keys))
 
     @cached_property
     def cache(self) -> RowCache:
@@ -107,13 +110,12 @@ class CachedRows(Source):
         """get() of several, by *pks*; what there is not is left out. What is not here is loaded in one query."""
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
-        try:
-            found = self.cache.get_or_load(
-                wanted.values(), self._load, delay=self.delay, wait=wait, **options
-            )
-        except _Uncommitted:
+        # Who may hold locks of the database waits for nobody who loads.
+        if self._is_within_a_transaction():
             found = self.cache.get_many(wanted.values(), **options)
             found |= self._rows(self.load([key for key in wanted.values() if key not in found]))
+        else:
+            found = self.cache.get_or_load(wanted.values(), self.load, delay=self.delay, wait=wait, **options)
         return self._frozen(wanted, found)
 
     async def aget_many(
@@ -133,9 +135,14 @@ class CachedRows(Source):
         return self._frozen(wanted, found)
 
     def _load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        if connections[self.database].in_atomic_block:
+        if self._is_within_a_transaction():
             raise _Uncommitted
         return self.load(keys)
+
+    def _is_within_a_transaction(self) -> bool:
+        connection = connections[self.database]
+        is_open = connection.connection is not None  # what is cached is read without a database
+        return connection.in_atomic_block or (is_open and not connection.autocommit)
 
     def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
         """What was loaded, as if it came from Redis."""
@@ -156,14 +163,6 @@ class CachedRows(Source):
     def _frozen_class(self) -> type[FrozenRow]:
         return frozen_class(self.model._meta.label, self.shape.names)
 
-    def _on_write(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
-        """After the commit of a write to one of its rows; children and proxies are rows as well."""
-        if not issubclass(sender, self.model):
-            return
-        key = self.key(instance.pk if self._key_name == "pk" else getattr(instance, self._key_name))
-        # A cache that is behind is no reason to tell that the write has failed: it is logged.
-        transaction.on_commit(lambda: self.cache.invalidate(key), using=using, robust=True)
-
 
 _declared: dict[str, CachedRows] = {}
 
@@ -171,3 +170,12 @@ _declared: dict[str, CachedRows] = {}
 def cached_rows() -> Mapping[str, CachedRows]:
     """All that were declared, by their names."""
     return MappingProxyType(_declared)
+
+
+def _watch(sender: type[models.Model], **kwargs: Any) -> None:
+    """A child or a proxy of a model with cached rows may be made later."""
+    for rows in _declared.values():
+        rows.writes.watch(sender)
+
+
+class_prepared.connect(_watch, dispatch_uid="components.rows.writes")

@@ -10,7 +10,7 @@
 -- Returns microsecond of the claim; of each member "load", "wait" or "there"
 local schedule, row, claim = KEYS[1], KEYS[2], KEYS[3]
 local token, lease, shape, oldest = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
-local KEPT = 60000 -- milliseconds, as in claim.lua
+local KEPT, LONGEST = 60000, 300000000 -- as in claim.lua
 
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
@@ -33,9 +33,10 @@ for at = 5, #ARGV do
   elseif owner and tonumber(ends) > now then
     what = "wait"
   else
-    local value = text(now) .. " " .. text(now + lease) .. " " .. token
-    redis.call("SET", claim .. member, value, "PX", text(math.ceil(2 * lease / 1000) + KEPT))
-    redis.call("ZADD", schedule, "XX", "GT", text(now + lease), member)
+    local mine = since and math.max(lease, math.min(LONGEST, 2 * (ends - since))) or lease -- as in claim.lua
+    local value = text(now) .. " " .. text(now + mine) .. " " .. token
+    redis.call("SET", claim .. member, value, "PX", text(math.ceil(2 * mine / 1000) + KEPT))
+    redis.call("ZADD", schedule, "XX", "GT", text(now + mine), member)
   end
   answer[#answer + 1] = what
 end

@@ -179,7 +179,10 @@ class RowCache:
             client,
             _schedule,
             [
-                (Keys(tag).schedule, [word for each in some for word in (each, micro(checked[each]))])
+                (
+                    Keys(tag).schedule,
+                    [micro(LEASE), *(word for each in some for word in (each, micro(checked[each])))],
+                )
                 for tag, members in groups.items()
                 for some in parts(members)
             ],

@@ -91,7 +91,7 @@ class Keys:
         schedule, delays = keys.rows_schedule(tag), keys.rows_delays(tag)
         failures = keys.rows_failures(tag)
         row, claim = keys.row(tag, ""), keys.row_claim(tag, "")
-        self.schedule = [schedule, delays, claim]
+        self.schedule = [schedule, delays, row, claim]
         self.unschedule = [schedule, delays, failures, row, claim]
         self.invalidate = [schedule, row, claim]
         self.begin = [schedule, row, claim]

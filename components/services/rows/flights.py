@@ -10,6 +10,7 @@ asked once for all of them.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -66,6 +67,10 @@ class Flights:
     make = Flight
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """In a process that was forked nobody is under way: those who were are not here."""
         self._lock = threading.Lock()
         self._under_way: dict[str, Flight] = {}
 
@@ -82,7 +87,7 @@ class Flights:
     def land(self, members: Iterable[str], errors: Mapping[str, Exception] = _NONE) -> None:
         """They are done, or have failed: whoever waits for them goes on."""
         with self._lock:
-            landed = {each: self._under_way.pop(each) for each in members}
+            landed = {each: self._under_way.pop(each) for each in members if each in self._under_way}
         for each, flight in landed.items():
             flight.error = errors.get(each)
             flight.land()
@@ -93,6 +98,7 @@ class _LoopFlights(Flights):
 
 
 _of_threads = Flights()
+os.register_at_fork(after_in_child=_of_threads.reset)
 
 
 def flights_of(client: AnyRedis) -> Flights:

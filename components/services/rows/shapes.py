@@ -80,7 +80,9 @@ class Shape:
         try:
             body = f'"{self.fingerprint}",{dumps(written)}'
             size = len(body) if body.isascii() else len(body.encode())
-        except (TypeError, ValueError, RecursionError) as error:  # half a surrogate pair among them
+        except (
+            Exception
+        ) as error:  # half a surrogate pair, what is nested too deep, what a class of its own raises
             raise RowNotSerializable(f"The row {key} cannot be written as JSON: {error}.") from error
         if size > MAX_ROW:
             raise RowTooLarge(

@@ -1,0 +1,269 @@
+"""Which rows a write changes, and when the cache is told: parents, children, proxies, renamed keys, savepoints."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.apps.registry import Apps
+from django.contrib.sessions.models import Session
+from django.core import serializers
+from django.db import connection, models, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
+from pytest_django import DjangoAssertNumQueries
+from redis import Redis
+
+from components.db.rows import CachedRow, CachedRows, Caching, cached_rows
+from components.db.rows.writes import Writes
+from tests.db.models import Token, Ware
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+APPS = Apps()
+
+
+class Plant(models.Model):
+    name = models.SlugField(unique=True)
+    height = models.IntegerField(default=1)
+
+    class Meta:
+        app_label = "garden"
+        apps = APPS
+
+
+class Tree(Plant):
+    rings = models.IntegerField(default=0)
+
+    class Meta:
+        app_label = "garden"
+        apps = APPS
+
+
+class Palm(Plant):
+    """A child whose primary key is not its parent's."""
+
+    number = models.IntegerField(primary_key=True)
+    plant = models.OneToOneField(Plant, on_delete=models.CASCADE, parent_link=True)
+
+    class Meta:
+        app_label = "garden"
+        apps = APPS
+
+
+class Oak(Tree):
+    class Meta:
+        app_label = "garden"
+        apps = APPS
+        proxy = True
+
+
+@pytest.fixture
+def garden() -> Iterator[None]:
+    tables: list[type[models.Model]] = [Plant, Tree, Palm]
+    with connection.schema_editor() as editor:
+        for model in tables:
+            editor.create_model(model)
+    yield
+    with connection.schema_editor() as editor:
+        for model in reversed(tables):
+            editor.delete_model(model)
+
+
+PLANTS, TREES, OAKS = (CachedRows(model) for model in (Plant, Tree, Oak))
+PALMS = CachedRows(Palm)
+TREES_BY_NAME = CachedRows(Tree, key="name", name="trees")
+
+
+def is_cached(rows: CachedRows, key: Any) -> bool:
+    """Whether it is; from now on it is."""
+    was = rows.cache.get(rows.key(key)) is not None
+    rows.get(key)
+    return was
+
+
+def test_a_write_of_a_child_or_a_proxy_changes_the_row_of_its_parent(redis: Redis, garden: None) -> None:
+    for plant in (Tree(name="elm"), Oak(name="oak"), Palm(name="coco", number=1_000)):
+        plant.save()
+        assert not is_cached(PLANTS, plant.id)
+        assert is_cached(PLANTS, plant.id)
+
+        plant.height = 2
+        plant.save()
+
+        assert not is_cached(PLANTS, plant.id)
+        assert PLANTS.get(plant.id).height == 2  # type: ignore[union-attr]
+        number = plant.id
+        plant.delete()
+        assert PLANTS.get(number) is None
+
+
+def test_a_write_of_a_parent_changes_the_rows_of_its_children_and_their_proxies(
+    redis: Redis, garden: None
+) -> None:
+    elm, palm = Tree.objects.create(name="elm"), Palm.objects.create(name="coco", number=1_000)
+    for rows, key, pk in (
+        (TREES, elm.pk, elm.pk),
+        (OAKS, elm.pk, elm.pk),
+        (TREES_BY_NAME, "elm", elm.pk),
+        (PALMS, 1_000, palm.plant_id),
+    ):
+        is_cached(rows, key)
+        plant = Plant.objects.get(pk=pk)
+        plant.height += 1
+
+        plant.save()
+
+        assert not is_cached(rows, key), rows.name
+        assert rows.get(key).height == plant.height  # type: ignore[union-attr]
+
+
+def test_a_proxy_that_is_made_later_is_heeded_as_well(redis: Redis) -> None:
+    class LateWare(Ware):
+        class Meta:
+            app_label = "db"
+            apps = Apps()
+            proxy = True
+
+    ware = LateWare.objects.create(name="sword")
+    assert is_cached(Ware.cached, ware.pk) is False
+
+    ware.save()
+
+    assert not is_cached(Ware.cached, ware.pk)
+
+
+def test_a_renamed_row_is_read_under_neither_name_as_it_was(redis: Redis) -> None:
+    Token.objects.create(word="a")
+    assert Token.cached.get("a")
+    assert Token.cached.get("b") is None
+
+    token = Token.objects.get(word="a")
+    token.word = "b"
+    token.save()
+
+    assert Token.cached.get("a") is None
+    assert Token.cached.get("b") is not None
+
+
+def test_a_key_that_the_database_computes_is_known(redis: Redis) -> None:
+    token = Token.objects.create(word="a")
+    assert Token.cached.get("a")
+    assert Token.cached.get("ab") is None
+
+    token.word = Concat(F("word"), Value("b"))
+    token.save()
+
+    assert Token.cached.get("a") is None
+    assert Token.cached.get("ab") is not None
+
+
+def test_a_save_that_leaves_the_key_as_it_is_asks_for_no_old_one(
+    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    token, ware = Token.objects.create(word="a"), Ware.objects.create(name="sword")
+    is_cached(Token.cached, "a")
+
+    with django_assert_num_queries(2):
+        token.save(update_fields=["value"])
+        ware.save(update_fields=["stock"])
+
+    assert not is_cached(Token.cached, "a")
+
+
+def test_a_deleted_row_whose_key_was_not_loaded_is_known(redis: Redis) -> None:
+    Token.objects.create(word="a")
+    assert Token.cached.get("a")
+
+    Token.objects.defer("word").get().delete()
+
+    assert Token.cached.get("a") is None
+
+
+def test_a_row_that_can_have_no_key_is_written_as_any_other(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        Token.objects.create(word="")
+        Token.objects.get().delete()
+
+    assert not caplog.records
+
+
+def test_writes_of_other_models_are_not_listened_to() -> None:
+    """Django deletes rows in one query only where nobody listens."""
+    for signal in (pre_save, pre_delete, post_save, post_delete):
+        listeners, _ = signal._live_receivers(Session)
+        assert not [each for each in listeners if isinstance(getattr(each, "__self__", None), Writes)]
+
+
+def test_rows_that_are_deleted_together_are_all_told(redis: Redis) -> None:
+    pks = [Ware.objects.create(name=str(number)).pk for number in range(3)]
+    assert len(Ware.cached.get_many(pks)) == 3
+
+    Ware.objects.filter(pk__in=pks).delete()
+
+    assert Ware.cached.get_many(pks) == {}
+
+
+def test_what_a_savepoint_takes_back_is_not_told(redis: Redis) -> None:
+    kept, undone = (Ware.objects.create(name=name, stock=1) for name in ("kept", "undone"))
+    Ware.cached.get_many([kept.pk, undone.pk])
+
+    with transaction.atomic():
+        kept.save()
+        with transaction.atomic():
+            undone.save()
+            transaction.set_rollback(True)
+        assert Ware.cached.cache.get(kept.pk) is not None
+
+    assert not is_cached(Ware.cached, kept.pk)
+    assert is_cached(Ware.cached, undone.pk)
+
+
+def test_what_is_loaded_from_a_fixture_is_told(redis: Redis) -> None:
+    ware, token = Ware.objects.create(name="sword", stock=1), Token.objects.create(word="a")
+    text = serializers.serialize("json", [ware, token]).replace('"stock": 1', '"stock": 2')
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
+    is_cached(Token.cached, "a")
+
+    for each in serializers.deserialize("json", text.replace('"word": "a"', '"word": "b"')):
+        each.save()
+
+    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
+    assert Token.cached.get("a") is None
+
+
+def test_without_autocommit_it_is_told_at_once_and_nothing_is_stored_that_is_not_committed(
+    redis: Redis,
+) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    is_cached(Ware.cached, ware.pk)
+    transaction.set_autocommit(False)
+    try:
+        ware.stock = 2
+        ware.save()
+
+        assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
+        assert Ware.cached.cache.get(ware.pk) is None
+        transaction.rollback()
+    finally:
+        transaction.set_autocommit(True)
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
+
+
+def test_a_model_of_another_registry_takes_no_name_and_is_no_affair_of_daemons() -> None:
+    """As one that SQLite's schema editor makes of a model whose table it rebuilds."""
+
+    class Ware(CachedRow):
+        caching = Caching(delay=5)
+
+        class Meta:
+            app_label = "db"
+            apps = Apps()
+
+    assert Ware.cached.name == "db.ware"
+    assert cached_rows()["db.ware"] is not Ware.cached
