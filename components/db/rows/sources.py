@@ -44,6 +44,11 @@ class Source:
         """Its alias: by default that of writes, since a replica may be behind what a row was before."""
         return self._using or router.db_for_write(self.model)
 
+    @property
+    def names_its_fields(self) -> bool:
+        """Somebody has said which are cached."""
+        return self._names is not None
+
     @cached_property
     def key_field(self) -> models.Field[Any, Any]:
         meta = self.model._meta
@@ -62,6 +67,10 @@ class Source:
         meta = self.model._meta
         if self._names is None:
             return [each for each in meta.concrete_fields if each.name not in _SECRET]
+        if isinstance(self._names, str):
+            raise ImproperlyConfigured(
+                f"Cached rows of {meta.label}: the fields are the text {self._names!r} and no list."
+            )
         return self._find(self._names)
 
     def _find(self, names: Sequence[str]) -> list[models.Field[Any, Any]]:
