@@ -56,7 +56,7 @@ def test_the_number_falls_by_anothers_purchase(
     assert page.evaluate("() => window.said") == []  # nothing has changed
     trading.buy_flash(jill, sale.slug, sale.price)
     expect(first(page).locator("[data-remaining]")).to_have_text("1")
-    assert page.evaluate("() => window.said") == [f"{sale.name}: 1 remain."]
+    assert page.evaluate("() => window.said") == [f"{sale.name}: 1 left."]
     first(page).get_by_role("button").focus()
     trading.buy_flash(player("june"), sale.slug, sale.price)
 

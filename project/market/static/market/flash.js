@@ -41,7 +41,7 @@ function show(card, row, now) {
   const isOver = new Date(row.ends_at) <= now;
   if (number.dataset.remaining !== String(row.remaining)) {
     const name = card.querySelector("[data-name]").textContent;
-    sentences.set(card, `${name}: ${row.remaining ? `${row.remaining} remain` : "sold out"}.`);
+    sentences.set(card, `${name}: ${row.remaining ? `${row.remaining} left` : "sold out"}.`);
   }
   number.textContent = number.dataset.remaining = row.remaining;
   const gone = card.querySelector("[data-gone]");
