@@ -43,6 +43,7 @@ def test_the_number_falls_by_anothers_purchase(
     jack, jill = player("jack"), player("jill")
     client.force_login(jack.user)
     opened = window(client, viewport={"width": 360, "height": 700}, color_scheme="dark")
+    opened.page.clock.install()  # it goes on as it would, until the end
     page = opened.open(PAGE)
     sale = FlashSale.objects.earliest("slug")
     FlashSale.objects.filter(pk=sale.pk).update(remaining=2)
@@ -64,6 +65,11 @@ def test_the_number_falls_by_anothers_purchase(
     expect(first(page).get_by_role("button")).to_have_count(0)
     assert page.evaluate(FITS)
     assert opened.complaints == []
+
+    page.route("**/flash/remaining*", lambda route: route.abort())
+    page.clock.fast_forward(6_000)
+    expect(page.get_by_text("the market does not answer")).to_be_visible()
+    expect(first(page).locator("[data-remaining]")).to_have_text("?")  # and no number that grows old
 
 
 def test_without_scripts_it_is_bought_by_a_form(

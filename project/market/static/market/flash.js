@@ -16,9 +16,12 @@ const every = Number(sale.dataset.every) * 1000;
 const sentences = new Map();
 let answeredAt = performance.now();
 let saidAt = -Infinity;
+let isAsking = false; // one question at a time: an older answer never comes after a newer one
 let timer = null;
 
 async function look() {
+  if (isAsking) return;
+  isAsking = true;
   clearTimeout(timer);
   try {
     const answer = await fetch(address, { cache: "no-cache", signal: AbortSignal.timeout(PATIENCE) });
@@ -30,9 +33,9 @@ async function look() {
   } catch {
     // No answer, or none that can be read: `late` says so if it stays like that.
   }
+  isAsking = false;
   late(performance.now() - answeredAt > PATIENCE);
   say();
-  clearTimeout(timer);
   if (!document.hidden) timer = setTimeout(look, every);
 }
 
@@ -63,8 +66,16 @@ function say() {
 
 function late(is) {
   sale.querySelector("[data-late]").hidden = !is;
-  if (is) for (const number of sale.querySelectorAll("[data-remaining]")) number.textContent = "?";
+  if (is) forget();
 }
 
-document.addEventListener("visibilitychange", () => document.hidden || look());
+function forget() {
+  for (const number of sale.querySelectorAll("[data-remaining]")) number.textContent = "?";
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  if (performance.now() - answeredAt > PATIENCE) forget();
+  look();
+});
 timer = setTimeout(look, every);
