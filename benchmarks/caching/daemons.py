@@ -64,10 +64,10 @@ def refresh(bench: Bench, count: int, how_many: int) -> Refresh:
         _wait_until_stored(bench, workers[0])
         _signal(workers, signal.SIGSTOP)
         _let_be_due(bench)
-        before, cpu, began = bench.work(), _cpu(workers), time.monotonic()
+        before, cpu, began = bench.work(), cpu_of(workers), time.monotonic()
         _signal(workers, signal.SIGCONT)
         took = _wait_until_stored(bench, workers[0]) - began
-        work, spent = bench.work() - before, _cpu(workers)
+        work, spent = bench.work() - before, cpu_of(workers)
     used = (spent - cpu) / count * 1e6 if spent is not None and cpu is not None else None
     return Refresh(count / took, used, work.cpu / count)
 
@@ -79,9 +79,9 @@ def idle(bench: Bench, count: int) -> Idling:
     with daemons(1) as workers:
         _wait_until_stored(bench, workers[0])
         time.sleep(1)
-        before, cpu = bench.work(), _cpu(workers)
+        before, cpu = bench.work(), cpu_of(workers)
         time.sleep(_IDLE)
-        work, spent = bench.work() - before, _cpu(workers)
+        work, spent = bench.work() - before, cpu_of(workers)
     tick = 1 / os.sysconf("SC_CLK_TCK")
     used = (spent - cpu + tick) / _IDLE if spent is not None and cpu is not None else None
     # The first look is among what the second sees.
@@ -121,6 +121,7 @@ def _signal(workers: list[Worker], number: signal.Signals) -> None:
         os.killpg(worker.process.pid, number)
 
 
-def _cpu(workers: list[Worker]) -> float | None:
+def cpu_of(workers: list[Worker]) -> float | None:
+    """Seconds of processor time of all of them, if there is a /proc to tell."""
     each = [worker.cpu() for worker in workers]
     return sum(cpu for cpu in each if cpu is not None) if None not in each else None

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.bench import Bench, Stuck
-from benchmarks.caching.daemons import daemons
+from benchmarks.caching.daemons import cpu_of, daemons
 from benchmarks.caching.models import Item
 from components import keys
 from components.buckets import bucket
@@ -24,7 +24,7 @@ from components.services.rows import member
 DELAY = 5.0  # seconds
 SAMPLE = 2_000  # rows that are looked at: of all of them the looking would be a load of its own
 _AT_ONCE = 500  # notifications, before rows are asked for when their loads began
-_PATIENCE = 60.0  # seconds for the first load of all
+_PATIENCE = 60.0  # seconds for the first load of all, and for the last
 
 
 @dataclass
@@ -49,13 +49,12 @@ def lateness(bench: Bench, count: int, how_many: int, periods: int) -> Lateness:
         with Notified(bench, count) as notified:
             Item.cached.schedule_many(range(1, count + 1), DELAY)
             due = _until_all_are_loaded(notified)
-            before, cpu, began = bench.work(), [worker.cpu() for worker in workers], time.monotonic()
+            before, cpu, began = bench.work(), cpu_of(workers), time.monotonic()
             found = _watch(notified, due, periods * DELAY)
-            took = time.monotonic() - began
-            spent = [worker.cpu() for worker in workers]
+            took, spent = time.monotonic() - began, cpu_of(workers)
             found.server_cpu = (bench.work() - before).cpu / 1e6 / took
-            if None not in (*cpu, *spent):
-                found.daemon_cpu = (sum(spent) - sum(cpu)) / took  # type: ignore[arg-type]
+            if spent is not None and cpu is not None:
+                found.daemon_cpu = (spent - cpu) / took
     return found
 
 
@@ -83,7 +82,6 @@ class Notified:
         while len(found) < _AT_ONCE:
             told: Any = self._pubsub.get_message(timeout=0 if found else wait)
             if told is None:
-                # The first answers are those to the subscriptions, which are none.
                 break
             if told["data"] == b"set":
                 found[self._pk_of[told["channel"]]] = time.time()
@@ -104,12 +102,16 @@ def _until_all_are_loaded(notified: Notified) -> dict[int, float]:
 
 
 def _watch(notified: Notified, due: dict[int, float], duration: float) -> Lateness:
-    found, until = Lateness(), time.monotonic() + duration
-    while time.monotonic() < until:
+    """All that is due in so many seconds, however late: what is the latest must not be left out."""
+    found, until = Lateness(), time.time() + duration
+    while min(due.values()) < until:
+        if time.time() > until + _PATIENCE:
+            raise Stuck(f"A row of the sample was not loaded in {_PATIENCE:.0f} s.")
         written = notified.written(0.1)
         for pk, since in _began(written):
-            found.began.append(since - due[pk])
-            found.stored.append(written[pk] - due[pk])
+            if due[pk] < until:
+                found.began.append(since - due[pk])
+                found.stored.append(written[pk] - due[pk])
             due[pk] = since + DELAY
     return found
 
