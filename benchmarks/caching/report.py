@@ -69,6 +69,8 @@ def print_latenesses(latenesses: Mapping[int, Lateness], count: int, periods: in
             "most",
             "due to claimed: p50",
             "p99",
+            "age when replaced, s: p99",
+            "most",
             "CPU of daemons",
             "of Redis",
         ],
@@ -78,6 +80,7 @@ def print_latenesses(latenesses: Mapping[int, Lateness], count: int, periods: in
                 f"{len(each.stored):,}",
                 *(_ms(percentile(each.stored, percent)) for percent in (50, 99, 100)),
                 *(_ms(percentile(each.began, percent)) for percent in (50, 99)),
+                *(f"{percentile(each.ages, percent):.2f}" for percent in (99, 100)),
                 _part(each.daemon_cpu),
                 _part(each.server_cpu),
             ]
