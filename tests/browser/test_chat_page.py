@@ -70,6 +70,25 @@ def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, serve
     expect(item(page)).to_have_accessible_name(re.compile(r"I can't wait\.$"))
 
 
+def test_a_chat_that_was_left_before_its_messages_came_is_not_taken_for_read(enter, served, chat):
+    Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
+    held = []
+    page = enter("jack").chat("/chat/")
+    page.route(f"**/chats/{chat.id}/messages?*", lambda route: held.append(route))
+    with page.expect_request(f"**/chats/{chat.id}/messages?*"):
+        item(page).click()
+    item(page, "Elsewhere").click()
+    expect(said(page)).to_have_text(["alone"])
+
+    with page.expect_event("requestfinished", lambda request: f"{chat.id}/messages?" in request.url):
+        held[0].continue_()
+    say(page, "still here")
+
+    expect(page.locator(".chat-message:not(.pending) .chat-text")).to_have_text(["alone", "still here"])
+    expect(item(page)).to_have_accessible_name(re.compile("1 unread$"))
+    assert chat.news(served.ids["jack"]).unread == 1
+
+
 def test_who_wrote_sees_that_it_was_read(enter, chat):
     joe = enter("joe").chat(f"/chat/{chat.id}/")
     say(joe, "Read this.")
