@@ -15,6 +15,7 @@ from components.services.counters import Counter
 from components.services.counters.buffers import DROPPED
 from tests.admin.counting import counted
 from tests.admin.test_locks_page import AWKWARD
+from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
 from tests.support.counters import count_at
@@ -182,7 +183,7 @@ def test_a_click_and_a_drag_that_is_given_up_change_nothing(window, admin, pages
 
 def test_a_refresh_renews_the_drawing_and_keeps_the_table_open(window, admin, pages, minute, redis):
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(pages["one"])
     page.get_by_text("The same as a table").click()
     row = page.locator(f'.chart-table tr[data-key="{minute - 60}"] td')

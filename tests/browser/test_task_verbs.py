@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from components.services.queues import TaskQueue
 from tests.admin import scene
+from tests.browser.clock import stop_clock
 from tests.support.queues import places
 
 ROOT = "/admin/components/queue/"
@@ -125,7 +126,7 @@ def focus(page, name, *, backwards=False):
 def test_a_refresh_keeps_what_is_selected_and_selects_nothing_that_is_new(window, admin):
     chosen, other = scene.dead(), scene.dead()
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(f"{ROOT}tasks/{MAIL}&state=dead")
     box(page, chosen).check()
     page.get_by_role("searchbox", name="Search").fill("half a wo")
