@@ -128,7 +128,9 @@ def test_no_page_breaks_the_policy_or_has_a_script_error(window, admin, ids):
 def test_a_break_of_the_policy_would_be_noticed(window, admin, ids):
     opened = window(admin)
 
-    opened.open(ROOT).evaluate("document.body.setAttribute('style', 'color: red')")
+    page = opened.open(ROOT)
+    with page.expect_console_message():
+        page.evaluate("document.body.setAttribute('style', 'color: red')")
 
     [complaint] = opened.complaints
     assert "Applying inline style violates the following Content Security Policy" in complaint
