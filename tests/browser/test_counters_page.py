@@ -74,7 +74,7 @@ def pages(redis, minute):
     for name in AWKWARD:
         counted(redis, name, 7)
     for number in range(8):
-        counted(redis, f"sales:{number}", *range(number, 60))
+        counted(redis, f"sales:{number}", *range(number, 60), minute=minute)
     Counter(DROPPED).update(5)
     return PAGES
 
