@@ -20,7 +20,7 @@ LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
-#: a reader finds each entry once, under one name; of those of counters, that one call is for many names.
+#: a reader finds each entry once, under one name; of those of counters and rows, that one call is for many of them.
 LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,
@@ -32,6 +32,8 @@ LONGER = {
     "mailboxes/push": 55,
     "counters/add": 50,
     "counters/top": 45,
+    "rows/claim": 50,
+    "rows/store": 65,
     "chat/send": 85,
     "chat/look": 85,
     "chat/enter": 60,

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from components.exceptions import RedisUnavailable, RowsUnavailable
-from components.services.rows import LEASE, Claims, Loader, member
+from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, member
 from components.workers.batches import Batch, Source, by_name
 from components.workers.outage import Outage, sentence
 from components.workers.pulse import Pulse
@@ -33,7 +33,9 @@ _PULSE = 5.0  # seconds between two touches of the file
 class RowWorker:
     """Loads the rows of the *sources*, by their names, *batch* at a time."""
 
-    def __init__(self, sources: Mapping[str, Source], *, batch: int = 1_000, lease: float = LEASE) -> None:
+    def __init__(
+        self, sources: Mapping[str, Source], *, batch: int = AT_A_TIME, lease: float = LEASE
+    ) -> None:
         self.loader = Loader(lease=lease)
         self.pulse: Pulse | None = None
         #: Its end is that of the process.

@@ -36,7 +36,7 @@ def bodies(rows: Mapping[str, Sequence[Any] | None], name: str = "items") -> dic
 def refresh(rows: Mapping[str, Sequence[Any] | None], *, name: str = "items") -> set[str]:
     """Claim what is due and store *rows*; which were refused."""
     loader = Loader()
-    return loader.store(loader.claim().claims, bodies(rows, name))
+    return loader.store(loader.claim(10_000).claims, bodies(rows, name))
 
 
 def let_pass(redis: Redis, seconds: float, name: str = "items") -> None:

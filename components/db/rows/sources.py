@@ -16,8 +16,10 @@ from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
 from django.db import InterfaceError, OperationalError, ProgrammingError, connections, models, router
+from django.db.models import F, Lookup, Q
 
 from components.db.rows.fields import kind_of
+from components.db.rows.lookups import AnyOf
 from components.exceptions import InvalidName, RowsUnavailable
 from components.services.rows import Shape
 from components.services.rows.core import parts
@@ -125,10 +127,13 @@ class Source:
         wanted = {self.key_field.to_python(key): key for key in keys}
         columns = [each.attname for each in self.fields]
         rows = self.model._base_manager.using(self.database).order_by().values_list(self._key_name, *columns)
-        found = (
-            row for some in parts(wanted, _IN_QUERY) for row in rows.filter(**{f"{self._key_name}__in": some})
-        )
+        found = (row for some in parts(wanted, _IN_QUERY) for row in rows.filter(self._among(some)))
         return {wanted[key]: values for key, *values in found if key in wanted}
+
+    def _among(self, values: Sequence[Any]) -> Lookup[Any] | Q:
+        if self._has_whole_keys and connections[self.database].vendor == "postgresql":
+            return AnyOf(F(self._key_name), values)
+        return Q(**{f"{self._key_name}__in": values})
 
     def load_all(self, keys: Sequence[str]) -> Loaded:
         """The same, and what is wrong with those that cannot be loaded. Raises RowsUnavailable."""

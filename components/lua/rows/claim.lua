@@ -16,23 +16,40 @@ local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format("%.0f", number) end
 
+-- What a claim of so many microseconds says, how long it is kept, when it ends. Most are alike.
+local kinds = {}
+local function kind_of(mine)
+  if not kinds[mine] then
+    local value = text(now) .. " " .. text(now + mine) .. " " .. token
+    kinds[mine] = { value = value, kept = text(math.ceil(2 * mine / 1000) + KEPT), ends = text(now + mine) }
+  end
+  return kinds[mine]
+end
+
 -- Who lost his lease before he was done shall not lose it so again and again: the next has twice the time.
-local function lease_of(member)
-  local since, ends = string.match(redis.call("GET", claim .. member) or "", "^(%d+) (%d+)")
+local function lease_after(before)
+  local since, ends = string.match(before or "", "^(%d+) (%d+)")
   return since and math.max(lease, math.min(LONGEST, 2 * (ends - since))) or lease
 end
 
-local claimed = {}
-for _, member in ipairs(redis.call("ZRANGEBYSCORE", schedule, "-inf", text(now), "LIMIT", 0, limit)) do
-  if redis.call("HEXISTS", delays, member) == 1 then
-    local mine = lease_of(member)
-    local value = text(now) .. " " .. text(now + mine) .. " " .. token
-    redis.call("SET", claim .. member, value, "PX", text(math.ceil(2 * mine / 1000) + KEPT))
-    redis.call("ZADD", schedule, text(now + mine), member)
-    claimed[#claimed + 1] = member
-  else -- nobody knows how often, so it is on the schedule by mistake
-    redis.call("ZREM", schedule, member)
+local claimed, lost = {}, {}
+local due = redis.call("ZRANGEBYSCORE", schedule, "-inf", text(now), "LIMIT", 0, limit)
+if #due > 0 then
+  local names, ends = {}, {}
+  for at, member in ipairs(due) do names[at] = claim .. member end
+  local known, before = redis.call("HMGET", delays, unpack(due)), redis.call("MGET", unpack(names))
+  for at, member in ipairs(due) do
+    if known[at] then
+      local kind = kind_of(before[at] and lease_after(before[at]) or lease)
+      redis.call("SET", names[at], kind.value, "PX", kind.kept)
+      ends[#ends + 1], ends[#ends + 2] = kind.ends, member
+      claimed[#claimed + 1] = member
+    else -- nobody knows how often, so it is on the schedule by mistake
+      lost[#lost + 1] = member
+    end
   end
+  if #ends > 0 then redis.call("ZADD", schedule, unpack(ends)) end
+  if #lost > 0 then redis.call("ZREM", schedule, unpack(lost)) end
 end
 local next_at = redis.call("ZRANGE", schedule, 0, 0, "WITHSCORES")[2]
 local answer = { text(now), next_at and text(next_at) or "" }

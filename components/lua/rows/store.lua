@@ -11,37 +11,73 @@
 -- ARGV[5..] member; 1 if its row is there, 0 if it is deleted; shape and values as JSON, in turn
 -- Returns of each member 1 if it is stored, 0 if it was refused
 local schedule, delays, failures, row, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local token, since, grace, good = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local token, loaded_at, grace, good = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local MINUTE, DAY = 60000000, 86400000000 -- microseconds
+local since = tonumber(loaded_at)
 
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format("%.0f", number) end
 
-local function store(member, is_there, body)
-  local ends, owner = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+) (.*)")
-  if owner ~= token then -- sent again, or too late
-    return string.match(redis.call("GETRANGE", row .. member, 0, 30), "^%[(%d+),") == since and 1 or 0
+-- What stands before a row that is loaded so often, and how long it is kept, for who takes it stale. Most are alike.
+local kinds = {}
+local function kind_of(delay)
+  local key = delay or 0
+  if not kinds[key] then
+    local till = since + (delay and delay + grace or good)
+    local kept = math.max(0, till - now) + math.min(DAY, math.max(MINUTE, till - since))
+    kinds[key] = { head = "[" .. loaded_at .. "," .. text(till) .. ",", kept = text(math.ceil(kept / 1000)) }
   end
-  local delay = tonumber(redis.call("HGET", delays, member))
-  if not (delay or good) then return 0 end
-  local till = since + (delay and delay + grace or good)
-  local kept = math.max(0, till - now) + math.min(DAY, math.max(MINUTE, till - since)) -- for who takes it stale
-  local value = "[" .. since .. "," .. text(till) .. "," .. body .. "]"
-  redis.call("SET", row .. member, value, "PX", text(math.ceil(kept / 1000)))
-  if is_there == "1" then
-    redis.call("ZADD", schedule, "XX", text(math.max(now, since + (delay or 0))), member)
-  elseif tonumber(redis.call("ZSCORE", schedule, member) or ends) < tonumber(ends) then
-    redis.call("ZADD", schedule, text(now), member) -- scheduled during the load: it may be there again
-  else
-    redis.call("ZREM", schedule, member)
-    redis.call("HDEL", delays, member)
-  end
-  redis.call("HDEL", failures, member)
-  redis.call("DEL", claim .. member)
-  return 1
+  return kinds[key]
 end
 
-local answer = {}
-for at = 5, #ARGV, 3 do answer[#answer + 1] = store(ARGV[at], ARGV[at + 1], ARGV[at + 2]) end
+-- Each row has instants of its own, a delay apart: rows that were scheduled or late together do not stay together.
+local function due_after(member, delay)
+  local phase = math.floor(tonumber(string.sub(redis.sha1hex(member), 1, 6), 16) / 16777216 * delay)
+  return math.max(now, since + delay - (since - phase) % delay)
+end
+
+local function was_stored(member)
+  return string.match(redis.call("GETRANGE", row .. member, 0, 30), "^%[(%d+),") == loaded_at and 1 or 0
+end
+
+local members, names = {}, {}
+for at = 5, #ARGV, 3 do
+  members[#members + 1] = ARGV[at]
+  names[#names + 1] = claim .. ARGV[at]
+end
+local claims, known = redis.call("MGET", unpack(names)), redis.call("HMGET", delays, unpack(members))
+local scores = redis.call("ZMSCORE", schedule, unpack(members))
+
+local answer, due, gone, stored, done = {}, {}, {}, {}, {}
+for at, member in ipairs(members) do
+  local ends, owner = string.match(claims[at] or "", "^%d+ (%d+) (.*)")
+  local delay = tonumber(known[at] or nil)
+  if owner ~= token then -- sent again, or too late
+    answer[at] = was_stored(member)
+  elseif not (delay or good) then
+    answer[at] = 0
+  else
+    local is_there, body, kind = ARGV[3 * at + 3], ARGV[3 * at + 4], kind_of(delay)
+    redis.call("SET", row .. member, kind.head .. body .. "]", "PX", kind.kept)
+    if scores[at] and tonumber(scores[at]) < tonumber(ends) then -- wanted anew while it was loaded
+      due[#due + 1], due[#due + 2] = text(now), member
+    elseif is_there == "0" then
+      gone[#gone + 1] = member
+    elseif delay then
+      due[#due + 1], due[#due + 2] = text(due_after(member, delay)), member
+    end
+    stored[#stored + 1], done[#done + 1] = member, names[at]
+    answer[at] = 1
+  end
+end
+if #due > 0 then redis.call("ZADD", schedule, "XX", unpack(due)) end
+if #gone > 0 then
+  redis.call("ZREM", schedule, unpack(gone))
+  redis.call("HDEL", delays, unpack(gone))
+end
+if #stored > 0 then
+  redis.call("DEL", unpack(done))
+  redis.call("HDEL", failures, unpack(stored))
+end
 return answer

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from components.db.rows import cached_rows
 from components.management.options import add_heartbeat_file, natural
 from components.management.running import Run, run_rows
-from components.services.rows import LEASE
+from components.services.rows import AT_A_TIME, LEASE
 from components.workers.rows import RowWorker
 
 
@@ -25,9 +25,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--batch",
             type=natural,
-            default=1_000,
+            default=AT_A_TIME,
             metavar="N",
-            help="About so many rows at a time (default: 1000).",
+            help=f"About so many rows at a time (default: {AT_A_TIME}).",
         )
         parser.add_argument(
             "--lease",

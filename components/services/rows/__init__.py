@@ -1,7 +1,7 @@
 """Rows of a database as JSON in Redis, loaded anew every so often, and never older than they may be."""
 
 from components.services.rows.caches import RowCache
-from components.services.rows.claims import Loader, Stored
+from components.services.rows.claims import AT_A_TIME, Loader, Stored
 from components.services.rows.core import LEASE, SHORTEST_DELAY, check_delay, member, name_and_key
 from components.services.rows.loading import Load, Unshared
 from components.services.rows.readers import RowReader
@@ -10,6 +10,7 @@ from components.services.rows.shapes import MAX_ROW, Shape
 from components.services.rows.values import KINDS, Kind, list_of
 
 __all__ = [
+    "AT_A_TIME",
     "KINDS",
     "LEASE",
     "MAX_ROW",

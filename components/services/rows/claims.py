@@ -28,6 +28,8 @@ _store = Script("rows/store")
 _fail = Script("rows/fail")
 _release = Script("rows/release")
 
+#: Rows that a daemon loads at once, as a rule: fewer are slower, of more the first wait for the last.
+AT_A_TIME = 500
 _FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0  # seconds after a failure, which double each time
 _LONGEST_ERROR = 300  # characters that are kept of one
 _MOST = 2_000  # rows of one bucket in a claim, below what Lua can unpack
@@ -48,9 +50,9 @@ class Loader:
         self.lease = check_seconds("lease", lease)
         self._number = 0
 
-    def claim(self, limit: int = 1_000) -> Claims:
+    def claim(self, limit: int = AT_A_TIME) -> Claims:
         """Claim rows that are due, about *limit* of them, of all buckets alike, in one round trip to each node."""
-        token, number = self._next_token(), min(_MOST, -(-2 * limit // len(BUCKETS)))
+        token, number = self._next_token(), min(_MOST, -(-limit // len(BUCKETS)))
         args = [token, number, micro(self.lease)]
         calls = [(Keys(tag).claim(self.id), args) for tag in BUCKETS]
         answers = at_once(send(get_client(), _claim, calls))
@@ -97,8 +99,8 @@ async def begin(
     return claims, waiting
 
 
-def claims_with(token: str, members: Iterable[str]) -> list[Claim]:
-    """The claims of one whose begin() has not come back; enough to release them."""
+def claims_of(members: Sequence[str], token: str) -> list[Claim]:
+    """What begin() may have claimed under that token, for who has not heard its answer."""
     return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
 
 

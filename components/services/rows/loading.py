@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from components.client import AnyRedis
 from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
-from components.services.rows.claims import Stored, begin, claims_with, release, store
+from components.services.rows.claims import Stored, begin, claims_of, release, store
 from components.services.rows.core import LEASE, member, name_and_key
 from components.services.rows.flights import Flights, flights_of, nap
 from components.services.rows.reading import Found, Reading
@@ -100,12 +100,10 @@ class LoadingReader:
         token = secrets.token_hex(8)
         try:
             claims, waiting = await begin(client, ready, token, self._shape, self._max_age, LEASE)
-        except (Exception, GeneratorExit):
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
-        except (
-            BaseException
-        ):  # cancelled: perhaps the rows are claimed, and nobody would load them for a lease
-            await self._give_back(client, claims_with(token, ready), ready)
+        except BaseException:  # cancelled, say: what was claimed, if it was, nobody is going to load
+            await self._give_back(client, claims_of(ready, token), ready)
             raise
         errors = await self._fill(client, claims)
         shared = {each: error for each, error in errors.items() if not isinstance(error, Unshared)}

@@ -40,7 +40,7 @@ class Shape:
         #: What gives back the value of each column, unless it is None.
         self.decoders = tuple(kind.decode for kind in self.kinds)
         self._converted = [
-            (at, name, kind.encode)
+            (at, name, kind.plain, kind.encode)
             for at, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True))
             if kind.encode is not as_is
         ]
@@ -71,15 +71,15 @@ class Shape:
         if len(values) != len(self.names):
             raise RowNotSerializable(f"The row {key} has {len(values)} values for {len(self.names)} columns.")
         written = list(values)
-        for at, name, encode in self._converted:
-            if written[at] is not None:
+        for at, name, plain, encode in self._converted:
+            if written[at] is not None and type(written[at]) is not plain:
                 try:
                     written[at] = encode(written[at])
                 except Exception as error:
                     raise RowNotSerializable(f"{name} of the row {key} cannot be cached: {error}.") from error
         try:
             body = f'"{self.fingerprint}",{dumps(written)}'
-            size = len(body.encode())
+            size = len(body) if body.isascii() else len(body.encode())
         except (
             Exception
         ) as error:  # half a surrogate pair, what is nested too deep, what a class of its own raises

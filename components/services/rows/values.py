@@ -28,6 +28,8 @@ class Kind:
     name: str
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
+    #: Values of just this type are written as they are.
+    plain: type | None = None
 
 
 def as_is(value: Any) -> Any:
@@ -59,9 +61,9 @@ def _of_type(*types: type) -> Callable[[Any], Any]:
 
 #: Of an aware time only the offset is kept, as in ISO 8601: all that tells instants apart.
 _KINDS = (
-    Kind("text", _of_type(str), as_is),
-    Kind("integer", _of_type(int), as_is),  # of any size: Python's JSON rounds none
-    Kind("boolean", _of_type(bool, int), bool),
+    Kind("text", _of_type(str), as_is, str),
+    Kind("integer", _of_type(int), as_is, int),  # of any size: Python's JSON rounds none
+    Kind("boolean", _of_type(bool, int), bool, bool),
     Kind("float", _finite, float),
     Kind("decimal", _decimal, Decimal),
     Kind("datetime", datetime.isoformat, datetime.fromisoformat),
