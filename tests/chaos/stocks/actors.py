@@ -34,7 +34,7 @@ class Writer:
         self._note_invalidations()
 
     def act(self) -> None:
-        row = self._random.choice(plan.ROWS)
+        [row] = plan.pick(self._random)
         if self._random.random() < 0.15:
             self._try(lambda: Stock.cached.invalidate(row))
         else:
@@ -105,7 +105,7 @@ class Reader:
         self._notes, self._random = Notes(folder, "reader"), random
 
     def act(self) -> None:
-        rows = self._random.sample(plan.ROWS, self._random.choice([1, 1, 3, 8]))
+        rows = plan.pick(self._random, self._random.choice([1, 1, 3, 8]))
         ways = {
             "fresh": lambda: Stock.cached.get_many(rows),
             "one": lambda: {rows[0]: Stock.cached.get(rows[0])},

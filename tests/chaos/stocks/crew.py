@@ -101,6 +101,8 @@ class Crew:
     def _note_end(self, pid: int, code: int) -> None:
         role = self._roles.pop(pid)
         (self._folder / f"{role}.{pid}.pid").unlink()
+        if self._is_over and code == -signal.SIGTERM:  # it had only just begun
+            return
         if code not in _MAY_BE:
             self.end()
             sys.exit(f"A {role} ended with {code}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from random import Random
 
 SECONDS = float(os.environ.get("CHAOS_ROWS_SECONDS", "6"))
 SEED = int(os.environ.get("CHAOS_ROWS_SEED") or secrets.randbelow(1_000_000))
@@ -20,5 +21,10 @@ ROWS = range(1, 61)
 LEASE = 1  # second, of the daemons; that of readers is the library's own
 MAX_AGE = 0.2  # seconds, where a reader asks for that
 NAP = 0.006  # seconds, at most, between two acts of a writer or a reader
-SLOW = 0.03  # of the queries
+SLOW = 0.1  # of the queries
 SLOWEST = 0.3  # seconds, of these; now and then longer than the lease of a daemon
+
+
+def pick(random: Random, number: int = 1) -> list[int]:
+    """So many rows, the first ones far more often than the last."""
+    return list(dict.fromkeys(ROWS[int(len(ROWS) * random.random() ** 3)] for _ in range(number)))
