@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import RowNotLoaded
-from components.services.rows import LEASE, Claim, Loader, Row
+from components.services.rows import LEASE, Claim, Loader, Row, RowReader
 from tests.support.rows import bodies, cache, let_pass, now
 
 DELAY = 60.0
@@ -81,6 +81,10 @@ class World:
         if load and load.version is not None:
             self.loaders[number].store(load.claims, bodies({"1": ["sword", load.version]}))
 
+    def refresh(self) -> None:
+        """What began before it is stored, and loaded once more."""
+        cache().refresh("1")
+
     def let_pass(self, seconds: int) -> None:
         let_pass(self.redis, seconds)
         self.passed += seconds * 1_000_000
@@ -121,7 +125,7 @@ _OPERATIONS = st.one_of(
     ),
     st.tuples(st.sampled_from(["begin", "store", "load"]), st.integers(0, LOADERS - 1)),
     st.tuples(st.just("let_pass"), st.sampled_from([5, 10, 30, 60, 66])),
-    st.tuples(st.just("look")),
+    st.tuples(st.sampled_from(["look", "refresh"])),
 )
 
 
@@ -138,6 +142,7 @@ def test_a_reader_never_goes_back_and_never_sees_what_is_too_old(
     for name, *arguments in operations:
         getattr(world, name)(*arguments)
     world.look()
+    assert [(info.name, info.count) for info in RowReader().names()] == [("items", RowReader().count())]
 
 
 _READING = st.one_of(_OPERATIONS, st.tuples(st.just("read_through")))

@@ -9,7 +9,7 @@ from redis import Redis
 
 from components.buckets import bucket
 from components.client import get_client
-from components.services.rows import Loader, member
+from components.services.rows import Loader, RowControls, member
 from components.services.rows import claims as its
 from components.services.rows.claims import begin
 from components.services.rows.core import Keys
@@ -31,6 +31,20 @@ def unschedule(redis: Redis) -> Callable[[], Any]:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: cache().unschedule("1")
+
+
+def refresh_under_way(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    cache().schedule("2", 60)
+    refresh({"1": ["sword", 3]})
+    Loader().claim()
+    return lambda: cache().refresh("1", "2", "3")
+
+
+def delay(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: RowControls("items").set_delay(5, "1", "2")
 
 
 def invalidate(redis: Redis) -> Callable[[], Any]:
@@ -107,8 +121,10 @@ def release(redis: Redis) -> Callable[[], Any]:
 CASES = {
     "rows/begin": [claim_by_readers],
     "rows/claim": [claim, claim_after_a_lost_lease],
+    "rows/delay": [delay],
     "rows/fail": [fail],
     "rows/invalidate": [invalidate],
+    "rows/refresh": [refresh_under_way],
     "rows/release": [release],
     "rows/schedule": [schedule, schedule_anew],
     "rows/store": [store, store_deleted, store_too_late],

@@ -4,13 +4,14 @@
 -- KEYS[3] failures  HASH member -> count, microsecond, error
 -- KEYS[4] row       STRING, prefix to a member: JSON
 -- KEYS[5] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
+-- KEYS[6] counts    HASH name -> how many are on the schedule; name:failing -> how many of them fail
 -- ARGV[1] token of the claim
 -- ARGV[2] microsecond of the claim
 -- ARGV[3] microseconds that a row of the schedule is good beyond its delay
 -- ARGV[4] microseconds that a row is good which is not on the schedule; "" if none such is stored
 -- ARGV[5..] member; 1 if its row is there, 0 if it is deleted; shape and values as JSON, in turn
 -- Returns of each member 1 if it is stored, 0 if it was refused
-local schedule, delays, failures, row, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local schedule, delays, failures, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local token, since, grace, good = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local MINUTE, DAY = 60000000, 86400000000 -- microseconds
 
@@ -18,8 +19,12 @@ local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format("%.0f", number) end
 
+local function count_one_less(what)
+  if redis.call("HINCRBY", counts, what, -1) <= 0 then redis.call("HDEL", counts, what) end
+end
+
 local function store(member, is_there, body)
-  local owner = string.match(redis.call("GET", claim .. member) or "", "^%d+ %d+ (.*)")
+  local ends, owner = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+) (.*)")
   if owner ~= token then -- sent again, or too late
     return string.match(redis.call("GETRANGE", row .. member, 0, 30), "^%[(%d+),") == since and 1 or 0
   end
@@ -29,13 +34,16 @@ local function store(member, is_there, body)
   local kept = math.max(0, till - now) + math.min(DAY, math.max(MINUTE, till - since)) -- for who takes it stale
   local value = "[" .. since .. "," .. text(till) .. "," .. body .. "]"
   redis.call("SET", row .. member, value, "PX", text(math.ceil(kept / 1000)))
-  if is_there == "1" then
-    redis.call("ZADD", schedule, "XX", text(math.max(now, since + (delay or 0))), member)
-  else
-    redis.call("ZREM", schedule, member)
+  local name = string.match(member, "^[^:]*")
+  if is_there ~= "1" then
+    if redis.call("ZREM", schedule, member) == 1 then count_one_less(name) end
     redis.call("HDEL", delays, member)
+  elseif delay then
+    local due = tonumber(redis.call("ZSCORE", schedule, member))
+    local is_asked = due and due < tonumber(ends) -- refresh.lua: this load may have read before it was
+    redis.call("ZADD", schedule, "XX", text(is_asked and now or math.max(now, since + delay)), member)
   end
-  redis.call("HDEL", failures, member)
+  if redis.call("HDEL", failures, member) == 1 then count_one_less(name .. ":failing") end
   redis.call("DEL", claim .. member)
   return 1
 end

@@ -22,6 +22,7 @@ from components.client import AnyRedis
 from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
 from components.services.rows.claims import Stored, begin, release, store
 from components.services.rows.core import LEASE, member, name_and_key
+from components.services.rows.hits import tally_reading
 from components.services.rows.reading import Reading
 from components.services.rows.records import Claim, Row
 from components.services.rows.shapes import Shape
@@ -56,10 +57,13 @@ class LoadingReader:
         """All *wanted*, also those that are deleted. Raises RowNotLoaded, and what *load* raises."""
         found: dict[str, Row] = {}
         nap, until, asked_at = _SHORTEST_NAP, time.monotonic() + self._wait, None
+        were_there = 0
         while missing := [key for key in wanted if key not in found]:
             there = await self._reading.read(client, missing)
             found |= {key: row for key, row in there.items() if self._is_good(row, asked_at)}
             missing = [key for key in missing if key not in found]
+            if asked_at is None:
+                were_there = len(found)
             if not missing:
                 break
             if asked_at is not None and time.monotonic() >= until:
@@ -75,6 +79,7 @@ class LoadingReader:
                 if not taken:
                     await _nap(client, nap)
                     nap = min(_LONGEST_NAP, 2 * nap)
+        tally_reading(self._name, len(wanted), were_there)
         return {key: found[key] for key in wanted}
 
     def _is_good(self, row: Row, asked_at: int | None) -> bool:
