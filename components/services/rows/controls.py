@@ -46,7 +46,12 @@ class Changed(NamedTuple):
 
     rows: int
     #: The bucket to go on from; 0 if all is done.
-    rest: int
+    rest: int = 0
+
+    @property
+    def left(self) -> float:
+        """Which part of all is left, about."""
+        return 1 - self.rest / len(BUCKETS) if self.rest else 0.0
 
 
 class RowControls:
@@ -96,7 +101,7 @@ class RowControls:
                 return Changed(count, number)
             for members in self._members_of(BUCKETS[number]):
                 count += len(at_once(act(client, members)))
-        return Changed(count, 0)
+        return Changed(count)
 
     def _members_of(self, tag: str) -> Iterator[list[str]]:
         client: Any = get_client()
