@@ -1,4 +1,4 @@
-"""The Cached rows page in a real browser: policy, no scripts, colours, small screens, assistive technology."""
+"""The Cached rows page in a real browser: policy, no scripts, colours, small screens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 
 from components.services.rows import Loader, RowReader
 from tests.admin.test_locks_page import AWKWARD
-from tests.browser.axe import assert_accessible
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until
 from tests.support.rows import bodies, cache, let_pass
 
@@ -62,13 +61,6 @@ def test_pages_keep_the_policy_have_contrast_and_fit(window, admin, rows, theme,
     assert len(contrasts) > 100
     assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
     assert {path: found for path, found in wide.items() if found > width} == {}
-
-
-def test_pages_shut_nobody_out(window, admin, rows):
-    opened = window(admin)
-
-    for name in ("rows", "model", "failing row", "delay"):
-        assert_accessible(opened.open(PAGES[name]), within="#content")
 
 
 def test_a_row_is_slowed_down_and_removed_by_keyboard_and_without_scripts(window, admin, rows):

@@ -84,6 +84,21 @@ def test_a_load_that_is_under_way_is_stored_and_followed_by_another(redis: Redis
     assert due_at(redis, "1") == claims[0].since + 60_000_000
 
 
+def test_a_row_that_such_a_load_has_not_found_stays_on_the_schedule_until_another_has_looked(
+    redis: Redis,
+) -> None:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+
+    cache().refresh("1")
+    loader.store(claims, bodies({"1": None}))
+    assert counts() == {"items": (1, 0)}
+    refresh({"1": None})
+
+    assert counts() == {}
+
+
 def test_a_load_that_began_after_it_is_followed_by_none(redis: Redis) -> None:
     cache().schedule("1", 60)
     Loader().claim()

@@ -35,16 +35,28 @@ def unschedule(redis: Redis) -> Callable[[], Any]:
 
 def refresh_under_way(redis: Redis) -> Callable[[], Any]:
     cache().schedule("1", 60)
-    cache().schedule("2", 60)
-    refresh({"1": ["sword", 3]})
     Loader().claim()
-    return lambda: cache().refresh("1", "2", "3")
+    return lambda: cache().refresh("1")
+
+
+def refresh_stored(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: cache().refresh("1")
+
+
+def store_what_is_to_be_refreshed(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    cache().refresh("1")
+    return lambda: loader.store(claims, bodies({"1": None}))
 
 
 def delay(redis: Redis) -> Callable[[], Any]:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
-    return lambda: RowControls("items").set_delay(5, "1", "2")
+    return lambda: RowControls("items").set_delay(5, "1")
 
 
 def invalidate(redis: Redis) -> Callable[[], Any]:
@@ -124,9 +136,9 @@ CASES = {
     "rows/delay": [delay],
     "rows/fail": [fail],
     "rows/invalidate": [invalidate],
-    "rows/refresh": [refresh_under_way],
+    "rows/refresh": [refresh_under_way, refresh_stored],
     "rows/release": [release],
     "rows/schedule": [schedule, schedule_anew],
-    "rows/store": [store, store_deleted, store_too_late],
+    "rows/store": [store, store_deleted, store_too_late, store_what_is_to_be_refreshed],
     "rows/unschedule": [unschedule],
 }

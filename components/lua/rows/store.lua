@@ -35,13 +35,14 @@ local function store(member, is_there, body)
   local value = "[" .. since .. "," .. text(till) .. "," .. body .. "]"
   redis.call("SET", row .. member, value, "PX", text(math.ceil(kept / 1000)))
   local name = string.match(member, "^[^:]*")
-  if is_there ~= "1" then
+  local due = tonumber(redis.call("ZSCORE", schedule, member))
+  if due and due < tonumber(ends) then -- refresh.lua: what was loaded may have been read before it
+    redis.call("ZADD", schedule, text(now), member)
+  elseif is_there == "1" then
+    redis.call("ZADD", schedule, "XX", text(math.max(now, since + (delay or 0))), member)
+  else
     if redis.call("ZREM", schedule, member) == 1 then count_one_less(name) end
     redis.call("HDEL", delays, member)
-  elseif delay then
-    local due = tonumber(redis.call("ZSCORE", schedule, member))
-    local is_asked = due and due < tonumber(ends) -- refresh.lua: this load may have read before it was
-    redis.call("ZADD", schedule, "XX", text(is_asked and now or math.max(now, since + delay)), member)
   end
   if redis.call("HDEL", failures, member) == 1 then count_one_less(name .. ":failing") end
   redis.call("DEL", claim .. member)
