@@ -19,7 +19,8 @@ local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format("%.0f", number) end
 
-local function count_one_less(what)
+local function count_one_less(member, suffix)
+  local what = string.match(member, "^[^:]*") .. suffix
   if redis.call("HINCRBY", counts, what, -1) <= 0 then redis.call("HDEL", counts, what) end
 end
 
@@ -34,17 +35,16 @@ local function store(member, is_there, body)
   local kept = math.max(0, till - now) + math.min(DAY, math.max(MINUTE, till - since)) -- for who takes it stale
   local value = "[" .. since .. "," .. text(till) .. "," .. body .. "]"
   redis.call("SET", row .. member, value, "PX", text(math.ceil(kept / 1000)))
-  local name = string.match(member, "^[^:]*")
   local due = tonumber(redis.call("ZSCORE", schedule, member))
   if due and due < tonumber(ends) then -- refresh.lua: what was loaded may have been read before it
     redis.call("ZADD", schedule, text(now), member)
   elseif is_there == "1" then
     redis.call("ZADD", schedule, "XX", text(math.max(now, since + (delay or 0))), member)
   else
-    if redis.call("ZREM", schedule, member) == 1 then count_one_less(name) end
+    if redis.call("ZREM", schedule, member) == 1 then count_one_less(member, "") end
     redis.call("HDEL", delays, member)
   end
-  if redis.call("HDEL", failures, member) == 1 then count_one_less(name .. ":failing") end
+  if redis.call("HDEL", failures, member) == 1 then count_one_less(member, ":failing") end
   redis.call("DEL", claim .. member)
   return 1
 end

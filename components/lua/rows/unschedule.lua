@@ -9,15 +9,15 @@
 -- Returns 1
 local schedule, delays, failures, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
-local function count_one_less(what)
+local function count_one_less(member, suffix)
+  local what = string.match(member, "^[^:]*") .. suffix
   if redis.call("HINCRBY", counts, what, -1) <= 0 then redis.call("HDEL", counts, what) end
 end
 
 for at = 1, #ARGV do
   local member = ARGV[at]
-  local name = string.match(member, "^[^:]*")
-  if redis.call("ZREM", schedule, member) == 1 then count_one_less(name) end
-  if redis.call("HDEL", failures, member) == 1 then count_one_less(name .. ":failing") end
+  if redis.call("ZREM", schedule, member) == 1 then count_one_less(member, "") end
+  if redis.call("HDEL", failures, member) == 1 then count_one_less(member, ":failing") end
   redis.call("HDEL", delays, member)
   redis.call("UNLINK", row .. member, claim .. member)
 end
