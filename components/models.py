@@ -52,6 +52,15 @@ class AddressBook(Anchor):
         verbose_name_plural = "address books"
 
 
+class CachedRow(Anchor):
+    """Of a cached row, "market.item:42", or all rows of a name. Who may change it may set how often it is loaded."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view", "refresh", "change", "remove")
+        verbose_name = "cached row"
+        verbose_name_plural = "cached rows"
+
+
 class Chat(Anchor):
     """Of a chat, not the chat: that is components.services.chat.Chat. Who may look at chats may not read them."""
 

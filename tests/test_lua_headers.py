@@ -33,7 +33,7 @@ LONGER = {
     "counters/add": 50,
     "counters/top": 45,
     "rows/claim": 50,
-    "rows/store": 65,
+    "rows/store": 70,
     "chat/send": 85,
     "chat/look": 85,
     "chat/enter": 60,

@@ -14,10 +14,12 @@ from components.admin.counters import CounterAdmin
 from components.admin.locks import LockAdmin
 from components.admin.mailboxes import MailboxAdmin
 from components.admin.queues import QueueAdmin
+from components.admin.rows import CachedRowAdmin
 from components.admin.semaphores import SemaphoreAdmin
 
 __all__ = [
     "AddressBookAdmin",
+    "CachedRowAdmin",
     "ChatAdmin",
     "CounterAdmin",
     "LockAdmin",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 admin.site.register(models.AddressBook, AddressBookAdmin)
+admin.site.register(models.CachedRow, CachedRowAdmin)
 admin.site.register(models.Chat, ChatAdmin)
 admin.site.register(models.Counter, CounterAdmin)
 admin.site.register(models.Lock, LockAdmin)

@@ -31,7 +31,7 @@ from components.models import Anchor
 View = Callable[..., HttpResponse]
 #: Where a page hangs below the component's first page: names and URLs, outermost first.
 Trail = Sequence[tuple[str, str]]
-Permission = Literal["view", "change", "delete"]
+Permission = Literal["view", "change", "refresh", "delete"]
 
 PAGE_SIZE = 50
 
@@ -78,6 +78,8 @@ class Done:
     said: str = ""
     #: What did not go as asked, a sentence each.
     but: Sequence[str] = ()
+    #: Where to go on, if that is elsewhere than the action says.
+    onward: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,14 +201,18 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 live=False,
             )
         did = action.run()
+        self.tell(request, action.subject, did)
+        if did == Done():
+            self.message_user(request, action.idle, messages.INFO)
+        return HttpResponseRedirect(did.onward or action.back)
+
+    def tell(self, request: HttpRequest, subject: Anchor, did: Done) -> None:
+        """Log what was done, and say it."""
         if did.said:
-            self.log_change(request, action.subject, " ".join([did.said, *did.but]))
+            self.log_change(request, subject, " ".join([did.said, *did.but]))
             self.message_user(request, did.said, messages.SUCCESS)
         for sentence in did.but:
             self.message_user(request, sentence, messages.WARNING)
-        if did == Done():
-            self.message_user(request, action.idle, messages.INFO)
-        return HttpResponseRedirect(action.back)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

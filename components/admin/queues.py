@@ -22,6 +22,7 @@ from components.admin.workers import WorkerPages
 from components.backends.tasks import redis_aliases
 from components.conf import conf
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
+from components.services.rows import LEASE, RowReader
 from components.templatetags.control_room import grouped
 
 
@@ -75,6 +76,7 @@ class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
     def overview(self, request: HttpRequest) -> HttpResponse:
         context = {
             "aliases": [AliasOverview.of(alias) for alias in redis_aliases()],
+            "late": _lateness(request),
             "has_chart": conf().count_services and request.user.has_perm("components.view_counter"),
         }
         return self.render(request, "admin/components/queues/overview.html", "Queues", context)
@@ -116,3 +118,11 @@ class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
             back=self.url("tasks", alias=page.alias, queue=page.name),
         )
         return self.confirm(request, action, trail=self.trail(page.alias, page.name))
+
+
+def _lateness(request: HttpRequest) -> float | None:
+    """Seconds for which cached rows have waited for a daemon, if that is too long and the user may know."""
+    if not request.user.has_perm("components.view_cachedrow"):
+        return None
+    late = RowReader().lateness()
+    return late if late > LEASE else None

@@ -26,6 +26,14 @@ def rows_call(tag: str, call: str) -> str:
     return _key("rows", tag, f"call:{call}")
 
 
+def rows_counts(tag: str) -> str:
+    """
+    HASH name of a cache -> how many of its rows are on the schedule; name:failing -> how many of these fail. A field
+    goes with the last of them.
+    """
+    return _key("rows", tag, "counts")
+
+
 def rows_schedule(tag: str) -> str:
     """ZSET name, ":", key of a row by the microsecond it is due. A member goes when it is unscheduled or gone."""
     return _key("rows", tag, "schedule")

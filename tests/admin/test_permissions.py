@@ -12,6 +12,7 @@ from django.test import Client
 from components import models
 from components.admin import (
     AddressBookAdmin,
+    CachedRowAdmin,
     ChatAdmin,
     CounterAdmin,
     LockAdmin,
@@ -26,16 +27,19 @@ from components.services.locks import LockReader
 from components.services.locks.names import key_of
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
+from components.services.rows import RowReader
 from components.services.semaphores import SemaphoreControls
 from project.market.models import Item
 from tests.admin import holdings, scene
 from tests.admin.conversations import guild
 from tests.admin.periodic import HOURLY, declare_only
 from tests.support.queues import places
+from tests.support.rows import cache, refresh
 
 ADMINS = {
     "queue": QueueAdmin(models.Queue, admin.site),
     "addressbook": AddressBookAdmin(models.AddressBook, admin.site),
+    "cachedrow": CachedRowAdmin(models.CachedRow, admin.site),
     "chat": ChatAdmin(models.Chat, admin.site),
     "counter": CounterAdmin(models.Counter, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
@@ -70,6 +74,9 @@ NEEDS = {
     "queue delete": "delete",
     "addressbook rebuild": "change",
     "addressbook remove": "delete",
+    "cachedrow refresh": "refresh",
+    "cachedrow delay": "change",
+    "cachedrow remove": "delete",
     "chat close": "change",
     "chat reopen": "change",
     "chat kick": "change",
@@ -91,6 +98,7 @@ CHANGING = set(NEEDS)
 LOOKING = {
     "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
     "addressbook": {"changelist", "book", "history", "change"},
+    "cachedrow": {"changelist", "model", "failing", "row", "history", "change"},
     "chat": {"changelist", "chat", "messages", "history", "change"},
     "counter": {"changelist", "family", "chart", "csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
@@ -100,7 +108,7 @@ LOOKING = {
 #: A state in which each verb may be done to a task; all others do not care.
 STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
 #: What a form sends; all others do not care.
-FORM = {"limit": "7", "seconds": "600", "before": "6"}
+FORM = {"limit": "7", "seconds": "600", "before": "6", "delay": "7"}
 #: Whom or what in a chat a page is about; all others do not care.
 IN_CHAT = {
     "chat reopen": {"chat": "closed"},
@@ -111,9 +119,10 @@ IN_CHAT = {
 #: permission beyond these.
 CHANGES = [
     "rebuild_addressbook",
+    "refresh_cachedrow",
     *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter"}),
 ]
-DELETES = ["remove_addressbook", "delete_chat", "delete_mailbox", "delete_queue"]
+DELETES = ["remove_addressbook", "remove_cachedrow", "delete_chat", "delete_mailbox", "delete_queue"]
 READS = ["view_counter", "view_messages_chat", "view_messages_mailbox"]
 
 
@@ -144,6 +153,7 @@ def query(redis, monkeypatch):
     monkeypatch.setattr(books, "_fed", {"market.item": SimpleNamespace(model=Item)})
     AddressBook("market.item").add("lantern", id=1)
     ids = scene.one_of_each("mail")
+    a_row()
     holdings.held("item:42")
     permit = holdings.permit("api")
     SemaphoreControls("api").set_limit(5)
@@ -165,6 +175,8 @@ def query(redis, monkeypatch):
         "family": "hits",
         "mailbox": "jack",
         "sender": "joe",
+        "row": "items:1",
+        "model": "items",
     }
 
     def of(page):
@@ -172,6 +184,12 @@ def query(redis, monkeypatch):
         return f"?{urlencode({**names, **IN_CHAT.get(page, {}), 'state': state, 'id': ids[state]})}"
 
     return of
+
+
+def a_row():
+    """One that is stored, and due in a minute."""
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
 
 
 def chats():
@@ -203,6 +221,12 @@ def stand(name):
     return info and (info, Chat(name).blocked(), Chat(name).members(), reader.messages(name))
 
 
+def stored(key):
+    """When it is due, and how often."""
+    info = RowReader().find("items", key)
+    return info and (info.due_at, info.delay)
+
+
 def what_can_change():
     queue, api = TaskQueue(), SemaphoreControls("api")
     orders = [(worker.id, worker.order) for worker in queue.workers()]
@@ -216,6 +240,7 @@ def what_can_change():
         jack.peek(),
         jack.blocked(),
         token_of("item:42"),
+        stored("1"),
         api.info().override,
         [permit.id for permit in api.holders()],
     )
@@ -243,7 +268,7 @@ def test_staff_without_permission_get_403(stranger, query, page):
 @pytest.mark.parametrize("page", PAGES)
 def test_permission_for_other_pages_is_none_for_this_one(staff, query, page):
     others = ADMINS.keys() - {page.split()[0]}
-    verbs = ("view", "change", "delete", "rebuild", "remove")
+    verbs = ("view", "change", "delete", "rebuild", "refresh", "remove")
     client = staff(*(f"{verb}_{model}" for model in others for verb in verbs))
 
     for method in (client.get, client.post):
@@ -262,7 +287,9 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page):
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
-    gone = {f"{model} change" for model in ("addressbook", "chat", "lock", "mailbox", "semaphore")}
+    gone = {
+        f"{model} change" for model in ("addressbook", "cachedrow", "chat", "lock", "mailbox", "semaphore")
+    }
     answers = {404} if page in gone else {200}
 
     assert viewer.get(PAGES[page] + query(page), follow=True).status_code in answers
@@ -304,6 +331,8 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
     scene.worker("mail")
     shown = {
         "addressbook book": {"addressbook rebuild"},
+        "cachedrow row": {"cachedrow refresh", "cachedrow delay"},
+        "cachedrow model": {"cachedrow refresh", "cachedrow delay"},
         "queue changelist": {"queue pause", "queue quiet", "queue stop"},
         "queue tasks": {"queue pause", "queue resend"},
         "queue task": {"queue resend"},

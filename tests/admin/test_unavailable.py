@@ -31,6 +31,8 @@ def query(page):
         "family": "hits",
         "mailbox": "jack",
         "sender": "joe",
+        "row": "items:1",
+        "model": "items",
     }
     given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
     return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"

@@ -9,6 +9,7 @@ from django.urls import path
 from components import models
 from components.admin import (
     AddressBookAdmin,
+    CachedRowAdmin,
     ChatAdmin,
     CounterAdmin,
     LockAdmin,
@@ -21,6 +22,7 @@ from components.services.queues import TaskQueue
 operations = admin.AdminSite(name="operations")
 operations.register(models.Queue, QueueAdmin)
 operations.register(models.AddressBook, AddressBookAdmin)
+operations.register(models.CachedRow, CachedRowAdmin)
 operations.register(models.Chat, ChatAdmin)
 operations.register(models.Counter, CounterAdmin)
 operations.register(models.Lock, LockAdmin)

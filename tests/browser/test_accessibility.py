@@ -12,6 +12,7 @@ from components.services.mailboxes import Mailbox
 from project.market import demo
 from tests.admin import conversations, holdings, scene
 from tests.browser.axe import assert_accessible
+from tests.support.rows import cache
 
 ADMIN = "/admin/components/"
 CONTROL_ROOM = (
@@ -21,6 +22,9 @@ CONTROL_ROOM = (
     f"{ADMIN}chat/chat/?chat=guild:7",
     f"{ADMIN}addressbook/book/?book=guild:7&prefix=a",
     f"{ADMIN}mailbox/clear/?mailbox=jack",
+    f"{ADMIN}cachedrow/",
+    f"{ADMIN}cachedrow/model/?model=items",
+    f"{ADMIN}cachedrow/delay/?row=items:1",
     f"{ADMIN}counter/",
     f"{ADMIN}counter/chart/?counter=sales:maps&counter=sales",
 )
@@ -41,6 +45,7 @@ def test_pages_of_the_control_room_shut_nobody_out(window, redis, transactional_
     AddressBook("guild:7").add("Ann Smith", id=12)
     Mailbox("jack").push("jill", "hello")
     Counter("sales:maps").update(3)
+    cache().schedule("1", 60)
     opened = window(logged_in(User.objects.create_superuser("admin")))
 
     for path in CONTROL_ROOM:

@@ -215,6 +215,24 @@ def test_a_daemon_asks_the_database_once_for_each_model(
         assert Token.cached.get("a") is not None
 
 
+def test_a_row_is_refreshed_before_its_time_and_who_is_on_no_schedule_is_told(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    Ware.cached.schedule(ware.pk)
+    refresh()
+    Ware.objects.update(stock=2)
+
+    absent = Ware.cached.refresh(ware.pk, ware.pk + 1)
+
+    assert absent == {ware.pk + 1}
+    row = Ware.cached.get(ware.pk)
+    assert row is not None
+    assert row.stock == 1
+    refresh()
+    row = Ware.cached.get(ware.pk)
+    assert row is not None
+    assert row.stock == 2
+
+
 def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
     for word, value in (("good", None), ("bad", "x")):
         Token.objects.create(word=word, value=value)

@@ -81,6 +81,10 @@ class World:
         if load and load.version is not None:
             self.loaders[number].store(load.claims, bodies({"1": ["sword", load.version]}))
 
+    def refresh(self) -> None:
+        """What began before it is stored, and loaded once more."""
+        cache().refresh("1")
+
     def let_pass(self, seconds: int) -> None:
         let_pass(self.redis, seconds)
         self.passed += seconds * 1_000_000
@@ -121,7 +125,7 @@ _OPERATIONS = st.one_of(
     ),
     st.tuples(st.sampled_from(["begin", "store", "load"]), st.integers(0, LOADERS - 1)),
     st.tuples(st.just("let_pass"), st.sampled_from([5, 10, 30, 60, 66])),
-    st.tuples(st.just("look")),
+    st.tuples(st.sampled_from(["look", "refresh"])),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from components.services.mailboxes import Mailbox
 from components.services.queues import NewTask, TaskQueue
 from components.services.semaphores import Semaphore
 from components.testing import redis_at
+from tests.support.rows import cache, refresh
 
 Counts = dict[str, int]
 
@@ -116,6 +118,19 @@ def test_permits_are_counted_as_they_are_granted_waited_for_and_lost(redis: Redi
         permit.refresh()
 
     assert counted() == {"semaphores:acquired": 1, "semaphores:waited": 1, "semaphores:lost": 1}
+
+
+def test_rows_are_counted_as_they_are_read_once_for_all_of_a_read(redis: Redis) -> None:
+    rows = cache()
+    rows.schedule_many({"1": 60, "2": 60})
+    refresh({"1": ["sword", 3], "2": None})
+
+    rows.get("1")
+    rows.get_many(["1", "2", "3"])
+    rows.get_or_load(["1", "3"], lambda keys: {key: ["bow", 1] for key in keys}, delay=60)
+    asyncio.run(rows.aget("3"))
+
+    assert counted() == {"rows:hit": 5, "rows:missed": 2, "rows-hit:items": 5, "rows-missed:items": 2}
 
 
 def test_redis_is_asked_nothing_more_for_what_is_counted(redis: Redis) -> None:

@@ -9,7 +9,7 @@ from redis import Redis
 
 from components.buckets import bucket
 from components.client import get_client
-from components.services.rows import Loader, member
+from components.services.rows import Loader, RowControls, member
 from components.services.rows import claims as its
 from components.services.rows.claims import begin
 from components.services.rows.core import Keys
@@ -31,6 +31,32 @@ def unschedule(redis: Redis) -> Callable[[], Any]:
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
     return lambda: cache().unschedule("1")
+
+
+def refresh_under_way(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    Loader().claim()
+    return lambda: cache().refresh("1")
+
+
+def refresh_stored(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: cache().refresh("1")
+
+
+def store_what_is_to_be_refreshed(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    loader = Loader()
+    claims = loader.claim().claims
+    cache().refresh("1")
+    return lambda: loader.store(claims, bodies({"1": None}))
+
+
+def delay(redis: Redis) -> Callable[[], Any]:
+    cache().schedule("1", 60)
+    refresh({"1": ["sword", 3]})
+    return lambda: RowControls("items").set_delay(5, "1")
 
 
 def invalidate(redis: Redis) -> Callable[[], Any]:
@@ -107,10 +133,12 @@ def release(redis: Redis) -> Callable[[], Any]:
 CASES = {
     "rows/begin": [claim_by_readers],
     "rows/claim": [claim, claim_after_a_lost_lease],
+    "rows/delay": [delay],
     "rows/fail": [fail],
     "rows/invalidate": [invalidate],
+    "rows/refresh": [refresh_under_way, refresh_stored],
     "rows/release": [release],
     "rows/schedule": [schedule, schedule_anew],
-    "rows/store": [store, store_deleted, store_too_late],
+    "rows/store": [store, store_deleted, store_too_late, store_what_is_to_be_refreshed],
     "rows/unschedule": [unschedule],
 }

@@ -9,6 +9,7 @@ from redis import Redis
 
 from components import keys
 from components.buckets import BUCKETS, bucket
+from components.client import get_client
 from components.services.rows import Claims, Loader, RowCache, Shape, Stored, member, name_and_key
 
 SHAPE = Shape([("name", "text"), ("stock", "integer")])
@@ -52,6 +53,17 @@ def let_pass(redis: Redis, seconds: float, name: str = "items") -> None:
     for key in redis.keys("*:rows:*:claim:*"):
         at, ends, token = redis.get(key).split(b" ")
         redis.set(key, b"%d %d %s" % (int(at) - shift, int(ends) - shift, token), keepttl=True)
+
+
+def let_whole_delays_pass() -> None:
+    """Each row that is stored is due its whole delay after its load, and not earlier, as at the first time."""
+    client = get_client()
+    for tag in BUCKETS:
+        for each, delay in client.hgetall(keys.rows_delays(tag)).items():
+            stored = client.get(keys.row(tag, each.decode()))
+            if stored:
+                since = int(stored[1:].split(b",", 1)[0])
+                client.zadd(keys.rows_schedule(tag), {each: since + int(delay)}, xx=True)
 
 
 def due_at(redis: Redis, key: str, name: str = "items") -> float | None:

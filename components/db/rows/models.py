@@ -83,6 +83,12 @@ class CachedRows(Source):
         """Forget these rows."""
         self.cache.unschedule(*map(self.key, pks))
 
+    def refresh(self, *pks: Any) -> set[Any]:
+        """Let these rows be loaded as soon as a daemon can. Those that are on no schedule, of which nobody does."""
+        keys = {pk: self.key(pk) for pk in pks}
+        absent = self.cache.refresh(*keys.values())
+        return {pk for pk, key in keys.items() if key in absent}
+
     def invalidate(self, *pks: Any) -> None:
         """These rows were written by something that sends no signal. Call it after the commit."""
         self.cache.invalidate(*map(self.key, pks))

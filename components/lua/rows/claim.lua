@@ -3,11 +3,12 @@
 -- KEYS[2] delays    HASH member -> microseconds between two loads
 -- KEYS[3] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
 -- KEYS[4] call      LIST what the last call of this daemon answered
+-- KEYS[5] counts    HASH name -> how many are on the schedule
 -- ARGV[1] token, unlike that of any other call
 -- ARGV[2] how many
 -- ARGV[3] microseconds of the lease
 -- Returns microsecond of the claim; microsecond at which the next row is due, "" if there is none; members
-local schedule, delays, claim, call = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local schedule, delays, claim, call, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local token, limit, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local ANSWERED, KEPT, LONGEST = 60000, 60000, 300000000 -- ms, ms; microseconds of a lease that grows
 
@@ -46,6 +47,8 @@ if #due > 0 then
       claimed[#claimed + 1] = member
     else -- nobody knows how often, so it is on the schedule by mistake
       lost[#lost + 1] = member
+      local name = string.match(member, "^[^:]*")
+      if redis.call("HINCRBY", counts, name, -1) <= 0 then redis.call("HDEL", counts, name) end
     end
   end
   if #ends > 0 then redis.call("ZADD", schedule, unpack(ends)) end

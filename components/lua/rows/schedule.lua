@@ -3,10 +3,11 @@
 -- KEYS[2] delays    HASH member -> microseconds between two loads
 -- KEYS[3] row       STRING, prefix to a member: JSON
 -- KEYS[4] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
+-- KEYS[5] counts    HASH name -> how many are on the schedule
 -- ARGV[1] microseconds that a row of the schedule is good beyond its delay
 -- ARGV[2..] member and microseconds, in turn
 -- Returns 1
-local schedule, delays, row, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local schedule, delays, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local grace = tonumber(ARGV[1])
 
 local time = redis.call("TIME")
@@ -27,6 +28,7 @@ for at = 2, #ARGV, 2 do
   redis.call("HSET", delays, member, delay)
   if not redis.call("ZSCORE", schedule, member) then
     redis.call("ZADD", schedule, text(now), member)
+    redis.call("HINCRBY", counts, string.match(member, "^[^:]*"), 1)
   elseif ends then -- who loads it heeds the new delay, and sees by this that it was scheduled meanwhile
     redis.call("ZADD", schedule, "LT", text(ends - 1), member)
   else

@@ -4,13 +4,14 @@
 -- KEYS[3] failures  HASH member -> count, microsecond, error
 -- KEYS[4] row       STRING, prefix to a member: JSON
 -- KEYS[5] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
+-- KEYS[6] counts    HASH name -> how many are on the schedule; name:failing -> how many of them fail
 -- ARGV[1] token of the claim
 -- ARGV[2] microsecond of the claim
 -- ARGV[3] microseconds that a row of the schedule is good beyond its delay
 -- ARGV[4] microseconds that a row is good which is not on the schedule; "" if none such is stored
 -- ARGV[5..] member; 1 if its row is there, 0 if it is deleted; shape and values as JSON, in turn
 -- Returns of each member 1 if it is stored, 0 if it was refused
-local schedule, delays, failures, row, claim = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local schedule, delays, failures, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local token, loaded_at, grace, good = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local MINUTE, DAY = 60000000, 86400000000 -- microseconds
 local since = tonumber(loaded_at)
@@ -35,6 +36,11 @@ end
 local function due_after(member, delay)
   local phase = math.floor(tonumber(string.sub(redis.sha1hex(member), 1, 6), 16) / 16777216 * delay)
   return math.max(now, since + delay - (since - phase) % delay)
+end
+
+local function count_one_less(member, suffix)
+  local what = string.match(member, "^[^:]*") .. suffix
+  if redis.call("HINCRBY", counts, what, -1) <= 0 then redis.call("HDEL", counts, what) end
 end
 
 local function was_stored(member)
@@ -72,12 +78,14 @@ for at, member in ipairs(members) do
   end
 end
 if #due > 0 then redis.call("ZADD", schedule, "XX", unpack(due)) end
-if #gone > 0 then
-  redis.call("ZREM", schedule, unpack(gone))
-  redis.call("HDEL", delays, unpack(gone))
+for _, member in ipairs(gone) do
+  if redis.call("ZREM", schedule, member) == 1 then count_one_less(member, "") end
+  redis.call("HDEL", delays, member)
 end
-if #stored > 0 then
-  redis.call("DEL", unpack(done))
-  redis.call("HDEL", failures, unpack(stored))
+if #done > 0 then redis.call("DEL", unpack(done)) end
+if redis.call("EXISTS", failures) == 1 then
+  for _, member in ipairs(stored) do
+    if redis.call("HDEL", failures, member) == 1 then count_one_less(member, ":failing") end
+  end
 end
 return answer

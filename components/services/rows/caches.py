@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from components.client import AnyRedis, get_async_client, get_client
 from components.scripts import Script
+from components.services.rows.controls import refresh
 from components.services.rows.core import (
     LEASE,
     Keys,
@@ -26,6 +27,7 @@ from components.services.rows.core import (
     send,
     tell,
 )
+from components.services.rows.hits import tally_reading
 from components.services.rows.loading import Load, LoadingReader
 from components.services.rows.reading import Reading
 from components.services.rows.records import Row
@@ -88,6 +90,19 @@ class RowCache:
     async def ainvalidate(self, *keys: str | int) -> None:
         """invalidate(), awaited."""
         await self._tell(get_async_client(), _invalidate, "invalidate", keys)
+
+    def refresh(self, *keys: str | int) -> set[str]:
+        """
+        Let these rows be loaded as soon as a daemon can; until then they are read as they are.
+
+        A load that is under way is good, and followed by another. The keys of those that are on no schedule: nobody
+        loads them again before they are too old.
+        """
+        return at_once(refresh(get_client(), self.name, keys))
+
+    async def arefresh(self, *keys: str | int) -> set[str]:
+        """refresh(), awaited."""
+        return await refresh(get_async_client(), self.name, keys)
 
     def get(self, key: str | int, *, max_age: float | None = None, stale: bool = False) -> Row | None:
         """
@@ -167,10 +182,12 @@ class RowCache:
         oldest = None if max_age is None else check_seconds("max_age", max_age)
         wanted = each_once(keys)
         found = await Reading(self.name, self.shape, max_age=oldest).read(client, wanted)
-        if not stale:
-            return found.good
-        either = found.stale | found.good
-        return {key: either[key] for key in wanted if key in either}
+        rows = found.good
+        if stale:
+            either = found.stale | found.good
+            rows = {key: either[key] for key in wanted if key in either}
+        tally_reading(self.name, len(wanted), len(rows))
+        return rows
 
     async def _schedule(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}

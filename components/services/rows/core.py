@@ -89,20 +89,22 @@ class Keys:
 
     def __init__(self, tag: str) -> None:
         schedule, delays = keys.rows_schedule(tag), keys.rows_delays(tag)
-        failures = keys.rows_failures(tag)
+        failures, counts = keys.rows_failures(tag), keys.rows_counts(tag)
         row, claim = keys.row(tag, ""), keys.row_claim(tag, "")
-        self.schedule = [schedule, delays, row, claim]
-        self.unschedule = [schedule, delays, failures, row, claim]
+        self.schedule = [schedule, delays, row, claim, counts]
+        self.refresh = [schedule, claim]
+        self.delay = [schedule, delays, claim]
+        self.unschedule = [schedule, delays, failures, row, claim, counts]
         self.invalidate = [schedule, row, claim]
         self.begin = [schedule, row, claim]
         self._due = [schedule, delays, claim]
-        self.store = [schedule, delays, failures, row, claim]
-        self.fail = [schedule, failures, claim]
+        self.store = [schedule, delays, failures, row, claim, counts]
+        self.fail = [schedule, failures, claim, counts]
         self.release = [schedule, claim]
         self._tag = tag
 
     def claim(self, daemon: str) -> list[str]:
-        return [*self._due, keys.rows_call(self._tag, daemon)]
+        return [*self._due, keys.rows_call(self._tag, daemon), keys.rows_counts(self._tag)]
 
 
 def by_bucket(members: Iterable[str]) -> dict[str, list[str]]:

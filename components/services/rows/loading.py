@@ -19,6 +19,7 @@ from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializ
 from components.services.rows.claims import Stored, begin, claims_of, release, store
 from components.services.rows.core import LEASE, member, name_and_key
 from components.services.rows.flights import Flights, flights_of, nap
+from components.services.rows.hits import tally_reading
 from components.services.rows.reading import Found, Reading
 from components.services.rows.records import Claim, Row
 from components.services.rows.shapes import Shape
@@ -57,13 +58,15 @@ class LoadingReader:
     async def read(self, client: AnyRedis, wanted: Sequence[str]) -> dict[str, Row]:
         """All *wanted*, also those that are deleted. Raises RowNotLoaded, and what *load* raises."""
         found = await self._reading.read(client, wanted)
-        if len(found.good) == len(wanted):
-            return found.good
-        flights, mine = flights_of(client), set[str]()
-        try:
-            return await self._read_on(client, wanted, found, flights, mine)
-        finally:
-            flights.land(mine)
+        rows = found.good
+        if len(rows) < len(wanted):
+            flights, mine = flights_of(client), set[str]()
+            try:
+                rows = await self._read_on(client, wanted, found, flights, mine)
+            finally:
+                flights.land(mine)
+        tally_reading(self._name, len(wanted), len(found.good))
+        return rows
 
     async def _read_on(
         self, client: AnyRedis, wanted: Sequence[str], found: Found, flights: Flights, mine: set[str]

@@ -121,5 +121,28 @@ class RowInfo:
     failure: Failure | None
 
 
+@dataclass(frozen=True)
+class CacheInfo:
+    """How the rows of one name stand that are on the schedule."""
+
+    name: str
+    count: int
+    #: How many could not be loaded when that was last tried.
+    failing: int
+    #: Seconds for which the one has been due that has been for longest; 0 if none is.
+    late: float
+    #: It is not known exactly, and at most *late*: too many of other names have been due for longer.
+    is_at_most: bool
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Members in the order of a list."""
+
+    members: list[str]
+    #: There are others, which were not looked for.
+    is_cut: bool
+
+
 def instant(microseconds: float) -> datetime:
     return _EPOCH + timedelta(microseconds=int(microseconds))

@@ -1,0 +1,84 @@
+"""The Cached rows page in a real browser: policy, no scripts, colours, small screens."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import expect
+
+from components.services.rows import Loader, RowReader
+from tests.admin.test_locks_page import AWKWARD
+from tests.browser.test_queues_page import CONTRASTS, press_tab_until
+from tests.support.rows import bodies, cache, let_pass
+
+ROOT = "/admin/components/cachedrow/"
+PAGES = {
+    "rows": ROOT,
+    "found nothing": f"{ROOT}?q=nothing",
+    "model": f"{ROOT}model/?model=items",
+    "failing": f"{ROOT}failing/",
+    "row": f"{ROOT}row/?row=items:1",
+    "failing row": f"{ROOT}row/?row=items:9",
+    "refresh": f"{ROOT}refresh/?model=items",
+    "delay": f"{ROOT}delay/?row=items:1",
+    "remove": f"{ROOT}remove/?row=items:1",
+}
+
+
+@pytest.fixture
+def admin(transactional_db):
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client
+
+
+@pytest.fixture
+def rows(redis):
+    """Rows with keys of all sorts, one that fails, and no daemon for a while."""
+    wanted = ["1", *(key[:290] for key in AWKWARD if key.strip())]
+    cache().schedule_many(dict.fromkeys([*wanted, "9"], 60))
+    loader = Loader()
+    claims = loader.claim().claims
+    loader.store(claims, bodies({key: ["sword", 3] for key in wanted}))
+    loader.fail(claims, {"items:9": f"OSError: <script>alert(1)</script> {'x' * 200}"})
+    let_pass(redis, 72)
+
+
+@pytest.mark.parametrize(
+    ("theme", "width"), [("light", 360), ("dark", 1280)], ids=["light and small", "dark and wide"]
+)
+def test_pages_keep_the_policy_have_contrast_and_fit(window, admin, rows, theme, width):
+    opened = window(admin, color_scheme=theme, viewport={"width": width, "height": 740})
+    contrasts, wide = {}, {}
+
+    for path in PAGES.values():
+        page = opened.open(path)
+        contrasts |= {(path, text): ratio for text, ratio in page.evaluate(CONTRASTS).items()}
+        wide[path] = page.evaluate("document.documentElement.scrollWidth")
+
+    assert opened.complaints == []
+    assert len(contrasts) > 100
+    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
+    assert {path: found for path, found in wide.items() if found > width} == {}
+
+
+def test_a_row_is_slowed_down_and_removed_by_keyboard_and_without_scripts(window, admin, rows):
+    page = window(admin, java_script_enabled=False).open(PAGES["row"])
+
+    press_tab_until(page, "Change delay…")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.get_by_label("Delay in seconds").fill("7.5")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.locator(".messagelist")).to_contain_text(
+        "Set the delay of the row items:1 to 7.5 s. It was 1 min."
+    )
+    for name in ("Remove…", "Remove"):
+        press_tab_until(page, name)
+        with page.expect_navigation():
+            page.keyboard.press("Enter")
+
+    expect(page.locator(".messagelist")).to_contain_text("Removed the row items:1.")
+    assert RowReader().find("items", "1") is None
