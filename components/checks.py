@@ -13,8 +13,10 @@ from django.utils.module_loading import import_string
 
 from components.backends.mail_checks import check_mail
 from components.conf import Conf, components_setting, problems
+from components.db.rows.checks import check_rows
 
 register(check_mail, "components")
+register(check_rows, "components")
 
 _SHORTEST_TIMEOUT = 2  # seconds: below, blocking commands would time out before they have waited
 

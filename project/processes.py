@@ -16,6 +16,7 @@ PROCESSES = {
     "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
     "worker": "manage.py runworker --queue '*' --no-reload --shutdown-timeout 3",
     "poller": "manage.py pollqueue",
+    "rows": "manage.py cacherows",
 }
 
 

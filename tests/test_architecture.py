@@ -77,6 +77,7 @@ LAYERS: dict[str, set[str]] = {
     "views": {
         "books",
         "conf",
+        "db",
         "exceptions",
         "forms",
         "middleware",
@@ -86,7 +87,7 @@ LAYERS: dict[str, set[str]] = {
         "widgets",
     },
     "charts": {"exceptions", "services"},
-    "templatetags": {"charts", "exceptions", "services"},
+    "templatetags": {"charts", "db", "exceptions", "services"},
     "admin": {
         "backends",
         "charts",
@@ -103,7 +104,7 @@ LAYERS: dict[str, set[str]] = {
         "templatetags",
         "widgets",
     },
-    "checks": {"backends", "conf", "exceptions"},
+    "checks": {"backends", "conf", "db", "exceptions"},
     "apps": {"checks"},
     "testing": {"backends", "client", "compat", "conf", "embedded", "exceptions", "services", "workers"},
     "__init__": set(),

@@ -12,6 +12,7 @@ from django.core.checks import CheckMessage, run_checks
 from django.test.utils import override_settings
 
 import components
+from tests.db.models import Ware
 from tests.support.queues import options
 
 DJANGO_REDIS = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://nowhere.example"}
@@ -21,7 +22,8 @@ LOCMEM = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 def found(*, deploy: bool = False) -> dict[str, CheckMessage]:
     """The messages of this app, by id without its prefix."""
     messages = [message for message in run_checks(include_deployment_checks=deploy) if message.id]
-    ours = [message for message in messages if str(message.id).startswith("components.")]
+    # Rows of the tests' own models have a field that is warned of.
+    ours = [each for each in messages if str(each.id).startswith("components.") and each.obj is not Ware]
     assert len({message.id for message in ours}) == len(ours)
     return {str(message.id).removeprefix("components."): message for message in ours}
 
@@ -69,6 +71,7 @@ def test_every_check_is_tested() -> None:
     source = "".join(path.read_text() for path in Path(components.__file__).parent.rglob("*.py"))
     ids = set(re.findall(r"\"components\.([EW]\d{3})\"", source))
     elsewhere = {"W001", "E004", "E005"}  # below, and where mail and fences are tested
+    elsewhere |= {"E007", "E008", "E009", "W005"}  # tests/db/test_row_checks.py
 
     assert ids == BAD.keys() | elsewhere
 

@@ -175,7 +175,8 @@ def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "name"), [("pollqueue", "poller"), ("runworker", "worker"), ("uvicorn", "web")]
+    ("word", "name"),
+    [("pollqueue", "poller"), ("runworker", "worker"), ("cacherows", "rows"), ("uvicorn", "web")],
 )
 def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
     demo = start()

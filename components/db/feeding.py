@@ -18,12 +18,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
+from components.db.viewing import may_view
 from components.services.autocomplete import AddressBook, fold
 from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
 
@@ -91,13 +90,7 @@ class Feed:
 
     def may_view(self, user: str) -> bool:
         """Whether the admin lets *user* view the model."""
-        try:
-            found = get_user_model()._default_manager.filter(pk=user).first()
-        except (ValueError, ValidationError):  # an id of nobody
-            return False
-        if found is None or not found.is_active or not getattr(found, "is_staff", False):
-            return False
-        return found.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")
+        return may_view(user, self.model)
 
     def _follow(self, path: str, *, moves: bool) -> None:
         """Note the models that *path* leads through. Raises FieldDoesNotExist."""

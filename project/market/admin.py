@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from components.admin.fields import BookFieldsMixin
 
-from .models import Item, Listing, Player, Sale
+from .models import FlashPurchase, FlashSale, Item, Listing, Player, Sale
 
 
 @admin.register(Player)
@@ -56,3 +56,18 @@ class SaleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def has_delete_permission(self, request: HttpRequest, obj: Sale | None = None) -> bool:
         return False
+
+
+@admin.register(FlashSale)
+class FlashSaleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["name", "slug", "price", "remaining", "stock", "opens_at", "ends_at"]
+    search_fields = ["name", "slug"]
+    date_hierarchy = "opens_at"
+
+
+@admin.register(FlashPurchase)
+class FlashPurchaseAdmin(SaleAdmin):
+    list_display = ["sale", "buyer", "price", "bought_at"]
+    list_select_related = ["sale", "buyer__user"]
+    search_fields = ["sale__name", "buyer__user__username"]
+    date_hierarchy = "bought_at"

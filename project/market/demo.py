@@ -23,7 +23,7 @@ from components.db.books import model_books
 from components.exceptions import RedisUnavailable
 from project.guilds import demo as guilds
 
-from . import townsfolk
+from . import flash, townsfolk
 from .models import Item, Listing, Player
 from .tasks import healed_by_sweep, plan
 
@@ -94,6 +94,8 @@ def load() -> None:
         for listing in listings:
             plan(listing)
         guilds.greet()
+    with healed_by_sweep("the flash sale"):
+        flash.look_after()
     try:
         for book in model_books().values():
             book.rebuild()

@@ -10,6 +10,8 @@ What trades an item is given the fence of the item's lock, and leaves it in the 
 stopped with the lock, and goes on when others have long had it, is refused (StaleFence) and has changed nothing.
 The lock keeps others from working in vain; that no item is sold twice does not hang on it.
 
+A flash sale needs no lock of that kind: its row says how many remain, and one condition decides.
+
 Nothing here knows of tasks: trading.py says what follows from a transaction.
 """
 
@@ -21,7 +23,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from .models import Item, Listing, ListingQuerySet, Player, Sale
+from .models import FlashPurchase, FlashSale, Item, Listing, ListingQuerySet, Player, Sale
 
 
 class Refusal(Exception):
@@ -38,6 +40,18 @@ class PriceChanged(Refusal):
 
 class NotEnoughFunds(Refusal):
     """The buyer's purse holds less than the price."""
+
+
+class SaleOver(Refusal):
+    """The flash sale has ended, or has not begun."""
+
+
+class SoldOut(Refusal):
+    """Of the flash sale nothing remains."""
+
+
+class OneEach(Refusal):
+    """The buyer has bought one in this flash sale."""
 
 
 class OwnListing(Refusal):
@@ -118,6 +132,26 @@ def sell(listing_id: int, buyer_id: int, price: int, *, fence: int) -> Sale:
     return Sale.objects.create(listing=listing, buyer=buyer, seller=seller, price=price)
 
 
+@transaction.atomic(durable=True)
+def sell_flash(slug: str, buyer_id: int, price: int) -> FlashPurchase:
+    """
+    One of what remains in a flash sale. Raises the Refusal that fits.
+
+    The UPDATE that takes one decides, by its own condition, whoever else buys. The buyer's row is locked before it,
+    so that the row which all want is locked for as short as can be; no other transaction locks both.
+    """
+    buyer = Player.objects.select_for_update().get(pk=buyer_id)
+    is_left = FlashSale.objects.filter(slug=slug, remaining__gt=0).update(remaining=F("remaining") - 1)
+    sale = FlashSale.objects.filter(slug=slug).first()
+    if sale is None:
+        raise SaleOver("There is no such sale.")
+    _refuse_flash(sale, buyer, price, is_left=bool(is_left))
+
+    Player.objects.filter(pk=buyer.pk).update(funds=F("funds") - price)
+    Item.objects.create(name=sale.name, kind=sale.kind, owner=buyer)
+    return FlashPurchase.objects.create(sale=sale, buyer=buyer, price=price)
+
+
 def open_due(listings: ListingQuerySet) -> int:
     """Open those of *listings* whose time has come; how many."""
     due = listings.filter(status=Listing.Status.SCHEDULED, opens_at__lte=timezone.now())
@@ -153,3 +187,16 @@ def _refuse(listing: Listing, buyer: Player, price: int) -> None:
         raise PriceChanged(f"The price of {name} is now {listing.price:,} gold, not {price:,}.")
     if buyer.funds < price:
         raise NotEnoughFunds(f"{name} costs {price:,} gold; you have {buyer.funds:,}.")
+
+
+def _refuse_flash(sale: FlashSale, buyer: Player, price: int, *, is_left: bool) -> None:
+    if not sale.is_open_at(timezone.now()):
+        raise SaleOver(f"The sale of {sale.name} is over.")
+    if FlashPurchase.objects.filter(sale=sale, buyer=buyer).exists():
+        raise OneEach(f"You have bought {sale.name} already; there is one for each.")
+    if not is_left:
+        raise SoldOut(f"{sale.name} is sold out.")
+    if sale.price != price:
+        raise PriceChanged(f"The price of {sale.name} is now {sale.price:,} gold, not {price:,}.")
+    if buyer.funds < price:
+        raise NotEnoughFunds(f"{sale.name} costs {price:,} gold; you have {buyer.funds:,}.")

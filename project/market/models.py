@@ -22,6 +22,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from components.db.fences import FencedModel
+from components.db.rows import CachedRow, Caching
 
 #: Keeps any sum of prices far from the end of a 64-bit integer.
 MAX_PRICE = 1_000_000_000
@@ -157,3 +158,65 @@ class Sale(models.Model):
 
     def __str__(self) -> str:
         return f"{self.listing.item} to {self.buyer}"
+
+
+class FlashSale(CachedRow):
+    """
+    So many of one thing, at a low price, for a day (flash.py); the database refuses to sell more than there are.
+
+    Who looks at it reads the cached row: how many remain is at most a second old.
+    """
+
+    caching = Caching(
+        delay=1,
+        key="slug",
+        fields=["slug", "name", "kind", "price", "stock", "remaining", "opens_at", "ends_at"],
+    )
+
+    #: Day and number, "2026-11-21-1": who knows the day knows the keys of its rows.
+    slug = models.SlugField(max_length=20, unique=True)
+    name = models.CharField(max_length=80)
+    kind = models.CharField(max_length=10, choices=Item.Kind.choices)
+    price = models.PositiveIntegerField()
+    stock = models.PositiveIntegerField()
+    remaining = models.IntegerField()
+    opens_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-opens_at", "slug"]
+        constraints = [
+            models.CheckConstraint(condition=Q(price__gte=1), name="market_flashsale_price_positive"),
+            models.CheckConstraint(
+                condition=Q(remaining__gte=0, remaining__lte=F("stock")),
+                name="market_flashsale_never_oversold",
+            ),
+            models.CheckConstraint(
+                condition=Q(ends_at__gt=F("opens_at")), name="market_flashsale_ends_after_opening"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.slug}"
+
+    def is_open_at(self, now: datetime) -> bool:
+        """Can one be bought at this moment, if any remains?"""
+        return self.opens_at <= now < self.ends_at
+
+
+class FlashPurchase(models.Model):
+    """Who bought one of them: each player one, so that a form that is sent twice buys once."""
+
+    sale = models.ForeignKey(FlashSale, on_delete=models.PROTECT, related_name="purchases")
+    buyer = models.ForeignKey(Player, on_delete=models.PROTECT, related_name="flash_purchases")
+    price = models.PositiveIntegerField()
+    bought_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-bought_at", "-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["sale", "buyer"], name="market_flashpurchase_one_each")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sale} to {self.buyer}"

@@ -22,7 +22,7 @@ from components.exceptions import RedisUnavailable
 from components.periodic import every, periodic
 from components.tasks import task
 
-from . import books, ledger, mails
+from . import books, flash, ledger, mails
 from .models import Listing, ListingQuerySet, Player, Sale
 
 logger = logging.getLogger(__name__)
@@ -104,6 +104,13 @@ def sweep() -> dict[str, int]:
         logger.warning("the sweep made good: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
         books.for_sale.rebuild()
     return done
+
+
+@periodic(every(minutes=5))  # what it does is there for a day before it is needed
+@task(queue_name="market")
+def prepare_flash_sales() -> None:
+    """The sales of today and tomorrow are there, and the cache keeps what can be bought, and no more."""
+    flash.look_after()
 
 
 def set_guard() -> None:

@@ -28,10 +28,10 @@ from django.views.decorators.http import require_POST, require_safe
 from components.exceptions import RedisUnavailable
 from components.middleware import mark_unavailable
 
-from . import trading
+from . import flash, trading
 from .forms import BrowseForm, ListingForm, PreferencesForm
 from .ledger import Busy, Refusal
-from .models import Item, Listing, Player
+from .models import FlashSale, Item, Listing, Player
 
 PAGE_SIZE = 24
 
@@ -43,15 +43,15 @@ def player_of(user: User | AnonymousUser) -> Player | None:
     return Player.objects.get_or_create(user=user)[0]
 
 
-def changes(view: Callable[[HttpRequest, int], HttpResponse]) -> Callable[[HttpRequest, int], HttpResponse]:
+def changes(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """A view that changes something takes POST, from somebody logged in; logging in does not lead to it."""
 
     @require_POST
     @wraps(view)
-    def guarded(request: HttpRequest, listing_id: int) -> HttpResponse:
+    def guarded(request: HttpRequest, **which: Any) -> HttpResponse:
         if not request.user.is_authenticated:
             return redirect_to_login(reverse("market:browse"))
-        return view(request, listing_id)
+        return view(request, **which)
 
     return guarded
 
@@ -108,6 +108,35 @@ def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
     else:
         messages.success(request, f"{sale.listing.item.name} is yours, for {sale.price:,} gold.")
     return _back(request, "market:browse")
+
+
+@require_safe
+def flash_sale(request: HttpRequest) -> HttpResponse:
+    """What is on sale today, and how many remain: read from the cache, and asked for again by the page's script."""
+    player = player_of(request.user)
+    sales = flash.on_sale(timezone.localdate())
+    mine = player.flash_purchases.filter(sale__slug__in=[sale.slug for sale in sales]) if player else None
+    context = {
+        "player": player,
+        "sales": sales,
+        "bought": set(mine.values_list("sale__slug", flat=True)) if mine is not None else set(),
+        "every": FlashSale.cached.delay,
+    }
+    return render(request, "market/flash.html", context)
+
+
+@changes
+def buy_flash(request: HttpRequest, slug: str) -> HttpResponse:
+    """Buy one, at the price that stood on the button."""
+    try:
+        purchase = trading.buy_flash(_me(request), slug, int(request.POST.get("price", "")))
+    except ValueError:
+        messages.error(request, "The price is missing. Nothing was bought.")
+    except Refusal as refusal:
+        messages.error(request, f"{refusal} Nothing was bought.")
+    else:
+        messages.success(request, f"{purchase.sale.name} is yours, for {purchase.price:,} gold.")
+    return redirect("market:flash")
 
 
 @changes

@@ -14,7 +14,7 @@ from django.test.utils import override_settings
 from components.services.counters import Counter, CounterReader
 from components.services.counters.buffers import DROPPED, OUTAGES
 from components.templatetags.control_room import legible
-from tests.admin.counting import counted
+from tests.admin.counting import counted, this_minute
 from tests.admin.pages import FRAMELESS, rows_of, text_of, words
 from tests.admin.test_locks_page import AWKWARD
 from tests.admin.test_queues_page import trips
@@ -168,7 +168,7 @@ def test_a_chart_and_its_table_say_what_the_counter_says(viewer, redis):
 
 def test_counters_are_compared_in_one_chart(viewer, redis):
     minute = counted(redis, "hits", 7, now=3)
-    counted(redis, "misses", 2)
+    counted(redis, "misses", 2, minute=minute)
 
     html = viewer.get(f"{ROOT}chart/?counter=hits&counter=misses&counter=hits").text
 
@@ -178,8 +178,9 @@ def test_counters_are_compared_in_one_chart(viewer, redis):
 
 
 def test_families_are_compared_as_sums(viewer, redis):
+    minute = this_minute(redis)
     for name, count in (("sales:wood", 2), ("sales:iron", 5), ("mails:sold", 1)):
-        minute = counted(redis, name, count)
+        counted(redis, name, count, minute=minute)
 
     text = page(viewer, "chart/", family=["sales", "mails"])
 
@@ -317,8 +318,9 @@ def test_a_family_that_cannot_be_is_said(viewer, family):
 
 
 def test_a_family_shows_the_first_in_a_chart_and_all_in_order(viewer, redis):
+    minute = this_minute(redis)
     for number in range(1, 8):
-        minute = counted(redis, f"sales:{number}", number)
+        counted(redis, f"sales:{number}", number, minute=minute)
 
     ranking = rows_of(viewer, ROOT, "family/", table=1, family="sales", top=3)
 
@@ -369,8 +371,8 @@ def test_what_is_picked_goes_along_to_the_next_page(viewer, redis):
 
 def test_the_file_holds_what_the_chart_shows(viewer, redis):
     minute = counted(redis, "hits", 7, 0, now=3)
-    counted(redis, "sales:wood", 2)
-    counted(redis, "sales:iron", 5)
+    counted(redis, "sales:wood", 2, minute=minute)
+    counted(redis, "sales:iron", 5, minute=minute)
 
     response = viewer.get(f"{ROOT}csv/?counter=hits&family=sales&span=3600")
     head, *lines = lines_of(response)
@@ -406,7 +408,7 @@ def test_a_file_of_nothing_is_refused(viewer):
 @pytest.mark.parametrize("name", AWKWARD)
 def test_any_name_has_its_pages(viewer, redis, name):
     minute = counted(redis, name, 7)
-    counted(redis, f"{name[:400]}:member", 7)
+    counted(redis, f"{name[:400]}:member", 7, minute=minute)
 
     html = viewer.get(ROOT).text
     links = {

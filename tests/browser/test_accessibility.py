@@ -24,7 +24,7 @@ CONTROL_ROOM = (
     f"{ADMIN}counter/",
     f"{ADMIN}counter/chart/?counter=sales:maps&counter=sales",
 )
-DEMO = ("/", "/sell/", "/guild/", "/mail/")
+DEMO = ("/", "/flash/", "/sell/", "/guild/", "/mail/")
 
 
 def logged_in(user):

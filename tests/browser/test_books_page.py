@@ -12,6 +12,7 @@ from components.db.books import ModelBook
 from components.services.autocomplete import AddressBook, usage
 from components.testing import run_tasks
 from tests.admin.test_locks_page import AWKWARD
+from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.db.models import Shelf
 from tests.db.test_books import forget
@@ -100,7 +101,7 @@ def test_a_book_is_rebuilt_and_a_prefix_tried_by_keyboard_and_without_scripts(wi
 
 def test_what_is_typed_stays_while_the_figures_are_renewed(window, admin, guilds):
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(PAGES["book"])
     page.get_by_label("Try a prefix").fill("an")
 

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from components.services.chat import Chat, ChatReader
 from tests.admin.conversations import guild
 from tests.admin.test_locks_page import AWKWARD
+from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
 
@@ -109,7 +110,7 @@ def test_all_works_without_scripts(window, admin, redis):
 
 def test_the_figures_are_renewed_every_five_seconds(window, admin, redis):
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(ROOT)
     expect(page.locator("#live tbody a")).to_have_count(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from itertools import pairwise
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +16,7 @@ from components.services.counters import Counter
 from components.services.counters.buffers import DROPPED
 from tests.admin.counting import counted
 from tests.admin.test_locks_page import AWKWARD
+from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
 from tests.support.counters import count_at
@@ -73,7 +75,7 @@ def pages(redis, minute):
     for name in AWKWARD:
         counted(redis, name, 7)
     for number in range(8):
-        counted(redis, f"sales:{number}", *range(number, 60))
+        counted(redis, f"sales:{number}", *range(number, 60), minute=minute)
     Counter(DROPPED).update(5)
     return PAGES
 
@@ -182,7 +184,7 @@ def test_a_click_and_a_drag_that_is_given_up_change_nothing(window, admin, pages
 
 def test_a_refresh_renews_the_drawing_and_keeps_the_table_open(window, admin, pages, minute, redis):
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(pages["one"])
     page.get_by_text("The same as a table").click()
     row = page.locator(f'.chart-table tr[data-key="{minute - 60}"] td')
@@ -251,13 +253,15 @@ def test_text_has_the_contrast_of_wcag_aa_and_a_small_screen_scrolls_tables_and_
 
 
 def test_lines_and_their_numbers_can_be_seen_in_light_and_in_dark_also_where_dark_was_chosen(
-    window, admin, pages
+    window, admin, pages, minute
 ):
+    since, until = (datetime.fromtimestamp(minute - ago, UTC) for ago in (7_200, 0))  # whenever it is loaded
+    path = f"{pages['eight']}&from={since:%Y-%m-%dT%H:%M:%SZ}&until={until:%Y-%m-%dT%H:%M:%SZ}"
     opened = window(admin, color_scheme="light")
-    drawn = measured(opened.open(pages["eight"]), DRAWN)
+    drawn = measured(opened.open(path), DRAWN)
     opened.page.emulate_media(color_scheme="light")
     opened.page.add_init_script("localStorage.setItem('theme', 'dark')")
-    chosen = opened.open(pages["eight"]).evaluate(DRAWN)
+    chosen = opened.open(path).evaluate(DRAWN)
 
     assert len(drawn) > 2 * 16
     assert min(drawn.values()) >= 4.5

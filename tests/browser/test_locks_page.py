@@ -16,6 +16,7 @@ from components.services.semaphores import SemaphoreControls
 from components.templatetags.control_room import legible
 from tests.admin import holdings
 from tests.admin.test_locks_page import AWKWARD
+from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
 
@@ -150,7 +151,7 @@ def test_what_can_be_no_limit_is_said_at_the_field(window, admin, redis):
 @pytest.mark.parametrize("path", [LOCKS, SEMAPHORES])
 def test_the_figures_are_renewed_every_five_seconds(window, admin, redis, path):
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(path)
     expect(page.locator("#live tbody tr")).to_have_count(1)
     expect(page.locator("#live tbody a")).to_have_count(0)
@@ -166,7 +167,7 @@ def test_the_figures_are_renewed_every_five_seconds(window, admin, redis, path):
 def test_a_refresh_keeps_the_focus_on_the_holder_that_stays(window, admin, redis):
     first, _second = holdings.permit("api", owner="jack"), holdings.permit("api", owner="joan")
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(f"{SEMAPHORES}semaphore/?semaphore=api")
     link = page.get_by_role("link", name="Evict joan")
     link.focus()

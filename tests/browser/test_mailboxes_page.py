@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from components.services.mailboxes import Mailbox
 from project.market import demo
 from tests.admin.test_locks_page import AWKWARD
+from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
 
@@ -117,7 +118,7 @@ def test_a_mailbox_is_cleared_with_the_keyboard_alone(window, admin, redis):
 
 def test_the_figures_are_renewed(window, admin, redis):
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(ROOT)
     expect(page.locator("#live tbody a")).to_have_count(0)
 

@@ -16,6 +16,7 @@ from components.services.queues import Progress, TaskQueue
 from components.testing import redis_at
 from tests.admin import scene
 from tests.admin.periodic import HOURLY, NIGHTLY, declare_only
+from tests.browser.clock import stop_clock
 from tests.browser.themes import measured
 
 ROOT = "/admin/components/queue/"
@@ -109,7 +110,7 @@ def fetches(page):
 def overview(window, admin, ids):
     """The first page, with a clock that the test can put forward."""
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     return opened.open(ROOT)
 
 
@@ -127,7 +128,9 @@ def test_no_page_breaks_the_policy_or_has_a_script_error(window, admin, ids):
 def test_a_break_of_the_policy_would_be_noticed(window, admin, ids):
     opened = window(admin)
 
-    opened.open(ROOT).evaluate("document.body.setAttribute('style', 'color: red')")
+    page = opened.open(ROOT)
+    with page.expect_console_message():
+        page.evaluate("document.body.setAttribute('style', 'color: red')")
 
     [complaint] = opened.complaints
     assert "Applying inline style violates the following Content Security Policy" in complaint
@@ -215,7 +218,7 @@ def test_a_refresh_keeps_the_focus_where_it_was(overview):
 def test_a_refresh_keeps_scrolling_open_details_and_the_selection(window, admin, redis):
     task_id = scene.dead("mail", failures=3, args=list(range(200)))
     opened = window(admin, viewport={"width": 360, "height": 400})
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(f"{ROOT}task/?alias=default&id={task_id}")
     page.locator("details").first.locator("summary").click()
     page.locator("details").last.locator("summary").click()
@@ -236,7 +239,7 @@ def test_a_refresh_keeps_scrolling_open_details_and_the_selection(window, admin,
 def test_rows_that_go_take_no_others_with_them(window, admin, redis):
     _first, _second, third = scene.ready("mail", count=3)
     opened = window(admin)
-    opened.page.clock.install()
+    stop_clock(opened.page)
     page = opened.open(f"{ROOT}tasks/{MAIL}")
     kept = page.locator(f'tr[data-key="{third}"]').element_handle()
     consumer = scene.worker("mail")
@@ -253,7 +256,7 @@ def test_while_redis_is_away_the_figures_stay_and_are_called_old(window, admin, 
     with EmbeddedServer(tmp_path / "redis") as server, redis_at(server.url):
         scene.ready("mail", count=7)
         opened = window(admin)
-        opened.page.clock.install()
+        stop_clock(opened.page)
         page = opened.open(ROOT)
         refreshed(page)
 
@@ -271,7 +274,7 @@ def test_a_page_that_came_without_redis_comes_back_by_itself(window, admin, tmp_
     server = EmbeddedServer(tmp_path / "redis")
     with redis_at(server.url):
         opened = window(admin)
-        opened.page.clock.install()
+        stop_clock(opened.page)
         page = opened.open(ROOT)
         expect(page.get_by_role("alert")).to_contain_text("Redis does not answer")
         assert opened.complaints == []

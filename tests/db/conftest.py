@@ -9,9 +9,12 @@ from typing import Any
 
 import environ
 import pytest
+from django.apps import apps
 from django.db import connections
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoDbBlocker
 
+from components.db.rows import CachedRows
 from tests.db.models import Box, Crate, Shelf
 
 ALIAS = "arena"
@@ -67,3 +70,13 @@ def alone(work: Callable[[], Any]) -> Callable[[], Any]:
             connections[ALIAS].close()
 
     return run
+
+
+def forget(rows: CachedRows) -> None:
+    """Let nothing be known of these cached rows, nor writes be told."""
+    from components.db.rows import models
+
+    del models._declared[rows.name]
+    for sender in apps.get_models():
+        for signal in (pre_save, pre_delete, post_save, post_delete):
+            signal.disconnect(sender=sender, dispatch_uid=f"components.rows:{rows.name}")

@@ -13,7 +13,6 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, transaction
 from django.db.models import QuerySet
-from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
@@ -21,6 +20,7 @@ from components.db.rows import CachedRows, cached_rows
 from components.exceptions import InvalidDuration, InvalidName, RedisUnavailable, RowNotSerializable
 from components.services.rows import LEASE, RowReader
 from components.workers.rows import RowWorker
+from tests.db.conftest import forget
 from tests.db.models import DearWare, Shelf, Token, Ware
 from tests.support.rows import let_pass
 
@@ -371,14 +371,4 @@ def test_wrong_delays_and_names_are_told_at_once() -> None:
         CachedRows(Ware, name="others", delay=0)
     with pytest.raises(ImproperlyConfigured, match=r"Two models have rows called 'db\.ware'"):
         CachedRows(Ware)
-    assert set(cached_rows()) == {"db.ware", "tokens"}
-
-
-def forget(rows: CachedRows) -> None:
-    """Let nothing be known of these, nor writes be told."""
-    from components.db.rows import models
-
-    del models._declared[rows.name]
-    for sender in (Ware, DearWare):
-        for signal in (pre_save, pre_delete, post_save, post_delete):
-            signal.disconnect(sender=sender, dispatch_uid=f"components.rows:{rows.name}")
+    assert "others" not in cached_rows()

@@ -1,9 +1,10 @@
 """
 A crowd at the market: what the processes do that trade on one real database at once. See main().
 
-    prepare         create the tables, three players and their listings; say {listing: seller}
-    trade ORDERS    ORDERS is JSON, [[buyer, listing, price], ...]: each in a thread of its own, all at
-                    once after a line on stdin; say what came of each
+    prepare         create the tables, three players and their listings, a flash sale and its visitors; say
+                    {listing: seller}
+    trade ORDERS    ORDERS is JSON, [[buyer, listing, price], ...], or the key of a flash sale for the listing: each
+                    in a thread of its own, all at once after a line on stdin; say what came of each
     stall ORDER N   one order, by a process that stops itself (SIGSTOP) before the N-th statement of it
     audit           say who has how much, who owns what, and what was sold
 """
@@ -19,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -27,20 +29,23 @@ import psutil
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
+from django.utils import timezone
 
 from project.market import trading
 from project.market.ledger import Refusal
-from project.market.models import Item, Listing, Player, Sale
+from project.market.models import FlashPurchase, FlashSale, Item, Listing, Player, Sale
 from tests.support.waiting import eventually
 
 PRICE = 100
 FUNDS = 1_000
+FLASH, STOCK = "2026-11-21-1", 10
+VISITORS = [f"visitor{number}" for number in range(24)]
 
 ROOT = Path(__file__).parent.parent.parent
 START = "import django; django.setup(); from tests.market.crowd import main; main()"
 
 
-Order = tuple[str, int, int]
+Order = tuple[str, int | str, int]
 Listings = dict[int, str]  # with their sellers
 
 NOWHERE = "unix:///a-market-is-prepared-without-redis"
@@ -56,6 +61,13 @@ def prepare() -> Listings:
         for number in range(8):
             item = Item.objects.create(name=f"{name}'s {number}", owner=player)
             listings[Listing.objects.create(item=item, seller=player, price=PRICE).pk] = name
+    now = timezone.now()
+    times = {"opens_at": now, "ends_at": now + timedelta(days=1)}
+    FlashSale.objects.create(slug=FLASH, name="Sword", price=PRICE, stock=STOCK, remaining=STOCK, **times)
+    Player.objects.bulk_create(
+        Player(user=user, funds=FUNDS)
+        for user in User.objects.bulk_create(User(username=name) for name in VISITORS)
+    )
     return listings
 
 
@@ -65,10 +77,13 @@ def trade(orders: list[Order]) -> list[str]:
     players = {player.user.username: player for player in Player.objects.select_related("user")}
     connection.close()
 
-    def order(name: str, listing_id: int, price: int) -> str:
+    def order(name: str, what: int | str, price: int) -> str:
         barrier.wait()
         try:
-            trading.buy(players[name], listing_id, price)
+            if isinstance(what, str):
+                trading.buy_flash(players[name], what, price)
+            else:
+                trading.buy(players[name], what, price)
         except Refusal as refusal:
             return type(refusal).__name__
         finally:
@@ -83,6 +98,7 @@ def trade(orders: list[Order]) -> list[str]:
 
 def stall(order: Order, number: int) -> str:
     name, listing_id, price = order
+    assert isinstance(listing_id, int)
     player = Player.objects.get(user__username=name)
     left = number
 
@@ -102,8 +118,15 @@ def stall(order: Order, number: int) -> str:
 
 
 def audit() -> dict[str, Any]:
+    visitors = Player.objects.filter(user__username__in=VISITORS)
     return {
-        "funds": {str(player): player.funds for player in Player.objects.select_related("user")},
+        "funds": {str(player): player.funds for player in Player.objects.exclude(pk__in=visitors)},
+        "flash": {
+            "remaining": FlashSale.objects.get().remaining,
+            "buyers": sorted(str(each.buyer) for each in FlashPurchase.objects.select_related("buyer__user")),
+            "owners": sorted(str(item.owner) for item in Item.objects.filter(owner__in=visitors)),
+            "spent": len(VISITORS) * FUNDS - sum(player.funds for player in visitors),
+        },
         "owners": {item.pk: str(item.owner) for item in Item.objects.select_related("owner__user")},
         "sold": [
             {

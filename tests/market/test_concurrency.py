@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.market.crowd import FUNDS, PRICE, Crowd, assert_books_balance
+from tests.market.crowd import FLASH, FUNDS, PRICE, STOCK, VISITORS, Crowd, assert_books_balance
 
 
 def test_of_many_who_want_one_thing_exactly_one_gets_it(crowd: Crowd) -> None:
@@ -41,3 +41,19 @@ def test_a_purse_is_spent_once(crowd: Crowd) -> None:
     assert Counter(outcomes) == {"bought": 10, "NotEnoughFunds": 6}
     assert facts["funds"]["jack"] == 0
     assert_books_balance(facts)
+
+
+def test_a_flash_sale_is_never_oversold(crowd: Crowd) -> None:
+    """Twenty-four want ten things, four of them twice at once."""
+    half = len(VISITORS) // 2
+    groups = [VISITORS[:half], VISITORS[half:] + VISITORS[:4]]
+
+    outcomes = crowd.trade(*([(name, FLASH, PRICE) for name in names] for names in groups))
+
+    flash = crowd.ask("audit")["flash"]
+    assert flash["remaining"] == 0
+    assert Counter(outcomes)["bought"] == STOCK
+    assert set(outcomes) <= {"bought", "SoldOut", "OneEach"}
+    assert len(set(flash["buyers"])) == STOCK
+    assert flash["owners"] == flash["buyers"]
+    assert flash["spent"] == STOCK * PRICE

@@ -275,7 +275,7 @@ def test_a_delayed_task_runs_when_it_is_due_and_not_before(
     start(make_worker())
     assert is_listening(redis)
 
-    later, soon = TaskQueue().push(NOTE, ["later"], delay=0.3), TaskQueue().push(NOTE, ["soon"], delay=0.1)
+    later, soon = TaskQueue().push(NOTE, ["later"], delay=1.5), TaskQueue().push(NOTE, ["soon"], delay=0.1)
 
     assert reaches(successful=2)
     assert tasks.notes == ["soon", "later"]

@@ -16,6 +16,8 @@ from django.db import models
 from components.exceptions import RowNotSerializable
 from components.services.rows import KINDS, Kind, list_of
 
+#: How the kinds begin of which nothing is known but the field's own serialization.
+AS_TEXT = "text of "
 #: By Field.get_internal_type().
 _KINDS = {
     **dict.fromkeys(("CharField", "TextField", "SlugField", "FileField", "FilePathField"), "text"),
@@ -77,4 +79,4 @@ def _as_text(field: models.Field[Any, Any]) -> Kind:
             )
         return text
 
-    return Kind(f"text of {type(field).__module__}.{type(field).__qualname__}", encode, field.to_python)
+    return Kind(f"{AS_TEXT}{type(field).__module__}.{type(field).__qualname__}", encode, field.to_python)

@@ -58,6 +58,11 @@ class Source:
     def is_known_by_pk(self) -> bool:
         return self._key_name in ("pk", self.model._meta.pk.name)
 
+    @property
+    def names_its_fields(self) -> bool:
+        """Somebody has said which are cached."""
+        return self._names is not None
+
     @cached_property
     def key_column(self) -> models.Field[Any, Any]:
         """The unique field whose values the keys are. Raises ImproperlyConfigured."""
@@ -87,6 +92,10 @@ class Source:
         meta = self.model._meta
         if self._names is None:
             return [each for each in meta.concrete_fields if each.name not in _SECRET]
+        if isinstance(self._names, str):
+            raise ImproperlyConfigured(
+                f"Cached rows of {meta.label}: the fields are the text {self._names!r} and no list."
+            )
         return self._find(self._names)
 
     def _find(self, names: Sequence[str]) -> list[models.Field[Any, Any]]:

@@ -18,9 +18,8 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 
 from components import keys
-from components.buckets import bucket
+from components.buckets import BUCKETS, bucket
 from components.client import REPLY_LOST, AnyRedis, redis_errors
-from components.conf import conf
 from components.scripts import Call, Script
 from components.services.rows.core import by_bucket, member, micro, parts
 from components.services.rows.records import Row
@@ -57,8 +56,8 @@ class Reading:
         is_cluster = isinstance(client, RedisCluster | AsyncRedisCluster)
         groups = self._by_bucket(wanted) if is_cluster else [wanted]
         asked = [some for group in groups for some in parts(group)]
-        name, prefix = self._name, conf().prefix
-        calls: list[Call] = [([_key_of(prefix, name, key) for key in some], ()) for some in asked]
+        name, spelling = self._name, keys.row(BUCKETS[0], "")
+        calls: list[Call] = [([_key_of(spelling, name, key) for key in some], ()) for some in asked]
         for some, (now, text) in zip(asked, await _ask(client, calls), strict=True):
             found = found._replace(now=int(now))
             self._take(found, some, text)
@@ -81,8 +80,12 @@ class Reading:
 
 
 @lru_cache(maxsize=16_384)
-def _key_of(prefix: str, name: str, key: str) -> str:
-    """The key of a row in Redis; remembered, since making it takes as long as all else that is done to read one."""
+def _key_of(spelling: str, name: str, key: str) -> str:
+    """
+    The key of a row in Redis; remembered, since making it takes as long as all else that is done to read one.
+
+    *spelling* is how some key is written, which changes with the prefix.
+    """
     each = member(name, key)
     return keys.row(bucket(each), each)
 
@@ -108,9 +111,9 @@ def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
 def _send(client: Redis, calls: Sequence[Call]) -> list[Any]:
     pipe: Any
     with client.pipeline(transaction=False) as pipe:
-        pipe.execute_command("TIME")  # first: none of the rows is older than it says
+        pipe.time()  # first: none of the rows is older than it says
         for names, _args in calls:
-            pipe.execute_command("MGET", *names)
+            pipe.mget(names)
         return list(pipe.execute())
 
 

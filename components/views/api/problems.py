@@ -61,6 +61,11 @@ KINDS: dict[str, Kind] = {
         "There is no such book",
         "There is none, or the person may not search it: which of them is not told.",
     ),
+    "row-not-found": Kind(
+        404,
+        "There is no such row",
+        "There is none, or the person may not read it: which of them is not told.",
+    ),
     "member-not-found": Kind(
         404, "There is no such member", "The one whom this was about is not in the chat."
     ),
@@ -81,6 +86,11 @@ KINDS: dict[str, Kind] = {
     ),
     "too-many-members": Kind(422, "Too many members", "The chat would have more members than its limit."),
     "too-fast": Kind(429, "Too fast", "The header Retry-After says when there is room again."),
+    "row-not-loaded": Kind(
+        503,
+        "The row is being loaded",
+        "The database has not answered in time. The header Retry-After says when.",
+    ),
     "redis-unavailable": Kind(503, "Redis does not answer", "Nothing is lost that was accepted. Try again."),
 }
 
@@ -103,6 +113,7 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.InvalidDuration: "invalid-value",
     exceptions.TooManyMembers: "too-many-members",
     exceptions.TooFast: "too-fast",
+    exceptions.RowNotLoaded: "row-not-loaded",
     exceptions.RedisUnavailable: "redis-unavailable",
 }
 RAISED = tuple(_RAISED)
@@ -125,6 +136,8 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, exceptions.TooFast):
         seconds = max(1, math.ceil(error.retry_after))
         return Problem(kind, str(error), headers={"Retry-After": str(seconds)})
+    if isinstance(error, exceptions.RowNotLoaded):
+        return Problem(kind, "Try again in a second.", headers={"Retry-After": "1"})
     if isinstance(error, exceptions.RedisUnavailable):  # which says what is no visitor's business
         return Problem(kind, f"Try again in {RETRY_AFTER} seconds.")
     return Problem(kind, str(error))

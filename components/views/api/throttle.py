@@ -18,10 +18,10 @@ _MOST = 10_000  # persons
 
 
 class Throttle:
-    """*burst* requests at once, and *rate* a second from then on."""
+    """*burst* requests at once, and *rate* a second from then on. Who asks more often is told *why* he may not."""
 
-    def __init__(self, *, rate: float, burst: int) -> None:
-        self._interval = 1 / rate
+    def __init__(self, *, rate: float, burst: int, why: str = "That is more than anybody types.") -> None:
+        self._interval, self._why = 1 / rate, why
         self._slack = (burst - 1) * self._interval
         #: When all that was let through would be done at that rate; who came last is last.
         self._done_at: OrderedDict[str, float] = OrderedDict()
@@ -40,6 +40,4 @@ class Throttle:
                     self._done_at.popitem(last=False)
         if early > 0:
             seconds = max(1, math.ceil(early))
-            raise Problem(
-                "too-fast", "That is more than anybody types.", headers={"Retry-After": str(seconds)}
-            )
+            raise Problem("too-fast", self._why, headers={"Retry-After": str(seconds)})

@@ -44,9 +44,3 @@ def compose(session: CDPSession, text: str) -> None:
     session.send(
         "Input.imeSetComposition", {"text": text, "selectionStart": len(text), "selectionEnd": len(text)}
     )
-
-
-def stop_clock(page: Page) -> None:
-    """From now on, time passes for the page only by page.clock.run_for()."""
-    page.clock.install(time=0)
-    page.clock.pause_at(1_000)

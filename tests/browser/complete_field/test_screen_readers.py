@@ -7,7 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.complete_field.parts import debugger, field, options, stop_clock
+from tests.browser.clock import stop_clock
+from tests.browser.complete_field.parts import debugger, field, options
 
 
 @dataclass

@@ -76,7 +76,7 @@ export class Conversation {
         this.#scroller.setAttribute("aria-busy", "true");
         try {
             this.#app.store.addPage(this.id, await this.#app.api.messages(this.id, { limit: PAGE }));
-            if (this.#liveAfter === Infinity) this.#opened();
+            if (this.#liveAfter === Infinity && !this.#isClosed) this.#opened();
         } catch (error) {
             if (!isAgain) this.#app.complain(error);
             const isPassing = error.name === "Unreachable" || error.isTemporary;
@@ -197,7 +197,7 @@ export class Conversation {
     /** Note as read what can be seen now. */
     look() {
         const chat = this.#chat;
-        if (!chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
+        if (this.#isClosed || !chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
         const seq = this.#isAtEnd() ? chat.last_seq : this.#lastInSight();
         if (this.#app.store.read(this.id, seq)) this.tell();
     }

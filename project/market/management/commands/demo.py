@@ -32,19 +32,20 @@ READY = """
     3. Read the mail: {mail}
     4. As jack in one browser and joe in another, talk: {chat}
     5. Type a few letters of a name, in any script: who gets your mail, what is for sale: {letters}
-    6. See how often all of this happened, minute by minute: {counters}
+    6. As jack and joe, buy in the flash sale of the day, and see how many remain without reloading: {flash}
+    7. See how often all of this happened, minute by minute: {counters}
 {redis}
   Ctrl-C stops everything.
 """
 TRY_REDIS = """\
-    7. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
+    8. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
        Redis comes back after {pause:g} seconds, and nothing is lost.
 """
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Command(BaseCommand):
-    help = "Run the site with demo data, a worker, a poller and its own Redis (unless REDIS_URL is set)."
+    help = "Run the site with demo data, its processes and its own Redis (unless REDIS_URL is set)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="of 127.0.0.1 (default: 8000)")
@@ -102,6 +103,7 @@ class Command(BaseCommand):
                 mail=settings.VAR / "mail",
                 letters=site + reverse("guilds:mail"),
                 chat=site + reverse("components:chats"),
+                flash=site + reverse("market:flash"),
                 counters=site + reverse("admin:components_counter_changelist"),
                 redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
             )

@@ -1,0 +1,18 @@
+"""may_view(): whether the admin lets somebody view a model. By default he may see what is made of its rows, too."""
+
+from __future__ import annotations
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db import models
+
+
+def may_view(user: str, model: type[models.Model]) -> bool:
+    """Whether the one whose id is *user* may, as a member of staff."""
+    try:
+        found = get_user_model()._default_manager.filter(pk=user).first()
+    except (ValueError, ValidationError):  # an id of nobody
+        return False
+    if found is None or not found.is_active or not getattr(found, "is_staff", False):
+        return False
+    return found.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")

@@ -1,0 +1,95 @@
+"""
+The daily flash sale: a few things at a low price, so many of each, from midnight to midnight.
+
+What is on sale follows from the day, and so do the keys of its rows. So who looks needs no query and no task that
+has run: who finds that the rows of a day are missing makes them. A task makes those of tomorrow ahead, puts today's
+on the schedule of the cache, and takes off what is over; a row that is not on it yet is loaded by who reads it.
+
+While Redis is away the page asks the database, which decides who buys in any case (ledger.sell_flash).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, time, timedelta
+
+from django.utils import timezone
+
+from components.db.rows import FrozenRow
+from components.exceptions import RedisUnavailable, RowNotLoaded
+
+from .models import FlashSale, Item
+
+logger = logging.getLogger(__name__)
+
+#: What there is, in turn: kind, name, price, and how many of it.
+_GOODS: Sequence[tuple[Item.Kind, str, int, int]] = [
+    (Item.Kind.CURIO, "Lantern of Long Evenings", 40, 60),
+    (Item.Kind.POTION, "Thermos of Eternal Cocoa", 8, 200),
+    (Item.Kind.WEAPON, "Sword of the Last Minute", 350, 5),
+    (Item.Kind.ARMOUR, "Cloak with Inner Pockets", 90, 25),
+    (Item.Kind.SCROLL, "Coupon of Mild Discounts", 5, 120),
+    (Item.Kind.POTION, "Elixir of Early Rising", 30, 40),
+    (Item.Kind.CURIO, "Umbrella Against Meteors", 160, 12),
+]
+_EACH_DAY = 3
+_ONE_DAY = timedelta(days=1)
+#: How long after its end a sale is still taken off the schedule, however many days the task has not run.
+_LOOKS_BACK = timedelta(days=30)
+
+
+def keys_of(day: date) -> list[str]:
+    """The keys of its sales, whether they are there or not."""
+    return [f"{day.isoformat()}-{number + 1}" for number in range(_EACH_DAY)]
+
+
+def on_sale(day: date) -> Sequence[FrozenRow | FlashSale]:
+    """The sales of this day: from the cache, or while Redis is away from the database."""
+    keys = keys_of(day)
+    try:
+        found = FlashSale.cached.get_many(keys)
+        if len(found) < len(keys):
+            _make(day)
+            FlashSale.cached.invalidate(*keys)  # that there was nothing is remembered, too
+            found = FlashSale.cached.get_many(keys)
+    except (RedisUnavailable, RowNotLoaded) as error:
+        logger.warning("the flash sale is read from the database (%s)", error)
+        _make(day)
+        return list(FlashSale.objects.filter(slug__in=keys).order_by("slug"))
+    return [found[key] for key in keys if key in found]
+
+
+def look_after() -> None:
+    """What the task does: tomorrow's sales are there, today's are on the schedule. Raises RedisUnavailable."""
+    now, today = timezone.now(), timezone.localdate()
+    for day in (today, today + _ONE_DAY):
+        _make(day)
+    FlashSale.cached.schedule_many(keys_of(today))
+    over = FlashSale.objects.filter(ends_at__lte=now, ends_at__gt=now - _LOOKS_BACK)
+    FlashSale.cached.unschedule(*over.values_list("slug", flat=True))
+
+
+def _make(day: date) -> None:
+    """Those that are there stay as they are."""
+    FlashSale.objects.bulk_create(_sales(day), ignore_conflicts=True)
+
+
+def _sales(day: date) -> Iterator[FlashSale]:
+    opens_at, ends_at = _midnight(day), _midnight(day + _ONE_DAY)
+    for number, slug in enumerate(keys_of(day)):
+        kind, name, price, stock = _GOODS[(day.toordinal() * _EACH_DAY + number) % len(_GOODS)]
+        yield FlashSale(
+            slug=slug,
+            name=name,
+            kind=kind,
+            price=price,
+            stock=stock,
+            remaining=stock,
+            opens_at=opens_at,
+            ends_at=ends_at,
+        )
+
+
+def _midnight(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time()))
