@@ -344,3 +344,48 @@ def test_equal_keys_are_one_row(redis: Redis, tables: None) -> None:
         assert rows.cache.get(rows.key(key)) is not None
     let_pass(redis, 1)
     assert len(redis.keys("*:row:*")) == 2
+
+
+# --- A table that was migrated, and two releases that know it in two ways.
+
+
+class OldFlag(models.Model):
+    colour = models.CharField(max_length=9)
+
+    class Meta:
+        app_label = "edges"
+        apps = APPS
+        db_table = "flags"
+
+
+class NewFlag(models.Model):
+    colour = models.CharField(max_length=9)
+    stripes = models.IntegerField(default=3)
+
+    class Meta:
+        app_label = "edges"
+        apps = APPS
+        db_table = "flags"
+
+
+OLD, NEW = CachedRows(OldFlag, name="flags"), CachedRows(NewFlag, name="flags")
+
+
+def test_two_releases_of_a_migrated_model_each_read_rows_of_their_own_shape(redis: Redis) -> None:
+    with connection.schema_editor() as editor:
+        editor.create_model(NewFlag)
+    try:
+        pk = NewFlag.objects.create(colour="red", stripes=7).pk
+        OLD.schedule(pk)
+
+        for _ in range(2):  # they take turns
+            assert list(OLD.get(pk).cached) == ["id", "colour"]  # type: ignore[union-attr]
+            assert NEW.get(pk).stripes == 7  # type: ignore[union-attr]
+        let_pass(redis, OLD.delay)
+        RowWorker({"flags": OLD}).tick()
+        assert OLD.cache.get(str(pk)) is not None
+        assert NEW.cache.get(str(pk), stale=True) is None
+        assert NEW.get(pk).stripes == 7  # type: ignore[union-attr]
+    finally:
+        with connection.schema_editor() as editor:
+            editor.delete_model(NewFlag)

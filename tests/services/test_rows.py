@@ -727,6 +727,27 @@ def test_a_row_that_is_scheduled_while_it_is_loaded_and_not_found_stays_on_the_s
     assert claimed(loader.claim()) == ["1"]
 
 
+def test_a_row_that_is_scheduled_again_while_it_is_loaded_is_not_loaded_twice(redis: Redis) -> None:
+    """Else one that is scheduled at every view of a page would be loaded all the time."""
+    cache().schedule("1", 10**9)
+    loader = Loader()
+    claims = loader.claim().claims
+
+    cache().schedule("1", 10**9)
+    loader.store(claims, bodies({"1": ["sword", 3]}))
+
+    assert claimed(loader.claim()) == []
+
+
+def test_more_rows_of_a_bucket_are_stored_than_a_script_can_take(redis: Redis) -> None:
+    wanted = [each for each in map(str, range(270_000)) if bucket(f"items:{each}") == "00"]
+
+    rows = cache().get_or_load(wanted, lambda wanted: {}, delay=60)
+
+    assert len(rows) == len(wanted) > 8_000
+    assert cache().get(wanted[-1]) is not None
+
+
 def test_a_row_that_is_first_scheduled_while_a_reader_does_not_find_it_is_on_the_schedule(
     redis: Redis,
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from tests.support.snapshots import snapshot
 
 NAMES: list[Any] = ["", "x" * 201, "a:b", b"items", None, 7, "\ud800", ["items"]]
 KEYS: list[Any] = ["", "x" * 291, b"1", None, 1.0, True, "\ud800", ["1"]]
-DELAYS: list[Any] = [math.nan, math.inf, True, False, "5", None, 0.001, 0.009, 10**12]
+DELAYS: list[Any] = [math.nan, math.inf, True, False, "5", None, 1e-9, 0.009, 10**12, Decimal(5), Decimal(-5)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -66,7 +66,9 @@ for at, member in ipairs(members) do
   else
     local is_there, body, kind = ARGV[3 * at + 3], ARGV[3 * at + 4], kind_of(delay)
     redis.call("SET", row .. member, kind.head .. body .. "]", "PX", kind.kept)
-    if scores[at] and tonumber(scores[at]) < tonumber(ends) then -- wanted anew while it was loaded
+    -- One that is not there, and was scheduled while it was loaded, may be there again; one that is heeds its delay.
+    local least = is_there == "0" and tonumber(ends) or ends - 1
+    if scores[at] and tonumber(scores[at]) < least then -- wanted anew while it was loaded
       due[#due + 1], due[#due + 2] = text(now), member
     elseif is_there == "0" then
       gone[#gone + 1] = member

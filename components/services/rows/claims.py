@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from components.buckets import BUCKETS
 from components.client import AnyRedis, get_client
 from components.scripts import Script
-from components.services.rows.core import LEASE, Keys, by_bucket, micro, send
+from components.services.rows.core import LEASE, Keys, by_bucket, micro, parts, send
 from components.services.rows.records import Claim, Claims
 from components.services.rows.shapes import Shape
 from components.twins import at_once
@@ -116,12 +116,12 @@ async def store(
     calls: list[tuple[list[str], list[Any]]] = []
     sent: list[list[str]] = []
     for claim in claims:
-        if mine := [member for member in claim.members if member in rows]:
+        for some in parts(member for member in claim.members if member in rows):
             args: list[Any] = [claim.token, claim.since, micro(lease), "" if good is None else micro(good)]
-            for member in mine:
+            for member in some:
                 args += (member, int(rows[member].is_there), rows[member].body)
             calls.append((Keys(claim.tag).store, args))
-            sent.append(mine)
+            sent.append(some)
     answers = await send(client, _store, calls)
     return {
         member
