@@ -86,9 +86,7 @@ def claim_after_a_lost_lease(redis: Redis) -> Callable[[], Any]:
 
 def claim_by_readers(redis: Redis) -> Callable[[], Any]:
     def act() -> Any:
-        _claims, waiting, _now = at_once(
-            begin(get_client(), [member("items", "1")], "f" * 16, SHAPE, None, 5)
-        )
+        _claims, waiting = at_once(begin(get_client(), [member("items", "1")], "f" * 16, SHAPE, None, 5))
         return waiting
 
     return act
@@ -133,12 +131,11 @@ def release(redis: Redis) -> Callable[[], Any]:
 CASES = {
     "rows/begin": [claim_by_readers],
     "rows/claim": [claim, claim_after_a_lost_lease],
-    "rows/delay": [delay],
     "rows/fail": [fail],
     "rows/invalidate": [invalidate],
     "rows/refresh": [refresh_under_way, refresh_stored],
     "rows/release": [release],
-    "rows/schedule": [schedule, schedule_anew],
+    "rows/schedule": [schedule, schedule_anew, delay],
     "rows/store": [store, store_deleted, store_too_late, store_what_is_to_be_refreshed],
     "rows/unschedule": [unschedule],
 }

@@ -26,7 +26,7 @@ for at = 4, #ARGV, 2 do
         redis.call("HINCRBY", counts, string.match(member, "^[^:]*") .. ":failing", 1)
       end
       local pause = math.min(longest, first * 2 ^ math.min(before, 50))
-      if tonumber(due) < tonumber(ends) then pause = 0 end -- refresh.lua: to be loaded again, whatever became of this
+      if tonumber(due) < ends - 1 then pause = 0 end -- refresh.lua: to be loaded again, whatever became of this
       redis.call("ZADD", schedule, "XX", string.format("%.0f", now + pause), member)
     end
   end

@@ -11,9 +11,9 @@ local answer = {}
 for at = 1, #ARGV do
   local member, due = ARGV[at], now
   -- A load that is under way may have read before this, and is good nevertheless. A row that is claimed is due when
-  -- the claim ends; a microsecond less is the sign that it is due as soon as that load is over.
+  -- the claim ends; two microseconds less are the sign that it is due as soon as that load is over.
   local ends = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+)")
-  if ends then due = ends - 1 end
+  if ends then due = ends - 2 end
   local is_there = redis.call("ZSCORE", schedule, member)
   if is_there then redis.call("ZADD", schedule, "LT", string.format("%.0f", due), member) end
   answer[at] = is_there and 1 or 0

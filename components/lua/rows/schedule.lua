@@ -5,10 +5,11 @@
 -- KEYS[4] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
 -- KEYS[5] counts    HASH name -> how many are on the schedule
 -- ARGV[1] microseconds that a row of the schedule is good beyond its delay
--- ARGV[2..] member and microseconds, in turn
--- Returns 1
+-- ARGV[2] 1 if only rows that are on the schedule are meant, else 0
+-- ARGV[3..] member and microseconds, in turn
+-- Returns of each member 1 if it was on the schedule, 0 if not
 local schedule, delays, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local grace = tonumber(ARGV[1])
+local grace, only_these = tonumber(ARGV[1]), ARGV[2]
 
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
@@ -22,18 +23,30 @@ local function shorten(member, delay)
   end
 end
 
-for at = 2, #ARGV, 2 do
-  local member, delay = ARGV[at], ARGV[at + 1]
-  local ends = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+)")
+local function enter(member, delay)
   redis.call("HSET", delays, member, delay)
-  if not redis.call("ZSCORE", schedule, member) then
-    redis.call("ZADD", schedule, text(now), member)
-    redis.call("HINCRBY", counts, string.match(member, "^[^:]*"), 1)
-  elseif ends then -- who loads it heeds the new delay, and sees by this that it was scheduled meanwhile
-    redis.call("ZADD", schedule, "LT", text(ends - 1), member)
-  else
-    redis.call("ZADD", schedule, "LT", text(now + delay), member)
-  end
+  redis.call("ZADD", schedule, text(now), member)
+  redis.call("HINCRBY", counts, string.match(member, "^[^:]*"), 1)
   shorten(member, delay)
 end
-return 1
+
+local function change(member, delay)
+  local ends = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+)")
+  redis.call("HSET", delays, member, delay)
+  -- Who loads it heeds the new delay, and sees by the microsecond less that it was scheduled meanwhile.
+  redis.call("ZADD", schedule, "LT", text(ends and ends - 1 or now + delay), member)
+  shorten(member, delay)
+end
+
+local answer = {}
+for at = 3, #ARGV, 2 do
+  local member, delay = ARGV[at], ARGV[at + 1]
+  local was_there = redis.call("ZSCORE", schedule, member)
+  if was_there then
+    change(member, delay)
+  elseif only_these == "0" then
+    enter(member, delay)
+  end
+  answer[#answer + 1] = was_there and 1 or 0
+end
+return answer

@@ -12,19 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from components.client import AnyRedis, get_async_client, get_client
 from components.scripts import Script
-from components.services.rows.controls import refresh
+from components.services.rows.controls import refresh, schedule
 from components.services.rows.core import (
     LEASE,
-    Keys,
     by_bucket,
     check_cache_name,
     check_delay,
     check_key,
     each_once,
     member,
-    micro,
-    parts,
-    send,
     tell,
 )
 from components.services.rows.hits import tally_reading
@@ -35,7 +31,6 @@ from components.services.rows.shapes import Shape
 from components.twins import at_once
 from components.validation import check_seconds
 
-_schedule = Script("rows/schedule")
 _unschedule = Script("rows/unschedule")
 _invalidate = Script("rows/invalidate")
 
@@ -191,19 +186,7 @@ class RowCache:
 
     async def _schedule(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
-        groups = by_bucket(each for each, delay in checked.items() if delay)
-        await send(
-            client,
-            _schedule,
-            [
-                (
-                    Keys(tag).schedule,
-                    [micro(LEASE), *(word for each in some for word in (each, micro(checked[each])))],
-                )
-                for tag, members in groups.items()
-                for some in parts(members)
-            ],
-        )
+        await schedule(client, {each: delay for each, delay in checked.items() if delay})
         removed = by_bucket(each for each, delay in checked.items() if not delay)
         await tell(client, _unschedule, "unschedule", removed)
 

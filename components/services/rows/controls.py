@@ -9,7 +9,7 @@ the schedule meanwhile is left alone, and what is done twice is as done once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from components import keys
@@ -18,6 +18,7 @@ from components.client import AnyRedis, get_client, redis_errors
 from components.exceptions import InvalidDuration
 from components.scripts import Script
 from components.services.rows.core import (
+    LEASE,
     Keys,
     by_bucket,
     check_cache_name,
@@ -32,7 +33,7 @@ from components.services.rows.core import (
 from components.twins import at_once
 
 _refresh = Script("rows/refresh")
-_delay = Script("rows/delay")
+_schedule = Script("rows/schedule")
 _unschedule = Script("rows/unschedule")
 
 _AT_ONCE = 1_000  # members that are looked at in one call
@@ -138,11 +139,22 @@ def _some_delay(delay: float) -> float:
 
 
 async def _refresh_members(client: AnyRedis, members: Sequence[str]) -> set[str]:
-    return await _those_there(client, _refresh, "refresh", [], members)
+    calls = _calls(members)
+    answers = await send(client, _refresh, [(Keys(tag).refresh, some) for tag, some in calls])
+    return _those_there(calls, answers)
 
 
 async def _set_delay(client: AnyRedis, delay: float, members: Sequence[str]) -> set[str]:
-    return await _those_there(client, _delay, "delay", [micro(delay)], members)
+    return await schedule(client, dict.fromkeys(members, delay), only_these=True)
+
+
+async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:
+    """Let these members be loaded so often, in seconds, or *only_these* that are; those that were."""
+    calls = _calls(delays)
+    head = [micro(LEASE), int(only_these)]
+    sent = [(tag, [word for each in some for word in (each, micro(delays[each]))]) for tag, some in calls]
+    answers = await send(client, _schedule, [(Keys(tag).schedule, [*head, *words]) for tag, words in sent])
+    return _those_there(calls, answers)
 
 
 async def _remove(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
@@ -150,12 +162,8 @@ async def _remove(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
     return members
 
 
-async def _those_there(
-    client: AnyRedis, script: Script, which: str, args: Sequence[object], members: Sequence[str]
-) -> set[str]:
-    """Those of *members* that the script has found on the schedule."""
-    calls = _calls(members)
-    answers = await send(client, script, [(getattr(Keys(tag), which), [*args, *some]) for tag, some in calls])
+def _those_there(calls: Sequence[tuple[str, Sequence[str]]], answers: Sequence[Sequence[int]]) -> set[str]:
+    """The members of the calls of which the answer is 1."""
     return {
         each
         for (_tag, some), said in zip(calls, answers, strict=True)
@@ -164,5 +172,5 @@ async def _those_there(
     }
 
 
-def _calls(members: Sequence[str]) -> list[tuple[str, list[str]]]:
+def _calls(members: Iterable[str]) -> list[tuple[str, list[str]]]:
     return [(tag, some) for tag, group in by_bucket(members).items() for some in parts(group)]

@@ -93,7 +93,6 @@ class Keys:
         row, claim = keys.row(tag, ""), keys.row_claim(tag, "")
         self.schedule = [schedule, delays, row, claim, counts]
         self.refresh = [schedule, claim]
-        self.delay = [schedule, delays, claim]
         self.unschedule = [schedule, delays, failures, row, claim, counts]
         self.invalidate = [schedule, row, claim]
         self.begin = [schedule, row, claim]
