@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 from django.db import models, transaction
 from django.db.models import QuerySet
-from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
+from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 
+from components.db.families import descendants
 from components.db.viewing import may_view
 from components.services.autocomplete import AddressBook, fold
 from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
@@ -71,13 +72,22 @@ class Feed:
         self._touched: dict[str, Touched] = {}
         for path in filter(None, (label, id, by)):
             self._follow(path, moves=path != label)
+        for touched in self._touched.values():
+            for each in descendants(touched.model):
+                self._watch(each)
+        class_prepared.connect(self._watch, dispatch_uid=f"components.books:{name}")
+
+    def _watch(self, sender: type[models.Model], **kwargs: Any) -> None:
+        """Hear of writes of *sender*, if its rows are, or lead to, rows that feed the book."""
+        if not any(issubclass(sender, touched.model) for touched in self._touched.values()):
+            return
         for signal, receiver in (
             (pre_save, self._before),
             (pre_delete, self._before),
             (post_save, self._after),
             (post_delete, self._after),
         ):
-            signal.connect(receiver, dispatch_uid=f"components.books:{name}")
+            signal.connect(receiver, sender=sender, dispatch_uid=f"components.books:{self.name}")
 
     def book_of(self, part: Any) -> AddressBook:
         """The book of a place."""

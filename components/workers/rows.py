@@ -23,10 +23,8 @@ from components.workers.signals import Killed, Signals
 logger = logging.getLogger(__name__)
 
 _LONGEST_NAP = 0.1  # seconds between two looks: what is scheduled or invalidated meanwhile waits for so long
-_FIRST_PAUSE, _LONGEST_PAUSE = (
-    0.5,
-    10.0,
-)  # seconds for which rows are given back whose database does not answer
+#: Seconds for which rows are given back whose database does not answer.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 _PULSE = 5.0  # seconds between two touches of the file
 
 
@@ -93,10 +91,8 @@ class RowWorker:
         batch, began_at = Batch(), time.monotonic()
         for name, keys in by_name(claims).items():
             self._load(name, keys, claims, batch)
-            if (
-                time.monotonic() - began_at > self.loader.lease / 3
-            ):  # what is loaded shall not wait for the rest
-                self._tell(claims, batch)
+            if time.monotonic() - began_at > self.loader.lease / 3:
+                self._tell(claims, batch)  # what is loaded shall not wait for the rest
                 batch = Batch()
         self._tell(claims, batch)
 

@@ -8,11 +8,13 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import transaction
-from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
+from django.db.models.deletion import Collector
+from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 from redis import Redis
 
 from components.books import Readers
@@ -20,7 +22,7 @@ from components.db import books
 from components.db.books import ModelBook
 from components.db.feeding import Feed
 from components.exceptions import RedisUnavailable
-from tests.db.models import Shelf
+from tests.db.models import Crate, Shelf
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,12 +39,24 @@ def shelves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelBook
 
 def forget(fed: Feed) -> None:
     """Let writes be told no more."""
-    for signal in (pre_save, pre_delete, post_save, post_delete):
-        assert signal.disconnect(dispatch_uid=f"components.books:{fed.name}")
+    told_by = [
+        signal.disconnect(sender=sender, dispatch_uid=f"components.books:{fed.name}")
+        for sender in apps.get_models()
+        for signal in (pre_save, pre_delete, post_save, post_delete)
+    ]
+    assert any(told_by)
+    assert class_prepared.disconnect(dispatch_uid=f"components.books:{fed.name}")
 
 
 def found(fed: ModelBook, prefix: str) -> list[tuple[str, str]]:
     return [(each.id, each.label) for each in fed.book.complete(prefix)]
+
+
+def test_rows_of_other_models_are_still_deleted_in_one_query(shelves: ModelBook) -> None:
+    deletion = Collector(using="default", origin=None)
+
+    assert deletion.can_fast_delete(Crate.objects.all())
+    assert not deletion.can_fast_delete(Shelf.objects.all())
 
 
 def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) -> None:

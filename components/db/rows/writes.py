@@ -1,8 +1,7 @@
 """
 Writes: which rows a write has changed, as Django's signals tell it, and that the cache is told after the commit.
 
-The receivers are those of the models that share rows with the cached one, its parents, children and proxies, and no
-others: a receiver of all models would keep Django from deleting rows of any of them in one query.
+The receivers are those of the models that share rows with the cached one (families.py).
 
 A row that is known by something else than its primary key may get another key. So before such a row is saved, the
 database is asked what its key was.
@@ -11,12 +10,13 @@ database is asked what its key was.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from django.db import connections, models, transaction
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 
+from components.db.families import family
 from components.db.rows.sources import Source
 from components.exceptions import InvalidName
 from components.services.rows.core import check_key
@@ -29,7 +29,7 @@ class Writes:
 
     def __init__(self, name: str, source: Source, invalidate: Callable[..., None]) -> None:
         self._name, self._source, self._invalidate = name, source, invalidate
-        for model in _family(source.model):
+        for model in family(source.model):
             self.watch(model)
 
     def watch(self, model: type[models.Model]) -> None:
@@ -112,20 +112,3 @@ def _is_linked(child: type[models.Model], parent: type[models.Model]) -> bool:
             return True
         pk = pk.target_field
     return False
-
-
-def _family(model: type[models.Model]) -> Iterator[type[models.Model]]:
-    """*model*, those that it derives from, and all that derive from any of these; without those that are abstract."""
-    seen: set[type[models.Model]] = set()
-    rest = [each for each in model.__mro__ if _is_concrete(each)]
-    while rest:
-        if (each := rest.pop()) not in seen:
-            seen.add(each)
-            rest += each.__subclasses__()
-            if _is_concrete(each):
-                yield each
-
-
-def _is_concrete(model: type[Any]) -> bool:
-    meta = getattr(model, "_meta", None)
-    return meta is not None and not meta.abstract
