@@ -8,6 +8,9 @@ from contextvars import copy_context
 
 import pytest
 from _pytest.runner import runtestprotocol
+from asgiref.sync import SyncToAsync
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.support.postgres import PostgresServer, find_programs, postgres
 
@@ -49,7 +52,18 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     copy_context().run(runtestprotocol, item, nextitem=nextitem)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    SyncToAsync.single_thread_executor.submit(_forget_connections).result()
     return True
+
+
+def _forget_connections() -> None:
+    """
+    In the thread in which what is not async in coroutines runs, and which all tests of a process share: a test that
+    may not use a database shall find none open there.
+    """
+    for connection in connections.all(initialized_only=True):
+        BaseDatabaseWrapper.close(connection)  # that of SQLite leaves one in memory open
+        del connections[connection.alias]
 
 
 @pytest.fixture(scope="session")
