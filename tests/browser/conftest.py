@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.signals import request_finished, request_started
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
@@ -21,6 +24,7 @@ from components.embedded import EmbeddedServer
 from components.testing import empty
 from tests.browser.payloads import HOSTILE_NAMES
 from tests.browser.served import Served
+from tests.support.waiting import eventually
 
 expect.set_options(timeout=20_000)  # ms: on a busy machine a server takes long to start
 
@@ -97,9 +101,32 @@ def window(browser: Browser, live_server: Any) -> Iterator[Callable[..., Window]
         window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
         return window
 
-    yield opened
-    for context in contexts:
-        context.close()
+    with _requests_under_way() as requests:
+        yield opened
+        for context in contexts:
+            context.close()
+        # The tables are emptied next, which one who still reads them would not let happen.
+        assert eventually(lambda: not requests), f"{len(requests)} requests have not ended"
+
+
+@contextmanager
+def _requests_under_way() -> Iterator[set[int]]:
+    """The threads of this process that answer a request, as of any moment."""
+    threads = set[int]()
+
+    def begin(**kwargs: Any) -> None:
+        threads.add(get_ident())
+
+    def end(**kwargs: Any) -> None:
+        threads.discard(get_ident())
+
+    request_started.connect(begin)
+    request_finished.connect(end)
+    try:
+        yield threads
+    finally:
+        request_started.disconnect(begin)
+        request_finished.disconnect(end)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from redis import Redis
 from components import keys
 from components.buckets import bucket
 from components.exceptions import LockLost
-from components.services.locks import Lock, LockReader, lock
+from components.services.locks import Lock, LockReader, core, lock
 from components.services.locks.names import key_of
 from components.twins import at_once
 
@@ -135,7 +135,8 @@ def test_a_forced_release_is_for_the_holder_that_was_seen(redis: Redis) -> None:
         held.release()
 
 
-def test_a_forced_release_wakes_who_waits(redis: Redis) -> None:
+def test_a_forced_release_wakes_who_waits(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "_ALIVE", 60_000_000)  # there is no heartbeat here
     lock("a").acquire()
     assert at_once(lock("a")._try(b"waiter", waits=True))
     [info] = reader.held()
