@@ -11,8 +11,13 @@ from _pytest.runner import runtestprotocol
 from asgiref.sync import SyncToAsync
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+from hypothesis import settings
 
 from tests.support.postgres import PostgresServer, find_programs, postgres
+
+# What an example may take is no promise of this project, and less of a busy machine.
+settings.register_profile("components", parent=settings(), deadline=None)
+settings.load_profile("components")
 
 pytest_plugins = ["components.testing", "pytester"]
 
