@@ -1,0 +1,24 @@
+"""Logs: handed out through Redis in chunks, and counted exactly once."""
+
+from components.services.logs.aggregations import Aggregation, Chunk, Consumer
+from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
+from components.services.logs.chunks import LIMIT, LogStatus, LogStream
+from components.services.logs.files import CopiedFile
+from components.services.logs.jobs import DEFAULT_JOB
+
+__all__ = [
+    "DEFAULT_JOB",
+    "LIMIT",
+    "SIZE",
+    "Aggregation",
+    "Block",
+    "Chunk",
+    "Consumer",
+    "CopiedFile",
+    "LogStatus",
+    "LogStream",
+    "Place",
+    "Problem",
+    "readblocks",
+    "readlines",
+]
