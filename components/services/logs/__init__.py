@@ -3,8 +3,10 @@
 from components.services.logs.aggregations import Aggregation, Chunk, Consumer
 from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
 from components.services.logs.chunks import LIMIT, LogStatus, LogStream
+from components.services.logs.copying import Copier
 from components.services.logs.files import CopiedFile
 from components.services.logs.jobs import DEFAULT_JOB
+from components.services.logs.paths import find_files
 
 __all__ = [
     "DEFAULT_JOB",
@@ -15,10 +17,12 @@ __all__ = [
     "Chunk",
     "Consumer",
     "CopiedFile",
+    "Copier",
     "LogStatus",
     "LogStream",
     "Place",
     "Problem",
+    "find_files",
     "readblocks",
     "readlines",
 ]

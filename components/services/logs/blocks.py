@@ -159,7 +159,7 @@ class BlockReader:
 
     def _raise_failure(self) -> None:
         if self._failure:
-            raise self._told(self._failure)
+            raise self._told(self._failure) from self._failure
 
     def _fill(self, size: int) -> bool:
         """Read more into the buffer; False if there is none."""

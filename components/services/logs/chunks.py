@@ -46,9 +46,13 @@ class LogStream:
         self.job, self.limit = job, check_bytes("limit of bytes in flight", limit, 1)
         self._keys = Keys(job)
 
-    def recognise(self, head: bytes, name: str) -> CopiedFile:
-        """What is known of the file whose lines begin with *head*, by any name; if nothing, it is new and noted."""
-        return recognise(self._keys, head, name)
+    def recognise(self, head: bytes, name: str, *, is_exact: bool = False) -> CopiedFile:
+        """
+        What is known of the file whose lines begin with *head*, by any name; if nothing, it is new and noted.
+
+        It may have been shorter when it was first seen, unless *is_exact*.
+        """
+        return recognise(self._keys, head, name, is_exact=is_exact)
 
     def append(self, file: str, block: Block, *, name: str, wait: float | None = None) -> str:
         """

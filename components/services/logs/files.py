@@ -33,13 +33,21 @@ class CopiedFile:
     #: What it was called then.
     name: str
 
+    def was_shorter(self, head: bytes) -> bool:
+        """Whether it had less than *head* when it was first seen: so another file may begin like that."""
+        return int(self.fingerprint.partition(":")[0]) < len(head)
 
-def recognise(keys: Keys, head: bytes, name: str) -> CopiedFile:
-    """What is known of the file that begins with *head*; from now on something is."""
+
+def recognise(keys: Keys, head: bytes, name: str, *, is_exact: bool = False) -> CopiedFile:
+    """
+    What is known of the file that begins with *head*; from now on something is.
+
+    It may have been shorter when it was first seen, unless *is_exact*.
+    """
     client = get_client()
     while True:
         known = [int(each) for each in client.smembers(keys.heads)]
-        lengths = [each for each in sorted(known, reverse=True) if each < len(head)]
+        lengths = [each for each in sorted(known, reverse=True) if each < len(head) and not is_exact]
         prints = [fingerprint(head[:length]) for length in (len(head), *lengths, len(head))]
         args = [len(known), len(head), shown(name), *prints]
         if found := _recognise(client, keys=keys.recognise, args=args):
