@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,18 @@ from django.core.management.base import BaseCommand, CommandError
 from components.exceptions import ExtraMissing, InvalidLimit, InvalidName, RedisUnavailable
 from components.management.options import size
 from components.management.progress import Progress
-from components.services.logs import DEFAULT_JOB, LIMIT, SIZE, Copier, LogStream, Problem, find_files
+from components.services.logs import (
+    DEFAULT_JOB,
+    LIMIT,
+    PATIENCE,
+    PAUSE,
+    SIZE,
+    Copier,
+    Follower,
+    LogStream,
+    Problem,
+    find_files,
+)
 
 
 class Command(BaseCommand):
@@ -51,15 +65,25 @@ class Command(BaseCommand):
             default="auto",
             help="auto: by its first bytes a file is gzip, zstd or plain (default). plain: all are plain.",
         )
+        parser.add_argument(
+            "--follow",
+            action="store_true",
+            help="Go on: copy what files grow by, also when they are rotated, and files that come. SIGTERM and "
+            "Ctrl-C end it. Redis may be away meanwhile.",
+        )
         parser.add_argument("--no-progress", action="store_true", help="Tell only problems and the end.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        files = list(find_files(options["paths"]))
+        if options["follow"] and "-" in options["paths"]:
+            raise CommandError("--follow: standard input is read to its end anyway.", returncode=2)
+        files = [] if options["follow"] else list(find_files(options["paths"]))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
         copier = self._copier(options)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         began_at = time.monotonic()
         try:
+            if options["follow"]:
+                _follow(copier, options["paths"])
             outcomes = [copier.copy(file) for file in files]
         except KeyboardInterrupt:
             raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
@@ -85,10 +109,26 @@ class Command(BaseCommand):
 
         try:
             stream = LogStream(options["job"], limit=options["limit"])
-            copier = Copier(stream, size=options["chunk"], format=options["format"], tell=tell, progress=show)
+            copier = Copier(
+                stream,
+                size=options["chunk"],
+                format=options["format"],
+                patience=math.inf if options["follow"] else PATIENCE,
+                tell=tell,
+                progress=show,
+            )
         except (InvalidLimit, InvalidName) as error:
             raise CommandError(str(error), returncode=2) from None
         return copier
+
+
+def _follow(copier: Copier, paths: Sequence[str]) -> None:
+    """Until a signal ends it, wherever it is: what is not copied then, is found the next time."""
+    follower = Follower(copier, paths)
+    with closing(follower), suppress(KeyboardInterrupt):
+        while True:
+            follower.look()
+            time.sleep(PAUSE)
 
 
 def _size(path: str) -> int:

@@ -57,6 +57,11 @@ class Place:
     lines: int = 0
     mark: str = "-"
 
+    @property
+    def window(self) -> int:
+        """Of how many bytes before it the mark is made."""
+        return int(self.mark.partition(":")[0]) if self.mark != "-" else 0
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -94,7 +99,7 @@ class BlockReader:
     @property
     def place(self) -> Place:
         """Up to where all lines were handed out or left out."""
-        return Place(self.position, self._lines, _mark(self._tail))
+        return Place(self.position, self._lines, mark(self._tail))
 
     @property
     def after(self) -> int:
@@ -109,8 +114,7 @@ class BlockReader:
 
     def go_to(self, place: Place) -> None:
         """Go on at *place*. Raises FileDiffers if the file is not the same there, and FileDamaged."""
-        window = int(place.mark.partition(":")[0]) if place.mark != "-" else 0
-        left = place.position
+        window, left = place.window, place.position
         if left > window and self._source.skip(left - window):
             self._buffer, left = b"", window
         while left:
@@ -123,7 +127,7 @@ class BlockReader:
             gone, self._buffer = self._buffer[:left], self._buffer[left:]
             self._remember(gone)
             left -= len(gone)
-        if window and _mark(self._tail) != place.mark:
+        if window and mark(self._tail) != place.mark:
             raise FileDiffers(
                 f"{self._name} begins as a file that was copied up to byte {place.position:,}, and differs from it "
                 "before there: it was changed, or is another file. Nothing more of it is copied."
@@ -180,7 +184,7 @@ class BlockReader:
         self._remember(data)
         self._after = self.position
         self._lines += lines
-        return Block(data, after, start, line, lines, _mark(self._tail))
+        return Block(data, after, start, line, lines, mark(self._tail))
 
     def _begin_to_skip(self) -> None:
         self._skips = True
@@ -249,5 +253,6 @@ def readlines(
         yield from lines
 
 
-def _mark(tail: bytes) -> str:
+def mark(tail: bytes) -> str:
+    """What is kept of the bytes before a place."""
     return f"{len(tail)}:{sha256(tail).hexdigest()[:16]}" if tail else "-"

@@ -19,7 +19,16 @@ from typing import BinaryIO, Literal, TypeVar
 
 from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, InvalidLimit, RedisUnavailable
 from components.renewals import clock
-from components.services.logs.blocks import BIGGEST, SIZE, SMALLEST, BlockReader, Problem, Tell, log_problem
+from components.services.logs.blocks import (
+    BIGGEST,
+    SIZE,
+    SMALLEST,
+    BlockReader,
+    Problem,
+    Tell,
+    log_problem,
+    mark,
+)
 from components.services.logs.chunks import LogStream
 from components.services.logs.files import CopiedFile
 from components.services.logs.jobs import check_bytes
@@ -192,6 +201,18 @@ class Copying:
         self._copier.patiently(finish)
         if self.may_begin_again and (size := os.fstat(self._file.fileno()).st_size) < self._source.taken:
             raise FileDiffers(f"it became shorter while it was read, and has {size:,} bytes now")
+
+    @property
+    def unfinished(self) -> int:
+        """How many bytes were read of a line that has no end yet."""
+        return self._source.taken - self.reader.position
+
+    def fits(self) -> bool:
+        """Whether a plain file is still what was read of it, and was not cut off and written anew."""
+        position, window = self.reader.position, self.reader.place.window
+        if os.fstat(self._file.fileno()).st_size < self._source.taken:
+            return False
+        return mark(os.pread(self._file.fileno(), window, position - window)) == self.reader.place.mark
 
     def problem(self, reason: str) -> Problem:
         place = self.reader.place
