@@ -227,8 +227,8 @@ class RowsUnavailable(ComponentsError):
     """The database did not answer who wanted to cache rows. What was asked may be asked again."""
 
 
-class ExtraMissing(ComponentsError, ImportError):
-    """What was asked needs a package that is installed with an extra of this app."""
+class ExtraNotInstalled(ComponentsError, ImportError):
+    """What an optional part of this app needs is not installed; the message says how to install it."""
 
 
 class LogsFull(ComponentsError):

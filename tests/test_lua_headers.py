@@ -47,6 +47,7 @@ WIDEST = 118  # characters
 BOUNDED = {
     "counters/read": {"HGETALL"},
     "counters/top": {"HGETALL"},
+    "logs/discard": {"HVALS"},
     "logs/flush": {"HVALS"},
     "logs/leave": {"HVALS"},
 }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from redis import Redis
@@ -378,6 +379,25 @@ def test_a_chunk_under_which_consumers_died_is_given_up_and_can_be_sent_again(re
     [again] = consumer.claim()
     assert (again.id, again.tries) == (poison, 1)
     assert aggregation.dead() == []
+
+
+def test_a_chunk_that_was_given_up_can_be_discarded(redis: Redis) -> None:
+    fill(stream(), 2)
+    aggregation, other = joined(tries=1), joined("other")
+    aggregation.consumer().claim()
+    let_leases_pass(redis, aggregation)
+    aggregation.consumer().claim()
+    [first, second] = [each for each, _at in aggregation.dead()]
+    consumer = other.consumer()
+    consumer.flush([each for each in consumer.claim() if each.id == first], {})
+
+    assert aggregation.discard([first, second, "1-1"]) == 2
+
+    assert aggregation.dead() == []
+    assert stream().status().chunks == 1
+    assert bytes_in_flight(redis) == stream().status().bytes
+    consumer.flush(consumer.held.values(), {})
+    assert stream().status() == replace(stream().status(), bytes=0, chunks=0)
 
 
 def test_what_is_given_back_is_claimed_at_once_and_was_no_try(redis: Redis) -> None:

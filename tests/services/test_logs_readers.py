@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.exceptions import ExtraMissing, FileDamaged, FileDiffers, InvalidLimit
+from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers, InvalidLimit
 from components.services.logs import Place, Problem, codec, readblocks, readlines
 from components.services.logs.blocks import BlockReader
 from components.services.logs.sources import source_of
@@ -265,7 +265,7 @@ def test_without_zstandard_the_extra_is_named_and_other_files_are_read(
     monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
 
     assert len(list(readlines(tmp_path / "log"))) == 500
-    with pytest.raises(ExtraMissing, match=r"components\[logs\]"):
+    with pytest.raises(ExtraNotInstalled, match=r"components\[logs\]"):
         list(readlines(tmp_path / "log.zst"))
 
 

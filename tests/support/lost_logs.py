@@ -138,7 +138,25 @@ def resend(redis: Redis) -> Callable[[], Any]:
     return lambda: aggregation.resend([chunk])
 
 
+def discard(redis: Redis) -> Callable[[], Any]:
+    """One chunk that another aggregation needs as well, and one that goes."""
+    fill(stream(), 2)
+    aggregation, other = joined(tries=1), joined("other")
+    consumer = other.consumer()
+    consumer.flush(consumer.claim(1), {})
+    aggregation.consumer().claim()
+    let_leases_pass(redis, aggregation)
+    aggregation.consumer().claim()
+    chunks = [chunk for chunk, _at in aggregation.dead()]
+
+    def act() -> None:
+        aggregation.discard(chunks)  # its count is that of the last sending
+
+    return act
+
+
 CASES = {
+    "logs/discard": [discard],
     "logs/append": [append_chunk, append_without_room, append_elsewhere],
     "logs/beat": [beat],
     "logs/claim": [claim],

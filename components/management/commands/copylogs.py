@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.exceptions import ExtraMissing, InvalidLimit, InvalidName, RedisUnavailable
+from components.exceptions import ExtraNotInstalled, InvalidLimit, InvalidName, RedisUnavailable
 from components.management.options import size
 from components.management.progress import Progress
 from components.services.logs import (
@@ -87,7 +87,7 @@ class Command(BaseCommand):
             outcomes = [copier.copy(file) for file in files]
         except KeyboardInterrupt:
             raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
-        except (ExtraMissing, RedisUnavailable) as error:
+        except (ExtraNotInstalled, RedisUnavailable) as error:
             raise CommandError(
                 f"{error} Called again, it goes on after what is copied.", returncode=2
             ) from None

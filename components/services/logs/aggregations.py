@@ -26,7 +26,7 @@ from components.validation import check_name, check_seconds
 
 _join, _leave, _resend = Script("logs/join"), Script("logs/leave"), Script("logs/resend")
 _claim, _beat, _release = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
-_flush = Script("logs/flush")
+_flush, _discard = Script("logs/flush"), Script("logs/discard")
 
 #: Seconds for which chunks are claimed, as a rule.
 LEASE = 30.0
@@ -94,6 +94,12 @@ class Aggregation:
         if not chunks:
             return 0
         return sum(_resend(get_client(), keys=self._keys.resend, args=[self.name, *chunks]))
+
+    def discard(self, chunks: Collection[str]) -> int:
+        """Be done, uncounted, with what was given up; how many."""
+        if not chunks:
+            return 0
+        return int(_discard(get_client(), keys=self._keys.leave, args=[self.name, *chunks]))
 
     def table(self, table: str) -> dict[str, int]:
         """What was counted in *table*, such as "country:2011-10-10"."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from components.exceptions import ExtraMissing, UnknownFormat
+from components.exceptions import ExtraNotInstalled, UnknownFormat
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 _LEVEL = 1
@@ -17,11 +17,11 @@ LARGEST = 64 * 1024 * 1024
 
 
 def zstandard() -> ModuleType:
-    """The package, imported when it is needed: all that needs it not works without. Raises ExtraMissing."""
+    """The package, imported when it is needed: all that needs it not works without. Raises ExtraNotInstalled."""
     try:
         import zstandard
     except ImportError:
-        raise ExtraMissing(
+        raise ExtraNotInstalled(
             "Logs in Redis, and .zst files, need zstandard, which is not installed: pip install 'components[logs]'."
         ) from None
     return zstandard
