@@ -341,6 +341,26 @@ def test_who_claims_again_what_he_had_lost_does_not_count_it_twice(redis: Redis)
     assert aggregation.table("country:2011-10-10") == {"US": 3, "DE": 1}
 
 
+def test_what_was_lost_and_claimed_anew_is_not_in_a_flush_twice(redis: Redis) -> None:
+    fill(stream(), 2)
+    aggregation = joined()
+    consumer = aggregation.consumer()
+    chunks = consumer.claim()
+    let_leases_pass(redis, aggregation, [chunks[0].id])
+    aggregation.consumer().claim()
+    consumer.beat()
+    let_leases_pass(redis, aggregation, [chunks[0].id])
+    [anew] = consumer.claim()
+
+    with pytest.raises(ChunksLost) as refused:
+        consumer.flush([*chunks, anew], TABLES)
+
+    assert anew.id == chunks[0].id
+    assert refused.value.lost == {anew.id}
+    assert consumer.held.keys() == {chunks[1].id}
+    assert aggregation.table("country:2011-10-10") == {}
+
+
 def test_a_flush_into_what_is_no_table_changes_nothing(redis: Redis) -> None:
     fill(stream(), 1)
     aggregation = joined()

@@ -37,9 +37,8 @@ class Worker:
 
     def count(self, limit: int) -> None:
         for chunk in self.waiting[:limit]:
-            if chunk.id in self.consumer.held:
-                self.batch.append(chunk)
-                self.sums[str(chunk.start)] += chunk.lines
+            self.batch.append(chunk)
+            self.sums[str(chunk.start)] += chunk.lines
         del self.waiting[:limit]
 
     def flush(self) -> None:

@@ -117,7 +117,7 @@ class Consumer:
         self._keys = Keys(aggregation.job)
         self._head = [aggregation.name, self.id]
         self._number = 0
-        self._newest = "0-0"
+        self._newest, self._flushed = "0-0", ""
         #: Seconds of a lease, as the last claim had it.
         self.lease = aggregation.lease
         #: What it claimed and has neither flushed nor given back.
@@ -165,7 +165,7 @@ class Consumer:
         if not self.held:
             return frozenset()
         found = _beat(get_client(), keys=self._keys.beat, args=[*self._head, *self.held])
-        return self._lost(found)
+        return self._lost(each.decode() for each in found)
 
     def flush(self, chunks: Iterable[Chunk], tables: Mapping[str, Mapping[str, int]]) -> None:
         """
@@ -174,20 +174,27 @@ class Consumer:
         Raises ChunksLost if it does not hold one of them any more, in which case the others are held as before, and
         are to be counted anew. Again, with the same chunks, it changes nothing.
         """
-        ids = sorted({each.id for each in chunks})
+        given = list(chunks)
+        ids = sorted({each.id for each in given})
         if not ids:
             raise InvalidCount("Nothing was counted: a flush is of one chunk at least.")
         batch = sha256(" ".join(ids).encode()).hexdigest()[:16]
-        args = [*self._head, batch, len(ids), *ids, *_increments(tables)]
-        lost = self._lost(_flush(get_client(), keys=self._keys.flush(self.id), args=args))
+        if batch == self._flushed:
+            return
+        # What a beat told to be lost, and was claimed anew since, may be among the sums twice.
+        lost = self._lost(each.id for each in given if self.held.get(each.id) is not each)
+        if not lost:
+            args = [*self._head, batch, len(ids), *ids, *_increments(tables)]
+            found = _flush(get_client(), keys=self._keys.flush(self.id), args=args)
+            lost = self._lost(each.decode() for each in found)
         if lost:
             raise ChunksLost(
                 f"{len(lost)} of {len(ids)} chunks are no longer held, so nothing was added: the lease of "
                 f"{self.lease:g} s was over, or the aggregation has left. Count the others anew.",
                 lost,
             )
-        for each in ids:
-            self.held.pop(each, None)
+        self._flushed = batch
+        self._lost(ids)
 
     def release(self) -> None:
         """Give back all that is held; others can claim it at once."""
@@ -195,8 +202,9 @@ class Consumer:
             _release(get_client(), keys=self._keys.release, args=[*self._head, *self.held])
             self.held.clear()
 
-    def _lost(self, found: Iterable[bytes]) -> frozenset[str]:
-        lost = frozenset(each.decode() for each in found)
+    def _lost(self, ids: Iterable[str]) -> frozenset[str]:
+        """They are no longer held."""
+        lost = frozenset(ids)
         for each in lost:
             self.held.pop(each, None)
         return lost
