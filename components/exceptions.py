@@ -225,3 +225,43 @@ class RowNotLoaded(ComponentsError):
 
 class RowsUnavailable(ComponentsError):
     """The database did not answer who wanted to cache rows. What was asked may be asked again."""
+
+
+class ExtraNotInstalled(ComponentsError, ImportError):
+    """What an optional part of this app needs is not installed; the message says how to install it."""
+
+
+class LogsFull(ComponentsError):
+    """As many bytes of logs are in flight as the limit allows, and nobody made room in time."""
+
+
+class ChunkTooLarge(ComponentsError, ValueError):
+    """A chunk of logs is larger than all that may be in flight."""
+
+
+class CopiedElsewhere(ComponentsError):
+    """A file is copied up to another place than the one its next chunk begins at: read it again from there."""
+
+
+class FileDiffers(ComponentsError):
+    """A file begins as one that was copied, and differs from it, or is shorter, where it should go on."""
+
+
+class FileDamaged(ComponentsError):
+    """A file ends too early, or cannot be decompressed: what came before was read."""
+
+
+class AggregationNotFound(ComponentsError):
+    """No aggregation of this name takes part in the job: it has not joined, or it has left."""
+
+
+class ChunkNotFound(ComponentsError):
+    """The lines of a chunk are not in Redis: it was counted by others after its lease, or evicted."""
+
+
+class ChunksLost(ComponentsError):
+    """Others have claimed some of the chunks since, so nothing was added; *lost* says which."""
+
+    def __init__(self, message: str, lost: frozenset[str]) -> None:
+        super().__init__(message)
+        self.lost = lost

@@ -116,6 +116,7 @@ ONLY = {
     "django_redis": {"client"},
     "redis": {"aclient", "client", "embedded", "exceptions", "scripts", "services", "testing"},
     "pytest": {"testing"},
+    "zstandard": {"services"},
     "argparse": {"management"},
     "signal": {"endings", "management", "workers"},
     "django.contrib.admin": {"admin"},

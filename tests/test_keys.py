@@ -24,12 +24,14 @@ from components.services.chat import Chat, ChatSettings, core
 from components.services.counters import Counter
 from components.services.fences import FencedValue
 from components.services.locks import Lock
+from components.services.logs import Aggregation
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues.parking import Parking
 from components.services.rows import Loader, RowCache, Shape, Stored, name_and_key
 from components.services.semaphores import Semaphore
 from components.twins import at_once
+from tests.support.logs import append, let_leases_pass, stream
 from tests.support.mailboxes import sent
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
 from tests.support.semaphores import Waiter, take
@@ -209,6 +211,27 @@ def cache_rows(redis: Redis, name: str) -> dict[str, str]:
     return {"row": loaded, "row_claim": loaded, "rows_call": loader.id}
 
 
+def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
+    """A job of which something is known in all its keys; the parts of these."""
+    for number in range(3):
+        append(stream(job=name), number)
+    one, other = Aggregation("one", job=name, tries=1), Aggregation("other", job=name)
+    for each in (one, other):
+        each.join()
+    dying, living = one.consumer(), one.consumer()
+    dying.claim(1)
+    let_leases_pass(redis, one)
+    counted, kept = living.claim(2)
+    living.flush([counted], {"country:2011-10-10": {"US": 1}})
+    redis.delete(*redis.keys(f"*:call:{dying.id}"))
+    return {
+        "log_chunk": kept.id,
+        "log_call": living.id,
+        "log_flushed": living.id,
+        "log_table": "country:2011-10-10",
+    }
+
+
 def talk(redis: Redis, name: str) -> dict[str, str]:
     """A chat of which something is known in all its keys, of a person of the same name; the parts of these."""
     chat = Chat.create("joe", members=[name], id=name, settings=ChatSettings(rate_period=600))
@@ -251,7 +274,10 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts["mailbox_sent"] = correspond("default")
     parts |= talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
-    parts |= cache_rows(redis, "default")
+    parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
+    redis.delete(
+        *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
+    )
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

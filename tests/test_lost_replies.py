@@ -29,7 +29,7 @@ from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
-from tests.support import lost_books, lost_chats, lost_counts, lost_locks, lost_mail, lost_rows
+from tests.support import lost_books, lost_chats, lost_counts, lost_locks, lost_logs, lost_mail, lost_rows
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -347,6 +347,7 @@ CASES: dict[str, list[Case]] = {
     **lost_chats.CASES,
     **lost_counts.CASES,
     **lost_locks.CASES,
+    **lost_logs.CASES,
     **lost_mail.CASES,
     **lost_rows.CASES,
     "semaphores/acquire": [acquire_permit, wait_for_permit, acquire_permit_after_all_others_died],

@@ -20,7 +20,8 @@ LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
-#: a reader finds each entry once, under one name; of those of counters and rows, that one call is for many of them.
+#: a reader finds each entry once, under one name; of those of counters and rows, that one call is for many of them;
+#: of a flush of logs, that sums and chunks are one.
 LONGER = {
     "queues/advance": 150,
     "locks/acquire": 50,
@@ -32,6 +33,7 @@ LONGER = {
     "mailboxes/push": 55,
     "counters/add": 50,
     "counters/top": 45,
+    "logs/flush": 60,
     "rows/claim": 50,
     "rows/store": 70,
     "chat/send": 85,
@@ -41,8 +43,14 @@ LONGER = {
     "chat/trim": 50,
 }
 WIDEST = 118  # characters
-#: The hashes of counters have 120 fields at most, of which many are wanted together.
-BOUNDED = {"counters/read": {"HGETALL"}, "counters/top": {"HGETALL"}}
+#: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.
+BOUNDED = {
+    "counters/read": {"HGETALL"},
+    "counters/top": {"HGETALL"},
+    "logs/discard": {"HVALS"},
+    "logs/flush": {"HVALS"},
+    "logs/leave": {"HVALS"},
+}
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}
 #: Lua's JSON turns [] into {} and rounds large numbers; its random numbers are the same in every call.

@@ -14,12 +14,22 @@ from components.compat import task_backends
 from components.management.restarting import QUIETED
 from components.workers.limits import LOWERED, Limits, memory
 
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
 
 def natural(text: str) -> int:
     """An argparse type: a whole number above zero."""
     if not text.isdigit() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
     return int(text)
+
+
+def size(text: str) -> int:
+    """An argparse type: a number of bytes, such as 500K, 256M or 1G."""
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in _UNITS else (text, "")
+    if not number.isdigit() or int(number) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number of bytes, such as 500K, 256M or 1G")
+    return int(number) * _UNITS[unit]
 
 
 def seconds(text: str) -> float:

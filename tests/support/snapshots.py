@@ -13,14 +13,23 @@ _READ = {
     b"set": lambda redis, key: redis.smembers(key),
     b"zset": lambda redis, key: dict(redis.zrange(key, 0, -1, withscores=True)),
     b"list": lambda redis, key: redis.lrange(key, 0, -1),
-    b"stream": lambda redis, key: redis.xrange(key),
+    b"stream": lambda redis, key: (redis.xrange(key), _pending(redis, key)),
 }
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
 _RANDOM = re.compile(r"(?<=[/ ':])[0-9a-f]{16}\b")  # of permits, and of calls
 _INSTANT = re.compile(  # \d{3}.…: the rank of an entry of an address book, in half-lives since 1970
-    r"\b\d{3}\.\d{6,}|(?<![0-9a-f])\d{13,}(\.0)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
+    r"\b\d{3}\.\d{6,}|(?<![0-9a-f])\d{13,}(\.0|-\d+)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
 )
+
+
+def _pending(redis: Redis, key: bytes) -> list[Any]:
+    """Of each group what it claimed, by whom, and how often it was handed out."""
+    found = []
+    for group in redis.xinfo_groups(key):
+        for each in redis.xpending_range(key, group["name"], "-", "+", 1_000):
+            found.append((group["name"], each["message_id"], each["consumer"], each["times_delivered"]))
+    return found
 
 
 def snapshot(redis: Redis) -> dict[bytes, Any]:

@@ -1,0 +1,65 @@
+"""Keys of logs that are handed out in chunks. The entity is the job. (services/logs)"""
+
+from __future__ import annotations
+
+from components.keys.naming import _key
+
+
+def log_stream(job: str) -> str:
+    """STREAM of descriptors of chunks, with a group for each aggregation. An entry goes with its chunk. Stays."""
+    return _key("logs", job, "stream")
+
+
+def log_chunk(job: str, chunk: str) -> str:
+    """STRING whole lines, compressed (in scripts a prefix of the id). Goes when each aggregation has counted it."""
+    return _key("logs", job, f"chunk:{chunk}")
+
+
+def log_counted(job: str) -> str:
+    """HASH id of a chunk -> numbers of the aggregations that have counted it. A field goes with the chunk."""
+    return _key("logs", job, "counted")
+
+
+def log_aggregations(job: str) -> str:
+    """HASH name of an aggregation -> its number, milliseconds of its lease. A field goes when it leaves."""
+    return _key("logs", job, "aggregations")
+
+
+def log_state(job: str) -> str:
+    """HASH bytes and chunks in flight; lines and bytes (raw) ever copied; aggregations ever joined. Stays."""
+    return _key("logs", job, "state")
+
+
+def log_files(job: str) -> str:
+    """HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again."""
+    return _key("logs", job, "files")
+
+
+def log_heads(job: str) -> str:
+    """SET of how many bytes fingerprints were made of. Stays."""
+    return _key("logs", job, "heads")
+
+
+def log_room(job: str) -> str:
+    """LIST of at most one token that wakes a producer when there is room; it says "look", and carries no data."""
+    return _key("logs", job, "room")
+
+
+def log_call(job: str, consumer: str) -> str:
+    """LIST the last claim of a consumer, and what it was answered, if it asks again. Expires after a minute."""
+    return _key("logs", job, f"call:{consumer}")
+
+
+def log_flushed(job: str, consumer: str) -> str:
+    """STRING the last batch that a consumer has flushed, if it asks again. Expires after an hour."""
+    return _key("logs", job, f"flushed:{consumer}")
+
+
+def log_dead(job: str) -> str:
+    """ZSET id of a chunk, blank, aggregation by the millisecond it was given up. Goes when it is sent again."""
+    return _key("logs", job, "dead")
+
+
+def log_table(job: str, table: str) -> str:
+    """ZSET member by count, such as countries of a day (in scripts a prefix of "level:day"). Stays."""
+    return _key("logs", job, f"daily:{table}")

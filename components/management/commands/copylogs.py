@@ -1,0 +1,146 @@
+"""Copy files of logs into Redis, in chunks, for aggregations to count."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.exceptions import ExtraNotInstalled, InvalidLimit, InvalidName, RedisUnavailable
+from components.management.options import size
+from components.management.progress import Progress
+from components.services.logs import (
+    DEFAULT_JOB,
+    LIMIT,
+    PATIENCE,
+    PAUSE,
+    SIZE,
+    Copier,
+    Follower,
+    LogStream,
+    Problem,
+    find_files,
+)
+
+
+class Command(BaseCommand):
+    help = (
+        "Copies log files (plain, gzip, zstd) into Redis in chunks of whole lines, which aggregations count. It goes "
+        "on where it stopped, and copies no file twice, whatever its name. Exit codes: 0 all is copied; 1 something "
+        "could not be read, which is told with file, line and byte, and the rest is copied; 2 wrong usage, or Redis "
+        "does not answer."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "paths", nargs="+", metavar="PATH", help="A file, a folder, a pattern, or - for standard input."
+        )
+        parser.add_argument(
+            "--job", default=DEFAULT_JOB, help=f"For the aggregations of this job (default: {DEFAULT_JOB})."
+        )
+        parser.add_argument(
+            "--limit",
+            type=size,
+            default=LIMIT,
+            metavar="BYTES",
+            help="At most so many bytes, compressed, are in flight, over all producers: 256M (default), 1G.",
+        )
+        parser.add_argument(
+            "--chunk",
+            type=size,
+            default=SIZE,
+            metavar="BYTES",
+            help="Lines of a chunk, before compression, and the longest line (default: 1M, at most 16M).",
+        )
+        parser.add_argument(
+            "--format",
+            choices=["auto", "plain"],
+            default="auto",
+            help="auto: by its first bytes a file is gzip, zstd or plain (default). plain: all are plain.",
+        )
+        parser.add_argument(
+            "--follow",
+            action="store_true",
+            help="Go on: copy what files grow by, also when they are rotated, and files that come. SIGTERM and "
+            "Ctrl-C end it. Redis may be away meanwhile.",
+        )
+        parser.add_argument("--no-progress", action="store_true", help="Tell only problems and the end.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["follow"] and "-" in options["paths"]:
+            raise CommandError("--follow: standard input is read to its end anyway.", returncode=2)
+        files = [] if options["follow"] else list(find_files(options["paths"]))
+        self._progress = Progress(self.stdout, sum(map(_size, files)))
+        copier = self._copier(options)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        began_at = time.monotonic()
+        try:
+            if options["follow"]:
+                _follow(copier, options["paths"])
+            outcomes = [copier.copy(file) for file in files]
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
+        except (ExtraNotInstalled, RedisUnavailable) as error:
+            raise CommandError(
+                f"{error} Called again, it goes on after what is copied.", returncode=2
+            ) from None
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            self._progress.end()
+        self.stdout.write(_summary(copier, outcomes.count("known"), time.monotonic() - began_at))
+        if copier.problems:
+            raise CommandError(f"Problems: {copier.problems:,}. What could be read is copied.", returncode=1)
+
+    def _copier(self, options: dict[str, Any]) -> Copier:
+        def tell(problem: Problem) -> None:
+            self._progress.end()
+            self.stderr.write(str(problem))
+
+        def show() -> None:
+            if not options["no_progress"]:
+                self._progress.tell(copier.taken, copier.lines)
+
+        try:
+            stream = LogStream(options["job"], limit=options["limit"])
+            copier = Copier(
+                stream,
+                size=options["chunk"],
+                format=options["format"],
+                patience=math.inf if options["follow"] else PATIENCE,
+                tell=tell,
+                progress=show,
+            )
+        except (InvalidLimit, InvalidName) as error:
+            raise CommandError(str(error), returncode=2) from None
+        return copier
+
+
+def _follow(copier: Copier, paths: Sequence[str]) -> None:
+    """Until a signal ends it, wherever it is: what is not copied then, is found the next time."""
+    follower = Follower(copier, paths)
+    with closing(follower), suppress(KeyboardInterrupt):
+        while True:
+            follower.look()
+            time.sleep(PAUSE)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:  # copying it will say why
+        return 0
+
+
+def _summary(copier: Copier, known: int, seconds: float) -> str:
+    rate = f"{copier.lines / max(seconds, 1e-6):,.0f} lines/s"
+    said = (
+        f"{copier.lines:,} lines, {copier.bytes:,} bytes in {copier.chunks:,} chunks; {seconds:.1f} s, {rate}"
+    )
+    return f"{said}; files that were copied before: {known:,}" if known else said

@@ -1,0 +1,32 @@
+"""Logs: handed out through Redis in chunks, and counted exactly once."""
+
+from components.services.logs.aggregations import Aggregation, Chunk, Consumer
+from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
+from components.services.logs.chunks import LIMIT, LogStatus, LogStream
+from components.services.logs.copying import PATIENCE, Copier
+from components.services.logs.files import CopiedFile
+from components.services.logs.following import PAUSE, Follower
+from components.services.logs.jobs import DEFAULT_JOB
+from components.services.logs.paths import find_files
+
+__all__ = [
+    "DEFAULT_JOB",
+    "LIMIT",
+    "PATIENCE",
+    "PAUSE",
+    "SIZE",
+    "Aggregation",
+    "Block",
+    "Chunk",
+    "Consumer",
+    "CopiedFile",
+    "Copier",
+    "Follower",
+    "LogStatus",
+    "LogStream",
+    "Place",
+    "Problem",
+    "find_files",
+    "readblocks",
+    "readlines",
+]

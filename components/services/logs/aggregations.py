@@ -1,0 +1,233 @@
+"""
+Aggregations: who counts the chunks of a job. Each aggregation gets every chunk; among its consumers each gets some.
+
+A consumer claims chunks for a lease, adds up what is in them, and hands in sums and chunks in one flush: a script
+adds the sums to tables only if the consumer still holds every one of the chunks. So each chunk counts exactly once,
+whoever dies, pauses, or does not hear an answer: what was not flushed is claimed by others when its lease is over. A
+chunk under which several consumers died is given up and listed as dead, until somebody sends it again.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from components import keys
+from components.client import get_client, longest_block, redis_errors
+from components.exceptions import AggregationNotFound, ChunkNotFound, ChunksLost, InvalidCount, InvalidLimit
+from components.scripts import Script
+from components.services.logs import codec
+from components.services.logs.jobs import DEFAULT_JOB, Keys
+from components.validation import check_name, check_seconds
+
+_join, _leave, _resend = Script("logs/join"), Script("logs/leave"), Script("logs/resend")
+_claim, _beat, _release = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
+_flush, _discard = Script("logs/flush"), Script("logs/discard")
+
+#: Seconds for which chunks are claimed, as a rule.
+LEASE = 30.0
+#: How often a chunk is handed out before it is given up.
+TRIES = 5
+MOST = 500  # chunks in a claim: a millisecond or two of the server
+_PAGE = 500
+_FIELDS = 7  # words about a chunk in the answer to a claim
+_LARGEST = 2**53 - 1  # up to here the scores of Redis are exact
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole lines of a file, claimed."""
+
+    id: str
+    #: How often it was handed out, this time included.
+    tries: int
+    file: str
+    #: Where in the lines of the file, decompressed.
+    start: int
+    end: int
+    #: The number of the first line, from 1 on.
+    line: int
+    lines: int
+
+
+class Aggregation:
+    """One that counts chunks of *job*. It takes part from join() on. Every method raises RedisUnavailable."""
+
+    def __init__(
+        self, name: str, *, job: str = DEFAULT_JOB, lease: float = LEASE, tries: int = TRIES
+    ) -> None:
+        self.name, self.job = check_name("aggregation of logs", name), job
+        self.lease, self.tries = check_seconds("lease", lease), tries
+        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
+            raise InvalidLimit(f"The number of tries is {tries!r}; it must be a whole number from 1 on.")
+        self._keys = Keys(job)
+
+    def join(self) -> None:
+        """Take part: it gets the chunks that are there, and all that come. The newest lease holds for all."""
+        _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000))])
+
+    def leave(self) -> None:
+        """Take part no longer: what only this one has not counted goes. Its tables stay."""
+        after: bytes | None = b""
+        while after is not None:
+            args = [self.name, after, _PAGE]
+            after = _leave(get_client(), keys=self._keys.leave, args=args) or None
+
+    def consumer(self) -> Consumer:
+        return Consumer(self)
+
+    def dead(self, limit: int = 100) -> list[tuple[str, datetime]]:
+        """The chunks that were given up last: id and when."""
+        ours = f" {self.name}"
+        with redis_errors():
+            found: Any = get_client().zrevrange(self._keys.dead, 0, limit - 1, withscores=True)
+        named = [(each.decode(), _EPOCH + timedelta(milliseconds=at)) for each, at in found]
+        return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
+
+    def resend(self, chunks: Collection[str]) -> int:
+        """Hand out again what was given up; how many."""
+        if not chunks:
+            return 0
+        return sum(_resend(get_client(), keys=self._keys.resend, args=[self.name, *chunks]))
+
+    def discard(self, chunks: Collection[str]) -> int:
+        """Be done, uncounted, with what was given up; how many."""
+        if not chunks:
+            return 0
+        return int(_discard(get_client(), keys=self._keys.leave, args=[self.name, *chunks]))
+
+    def table(self, table: str) -> dict[str, int]:
+        """What was counted in *table*, such as "country:2011-10-10"."""
+        with redis_errors():
+            found: Any = get_client().zrange(keys.log_table(self.job, table), 0, -1, withscores=True)
+        return {member.decode(): int(count) for member, count in found}
+
+
+class Consumer:
+    """One process, or thread, of an aggregation. Not to be shared by threads that call it at the same time."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self.id = secrets.token_hex(8)
+        self.aggregation = aggregation
+        self._keys = Keys(aggregation.job)
+        self._head = [aggregation.name, self.id]
+        self._number = 0
+        self._newest, self._flushed = "0-0", ""
+        #: Seconds of a lease, as the last claim had it.
+        self.lease = aggregation.lease
+        #: What it claimed and has neither flushed nor given back.
+        self.held: dict[str, Chunk] = {}
+
+    def claim(self, limit: int = 16) -> list[Chunk]:
+        """
+        Claim chunks, at most *limit*: those whose lease is over, then new ones. Raises AggregationNotFound.
+
+        One that it holds already, having lost it for a while, is not among them: what it knows of it is still good.
+        """
+        if not 1 <= limit <= MOST:
+            raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
+        args = [*self._head, self._number, limit, self.aggregation.tries]
+        found = _claim(get_client(), keys=self._keys.claim(self.id), args=args)
+        self._number += 1  # only now: a call that was not answered is sent again under its number
+        if not found:
+            raise self._not_found()
+        self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
+        chunks = [_chunk(found[at : at + _FIELDS]) for at in range(2, len(found), _FIELDS)]
+        new = [each for each in chunks if each.id not in self.held]
+        self.held |= {each.id: each for each in new}
+        return new
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until chunks have come since the last claim, at most *seconds* or a few; whether some have."""
+        client = get_client()
+        longest = min(check_seconds("wait", seconds), longest_block(client))
+        with redis_errors():
+            return bool(client.xread({self._keys.stream: self._newest}, 1, max(10, round(longest * 1000))))
+
+    def read(self, chunk: Chunk) -> bytes:
+        """Its lines. Raises ChunkNotFound."""
+        with redis_errors():
+            payload: Any = get_client().get(self._keys.chunk + chunk.id)
+        if payload is None:
+            raise ChunkNotFound(
+                f"The lines of chunk {chunk.id} ({chunk.file}, from byte {chunk.start:,}) are not in Redis: its "
+                "lease was over and another has counted it, or Redis evicted it. Let maxmemory-policy be noeviction."
+            )
+        return codec.decompress(payload)
+
+    def beat(self) -> frozenset[str]:
+        """Hold all that is held for another lease; what others have by now, which is no longer held."""
+        if not self.held:
+            return frozenset()
+        found = _beat(get_client(), keys=self._keys.beat, args=[*self._head, *self.held])
+        return self._lost(each.decode() for each in found)
+
+    def flush(self, chunks: Iterable[Chunk], tables: Mapping[str, Mapping[str, int]]) -> None:
+        """
+        Add *tables*, which were counted in all of *chunks*, and be done with these: all, or nothing.
+
+        Raises ChunksLost if it does not hold one of them any more, in which case the others are held as before, and
+        are to be counted anew. Again, with the same chunks, it changes nothing.
+        """
+        given = list(chunks)
+        ids = sorted({each.id for each in given})
+        if not ids:
+            raise InvalidCount("Nothing was counted: a flush is of one chunk at least.")
+        batch = sha256(" ".join(ids).encode()).hexdigest()[:16]
+        if batch == self._flushed:
+            return
+        # What a beat told to be lost, and was claimed anew since, may be among the sums twice.
+        lost = self._lost(each.id for each in given if self.held.get(each.id) is not each)
+        if not lost:
+            args = [*self._head, batch, len(ids), *ids, *_increments(tables)]
+            found = _flush(get_client(), keys=self._keys.flush(self.id), args=args)
+            lost = self._lost(each.decode() for each in found)
+        if lost:
+            raise ChunksLost(
+                f"{len(lost)} of {len(ids)} chunks are no longer held, so nothing was added: the lease of "
+                f"{self.lease:g} s was over, or the aggregation has left. Count the others anew.",
+                lost,
+            )
+        self._flushed = batch
+        self._lost(ids)
+
+    def release(self) -> None:
+        """Give back all that is held; others can claim it at once."""
+        if self.held:
+            _release(get_client(), keys=self._keys.release, args=[*self._head, *self.held])
+            self.held.clear()
+
+    def _lost(self, ids: Iterable[str]) -> frozenset[str]:
+        """They are no longer held."""
+        lost = frozenset(ids)
+        for each in lost:
+            self.held.pop(each, None)
+        return lost
+
+    def _not_found(self) -> AggregationNotFound:
+        return AggregationNotFound(
+            f"No aggregation {self.aggregation.name!r} takes part in job {self.aggregation.job!r}: it has left, or "
+            "Redis has lost its data. Let it join()."
+        )
+
+
+def _chunk(words: list[Any]) -> Chunk:
+    name, tries, file, start, end, line, lines = words
+    shown = file.decode("utf-8", "surrogateescape")
+    return Chunk(name.decode(), int(tries), shown, int(start), int(end), int(line), int(lines))
+
+
+def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | int]:
+    for table, counts in tables.items():
+        yield from (table, len(counts))
+        for member, count in counts.items():
+            if isinstance(count, bool) or not isinstance(count, int) or abs(count) > _LARGEST:
+                raise InvalidCount(
+                    f"The count of {member!r} in {table!r} is {count!r}; it must be a whole number."
+                )
+            yield from (member, count)

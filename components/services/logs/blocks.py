@@ -1,0 +1,258 @@
+"""
+Blocks: whole lines of a file, a few megabytes at a time, cut at line ends, and where in the file they lie.
+
+A line that is longer than a block is left out and told. A reader can go on where another ended: a place is a byte of
+the decompressed lines, how many lines are before it, and a mark of the bytes before it, by which it is seen whether
+the file is still the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from components.exceptions import FileDamaged, FileDiffers
+from components.services.logs.jobs import check_bytes
+from components.services.logs.sources import Format, Source, opened, source_of
+
+logger = logging.getLogger(__name__)
+
+#: Bytes of a block, as a rule, and so of the longest line.
+SIZE = 1024 * 1024
+SMALLEST, BIGGEST = 1024, 16 * 1024 * 1024
+#: Bytes at the beginning of a file by which it is recognised, and before a place.
+HEAD = 4096
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines; only the last of a file may have no end."""
+
+    data: bytes
+    #: Where the block before ended: less than start if lines between are left out.
+    after: int
+    #: Where the lines begin, among those of the file, decompressed.
+    start: int
+    #: The number of the first of them, from 1 on.
+    line: int
+    #: How many they are.
+    lines: int
+    #: What place() needs to know of the bytes before its end.
+    mark: str
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.data)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to go on in a file."""
+
+    position: int = 0
+    #: How many lines are before it.
+    lines: int = 0
+    mark: str = "-"
+
+    @property
+    def window(self) -> int:
+        """Of how many bytes before it the mark is made."""
+        return int(self.mark.partition(":")[0]) if self.mark != "-" else 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something in a file that was not read."""
+
+    name: str
+    line: int
+    #: Of the lines, decompressed.
+    byte: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}, line {self.line:,}, byte {self.byte:,}: {self.reason}"
+
+
+Tell = Callable[[Problem], object]
+
+
+def log_problem(problem: Problem) -> None:
+    logger.warning("%s", problem)
+
+
+class BlockReader:
+    """Reads *source*; each line that is left out is told to *tell*."""
+
+    def __init__(self, source: Source, *, name: str, size: int = SIZE, tell: Tell = log_problem) -> None:
+        self._source, self._name, self._tell = source, name, tell
+        self._size = check_bytes("size of a block", size, SMALLEST)
+        self._buffer, self._tail = b"", b""
+        self._skips = False
+        self._failure: FileDamaged | None = None
+        #: Where what was read last ends; up to where something was handed out or left out.
+        self.position, self._after, self._lines = 0, 0, 0
+
+    @property
+    def place(self) -> Place:
+        """Up to where all lines were handed out or left out."""
+        return Place(self.position, self._lines, mark(self._tail))
+
+    @property
+    def after(self) -> int:
+        """Where the last block ended."""
+        return self._after
+
+    def head(self) -> bytes:
+        """The first bytes. To be asked for before anything else."""
+        while len(self._buffer) < HEAD and self._fill(HEAD):
+            pass
+        return self._buffer[:HEAD]
+
+    def go_to(self, place: Place) -> None:
+        """Go on at *place*. Raises FileDiffers if the file is not the same there, and FileDamaged."""
+        window, left = place.window, place.position
+        if left > window and self._source.skip(left - window):
+            self._buffer, left = b"", window
+        while left:
+            if not self._buffer and not self._fill(self._size):
+                self._raise_failure()
+                raise FileDiffers(
+                    f"{self._name} is shorter than what was copied of it, {place.position:,} bytes: it was cut off, "
+                    "or another file stands there that begins alike. Nothing more of it is copied."
+                )
+            gone, self._buffer = self._buffer[:left], self._buffer[left:]
+            self._remember(gone)
+            left -= len(gone)
+        if window and mark(self._tail) != place.mark:
+            raise FileDiffers(
+                f"{self._name} begins as a file that was copied up to byte {place.position:,}, and differs from it "
+                "before there: it was changed, or is another file. Nothing more of it is copied."
+            )
+        self.position = self._after = place.position
+        self._lines = place.lines
+
+    def next(self, *, is_final: bool = True) -> Block | None:
+        """
+        The next lines; None if there are none. If the end *is_final*, a last line without an end counts as one.
+
+        Raises FileDamaged when all before the damage was handed out.
+        """
+        while True:
+            has_more = True
+            while has_more and len(self._buffer) < self._size:
+                has_more = self._fill(self._size - len(self._buffer))
+            if self._skips and not self._skip(at_end=is_final and not has_more):
+                if has_more:
+                    continue
+                self._raise_failure()
+                return None
+            whole = self._buffer.rfind(b"\n", 0, self._size) + 1
+            if not whole and len(self._buffer) >= self._size:
+                self._begin_to_skip()
+                continue
+            if not has_more and is_final and not self._failure:
+                whole = min(len(self._buffer), self._size)
+            if whole:
+                return self._cut(whole)
+            self._raise_failure()
+            return None
+
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise self._told(self._failure) from self._failure
+
+    def _fill(self, size: int) -> bool:
+        """Read more into the buffer; False if there is none."""
+        if self._failure:
+            return False
+        try:
+            found = self._source.read(size)
+        except FileDamaged as error:
+            self._failure = error
+            return False
+        self._buffer = self._buffer + found if self._buffer else found
+        return bool(found)
+
+    def _cut(self, length: int) -> Block:
+        data, self._buffer = self._buffer[:length], self._buffer[length:]
+        lines = data.count(b"\n") + (not data.endswith(b"\n"))
+        after, start, line = self._after, self.position, self._lines + 1
+        self._remember(data)
+        self._after = self.position
+        self._lines += lines
+        return Block(data, after, start, line, lines, mark(self._tail))
+
+    def _begin_to_skip(self) -> None:
+        self._skips = True
+        self._tell(
+            Problem(
+                self._name,
+                self._lines + 1,
+                self.position,
+                f"the line is longer than a chunk ({self._size:,} bytes) and is left out",
+            )
+        )
+
+    def _skip(self, *, at_end: bool) -> bool:
+        """Leave out what belongs to a long line; whether that is over."""
+        end = self._buffer.find(b"\n") + 1
+        gone = self._buffer[: end or len(self._buffer)]
+        self._buffer = self._buffer[len(gone) :]
+        self._remember(gone)
+        if end or at_end:
+            self._skips = False
+            self._lines += 1
+            return True
+        return False
+
+    def _remember(self, data: bytes) -> None:
+        self.position += len(data)
+        self._tail = data[-HEAD:] if len(data) >= HEAD else (self._tail + data)[-HEAD:]
+
+    def _told(self, failure: FileDamaged) -> FileDamaged:
+        return FileDamaged(
+            f"{self._name}, line {self._lines + 1:,}, byte {self.position:,}: {failure}. "
+            "What came before was read."
+        )
+
+
+def readblocks(
+    path: str | os.PathLike[str],
+    *,
+    size: int = SIZE,
+    format: Format = "auto",
+    place: Place | None = None,
+    tell: Tell = log_problem,
+) -> Iterator[Block]:
+    """
+    The lines of a file, plain, gzip or zstd, in blocks of about *size* bytes; "-" is standard input.
+
+    It begins at *place*. Raises FileDamaged after what could be read, FileDiffers if the file is not what *place* was
+    of, and OSError. A line longer than *size* is left out and told.
+    """
+    with opened(path) as file:
+        reader = BlockReader(source_of(file, format), name=os.fspath(path), size=size, tell=tell)
+        if place is not None:
+            reader.go_to(place)
+        while (block := reader.next()) is not None:
+            yield block
+
+
+def readlines(
+    path: str | os.PathLike[str], *, size: int = SIZE, format: Format = "auto", tell: Tell = log_problem
+) -> Iterator[bytes]:
+    """The lines of a file, without their ends, as readblocks() reads it. Only \\n ends a line."""
+    for block in readblocks(path, size=size, format=format, tell=tell):
+        lines = block.data.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        yield from lines
+
+
+def mark(tail: bytes) -> str:
+    """What is kept of the bytes before a place."""
+    return f"{len(tail)}:{sha256(tail).hexdigest()[:16]}" if tail else "-"

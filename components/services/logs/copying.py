@@ -1,0 +1,230 @@
+"""
+Copying: files into chunks. It goes on where any producer stopped, and several may copy the same file together.
+
+Nothing is kept here that Redis does not know: a process that is killed is replaced by one that finds each file by its
+fingerprint and goes on after its last chunk. Where another producer was first, the file is read again from where that
+one is. What cannot be read is told, and the other files are copied. While Redis does not answer, it tries again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import BinaryIO, Literal, TypeVar
+
+from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, InvalidLimit, RedisUnavailable
+from components.renewals import clock
+from components.services.logs.blocks import (
+    BIGGEST,
+    SIZE,
+    SMALLEST,
+    BlockReader,
+    Problem,
+    Tell,
+    log_problem,
+    mark,
+)
+from components.services.logs.chunks import LogStream
+from components.services.logs.files import CopiedFile
+from components.services.logs.jobs import check_bytes
+from components.services.logs.sources import STDIN, Format, Plain, Source, opened, source_of
+
+_T = TypeVar("_T")
+
+#: copied: to its end; known: it was, before; damaged: up to there; failed: nothing, or not what was there.
+Outcome = Literal["copied", "known", "damaged", "failed"]
+#: Seconds for which Redis may not answer.
+PATIENCE = 300.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries, which double
+
+
+class Copier:
+    """Copies files into *stream*, in blocks of *size* bytes. What cannot be read is told to *tell*."""
+
+    def __init__(
+        self,
+        stream: LogStream,
+        *,
+        size: int = SIZE,
+        format: Format = "auto",
+        patience: float = PATIENCE,
+        tell: Tell = log_problem,
+        progress: Callable[[], object] = lambda: None,
+    ) -> None:
+        if check_bytes("size of a chunk", size, SMALLEST) > BIGGEST:
+            raise InvalidLimit(f"The size of a chunk is {size:,} bytes; it must be {BIGGEST:,} at most.")
+        if stream.limit < size:
+            raise InvalidLimit(
+                f"Only {stream.limit:,} bytes may be in flight, less than a chunk of {size:,} bytes: allow more, or "
+                "make smaller chunks."
+            )
+        self.stream, self.size, self.format = stream, size, format
+        self._patience, self._tell, self._progress = patience, tell, progress
+        #: What this one has copied, and how many problems it has told.
+        self.lines, self.bytes, self.chunks, self.problems = 0, 0, 0, 0
+        #: Bytes of files, as they are stored, that are done with.
+        self.taken = 0
+
+    def copy(self, path: str | os.PathLike[str]) -> Outcome:
+        """Copy a file, or what is not copied of it yet. Raises RedisUnavailable when patience is over."""
+        name, before = os.fspath(path), self.taken
+        try:
+            with opened(path) as file:
+                outcome = self._copy(Copying(self, file, name))
+        except OSError as error:
+            self.tell(Problem(name, 0, 0, f"cannot be read: {error.strerror or error}"))
+            return "failed"
+        if outcome == "known":
+            self.take(_size(name) + before - self.taken)
+        return outcome
+
+    def _copy(self, copying: Copying) -> Outcome:
+        while True:
+            try:
+                if copying.open():
+                    copying.go_on(is_final=True)
+                    copying.finish()
+                return "copied" if copying.chunks else "known"
+            except CopiedElsewhere as error:
+                if not copying.may_begin_again:
+                    self.tell(copying.problem(f"{error} What comes from a pipe cannot be read again."))
+                    return "failed"
+            except FileDamaged as error:
+                self.tell(copying.problem(str(error.__cause__ or error)))
+                with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
+                    copying.finish(is_damaged=True)
+                return "damaged"
+            except FileDiffers as error:
+                self.tell(copying.problem(str(error)))
+                return "failed"
+
+    def tell(self, problem: Problem) -> None:
+        self.problems += 1
+        self._tell(problem)
+
+    def count(self, lines: int, size: int) -> None:
+        self.lines += lines
+        self.bytes += size
+        self.chunks += 1
+
+    def take(self, size: int) -> None:
+        self.taken += size
+        self._progress()
+
+    def patiently(self, ask: Callable[[], _T]) -> _T:
+        """What *ask* answers, asked again while Redis does not answer: each of its calls may be repeated."""
+        until, pause = clock() + self._patience, _FIRST_PAUSE
+        while True:
+            try:
+                return ask()
+            except RedisUnavailable:
+                if clock() >= until:
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+class Copying:
+    """A file that is being copied."""
+
+    reader: BlockReader
+    _source: Source
+    _known: CopiedFile
+
+    def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
+        self._copier, self._file, self._name = copier, file, name
+        #: What comes from a pipe cannot be read again, and so is not recognised.
+        self.may_begin_again = stat.S_ISREG(os.fstat(file.fileno()).st_mode) and name != STDIN
+        self.chunks, self._told = 0, 0
+
+    def open(self, *, is_exact: bool = False) -> bool:
+        """
+        Go to where it is copied up to; False if there is nothing to do. It may be opened anew.
+
+        A short file is recognised by all it has; another may begin so and go on differently. That is a new file.
+        Raises FileDiffers, FileDamaged, OSError.
+        """
+        copier = self._copier
+        if self.may_begin_again:
+            self._file.seek(0)
+        copier.take(-self._told)
+        self._told = 0
+        self._source = source_of(self._file, copier.format)
+        self.reader = BlockReader(self._source, name=self._name, size=copier.size, tell=copier.tell)
+        head = self.reader.head() if self.may_begin_again else secrets.token_bytes(16)
+        if not head:
+            return False
+        ask = partial(copier.stream.recognise, head, self._name, is_exact=is_exact)
+        self._known = copier.patiently(ask)
+        if self._is_done():
+            return False
+        try:
+            self.reader.go_to(self._known.place)
+        except FileDiffers:
+            if is_exact or not self._known.was_shorter(head):
+                raise
+            return self.open(is_exact=True)
+        return True
+
+    def _is_done(self) -> bool:
+        """A compressed file that was read to its end need not be read again to find that."""
+        is_compressed = not isinstance(self._source, Plain)
+        size = os.fstat(self._file.fileno()).st_size
+        return is_compressed and self._known.state == "done" and self._known.size == size
+
+    def go_on(self, *, is_final: bool) -> None:
+        """Copy what there is. Raises CopiedElsewhere, FileDamaged, OSError."""
+        while (block := self.reader.next(is_final=is_final)) is not None:
+            append = partial(self._copier.stream.append, self._known.fingerprint, block, name=self._name)
+            self._copier.patiently(append)
+            self.chunks += 1
+            self._copier.count(block.lines, len(block.data))
+            self._tell_taken()
+        self._tell_taken()
+
+    def finish(self, *, is_damaged: bool = False) -> None:
+        """Note that it was read to its end. Raises FileDiffers if it became shorter meanwhile."""
+        finish = partial(
+            self._copier.stream.finish,
+            self._known.fingerprint,
+            self.reader.place,
+            after=self.reader.after,
+            name=self._name,
+            size=self._source.taken,
+            is_damaged=is_damaged,
+        )
+        self._copier.patiently(finish)
+        if self.may_begin_again and (size := os.fstat(self._file.fileno()).st_size) < self._source.taken:
+            raise FileDiffers(f"it became shorter while it was read, and has {size:,} bytes now")
+
+    @property
+    def unfinished(self) -> int:
+        """How many bytes were read of a line that has no end yet."""
+        return self._source.taken - self.reader.position
+
+    def fits(self) -> bool:
+        """Whether a plain file is still what was read of it, and was not cut off and written anew."""
+        position, window = self.reader.position, self.reader.place.window
+        if os.fstat(self._file.fileno()).st_size < self._source.taken:
+            return False
+        return mark(os.pread(self._file.fileno(), window, position - window)) == self.reader.place.mark
+
+    def problem(self, reason: str) -> Problem:
+        place = self.reader.place
+        return Problem(self._name, place.lines + 1, place.position, reason)
+
+    def _tell_taken(self) -> None:
+        self._copier.take(self._source.taken - self._told)
+        self._told = self._source.taken
+
+
+def _size(name: str) -> int:
+    try:
+        return os.stat(name).st_size  # noqa: PTH116  (it may be "-", which is no path)
+    except OSError:
+        return 0

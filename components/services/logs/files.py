@@ -1,0 +1,80 @@
+"""
+What is known of files: how far each is copied, found by how its lines begin.
+
+The fingerprint is made of the first 4 KB of the lines, decompressed, or of all if there are fewer; so a file that
+grows, is renamed by rotation, compressed, or moved to another machine is still the same. Whether it goes on as it
+was copied, a mark of the bytes before that place tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from components.client import get_client
+from components.scripts import Script
+from components.services.logs.blocks import Place
+from components.services.logs.jobs import Keys
+
+_recognise = Script("logs/recognise")
+
+
+@dataclass(frozen=True)
+class CopiedFile:
+    """A file, as far as it is copied."""
+
+    fingerprint: str
+    place: Place
+    #: new, copying, done, or damaged.
+    state: str
+    #: Its bytes as stored, when it was read to its end.
+    size: int
+    #: What it was called then.
+    name: str
+
+    def was_shorter(self, head: bytes) -> bool:
+        """Whether it had less than *head* when it was first seen: so another file may begin like that."""
+        return int(self.fingerprint.partition(":")[0]) < len(head)
+
+
+def recognise(keys: Keys, head: bytes, name: str, *, is_exact: bool = False) -> CopiedFile:
+    """
+    What is known of the file that begins with *head*; from now on something is.
+
+    It may have been shorter when it was first seen, unless *is_exact*.
+    """
+    client = get_client()
+    while True:
+        known = [int(each) for each in client.smembers(keys.heads)]
+        lengths = [each for each in sorted(known, reverse=True) if each < len(head) and not is_exact]
+        prints = [fingerprint(head[:length]) for length in (len(head), *lengths, len(head))]
+        args = [len(known), len(head), shown(name), *prints]
+        if found := _recognise(client, keys=keys.recognise, args=args):
+            return copied_file(found[0], found[1])
+
+
+def fingerprint(head: bytes) -> str:
+    return f"{len(head)}:{sha256(head).hexdigest()[:32]}"
+
+
+def copied_file(name: bytes, record: bytes) -> CopiedFile:
+    position, _start, _id, lines, mark, state, size, called = record.split(b" ", 7)
+    return CopiedFile(
+        name.decode(),
+        Place(int(position), int(lines), mark.decode()),
+        state.decode(),
+        int(size),
+        called.decode("utf-8", "surrogateescape"),
+    )
+
+
+def known_files(keys: Keys) -> Iterable[CopiedFile]:
+    """All files that were copied, in no order."""
+    for name, record in get_client().hscan_iter(keys.files, count=500):
+        yield copied_file(name, record)
+
+
+def shown(name: str) -> bytes:
+    """A name of a file may hold any bytes; in a record it is one line."""
+    return name.replace("\n", "?").encode("utf-8", "surrogateescape")

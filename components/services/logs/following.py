@@ -1,0 +1,132 @@
+"""
+Following: files that grow are copied as they grow, a second later at most, and go on under rotation.
+
+A file is known by its inode while it is open. One that was renamed is read until nothing more comes, since its writer
+may not have noticed yet; the new file under its name is read beside it. One that was cut off (copytruncate) begins
+anew. A line counts when it has its end. What is not read yet when this process dies, the next one finds.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers
+from components.renewals import clock
+from components.services.logs.blocks import Problem
+from components.services.logs.copying import Copier, Copying
+from components.services.logs.paths import find_files
+from components.services.logs.sources import Plain, source_of
+
+#: Seconds from one look to the next.
+PAUSE = 1.0
+#: Seconds without growth after which a file that is no longer at its path is done with.
+QUIET = 10.0
+
+_Inode = tuple[int, int]
+
+
+class Follower:
+    """Copies what *paths* lead to with *copier*, and what comes there later."""
+
+    def __init__(self, copier: Copier, paths: Sequence[str], *, quiet: float = QUIET) -> None:
+        self._copier, self._paths, self._quiet = copier, paths, quiet
+        self._open: dict[_Inode, _Growing] = {}
+        #: Size and modification of what is not open, as they were at the last look, and whether that is copied.
+        self._seen: dict[_Inode, tuple[int, int]] = {}
+        self._done: dict[_Inode, tuple[int, int]] = {}
+
+    def look(self) -> None:
+        """Copy what has come since the last look. Raises RedisUnavailable."""
+        present = set[_Inode]()
+        for path in find_files(self._paths):
+            with suppress(FileNotFoundError):  # it may come yet, or was rotated away just now
+                self._look_at(path, present)
+        for inode, growing in list(self._open.items()):
+            if not growing.go_on(is_there=inode in present, quiet=self._quiet):
+                self._open.pop(inode).close()
+        self._seen = {inode: about for inode, about in self._seen.items() if inode in present}
+        self._done = {inode: about for inode, about in self._done.items() if inode in present}
+
+    def close(self) -> None:
+        for growing in self._open.values():
+            growing.close()
+        self._open.clear()
+
+    def _look_at(self, path: str, present: set[_Inode]) -> None:
+        about = os.stat(path)  # noqa: PTH116  (as it was given, for what is told)
+        inode, state = (about.st_dev, about.st_ino), (about.st_size, about.st_mtime_ns)
+        present.add(inode)
+        before, self._seen[inode] = self._seen.get(inode), state
+        if inode in self._open or self._done.get(inode) == state or not about.st_size:
+            return
+        try:
+            self._take(path, inode, is_still=before == state)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            self._done[inode] = state
+            self._copier.tell(Problem(path, 0, 0, f"cannot be followed: {error.strerror or error}"))
+
+    def _take(self, path: str, inode: _Inode, *, is_still: bool) -> None:
+        """Begin with a file; one that is compressed is copied when it does not grow any more."""
+        file = Path(path).open("rb", buffering=0)  # noqa: SIM115  (it stays open)
+        about = os.fstat(file.fileno())
+        is_file = stat.S_ISREG(about.st_mode)
+        if is_file and (about.st_dev, about.st_ino) == inode:
+            if isinstance(source_of(file, self._copier.format), Plain):
+                self._open[inode] = _Growing(self._copier, file, path)
+                return
+            if is_still:
+                self._done[inode] = (about.st_size, about.st_mtime_ns)
+                self._copier.copy(path)
+        file.close()
+        if not is_file:
+            raise OSError(f"{path} is no file")
+
+
+class _Growing:
+    """A plain file that is open."""
+
+    def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
+        self._copier, self._file, self._name = copier, file, name
+        self._copying = Copying(copier, file, name)
+        self._is_begun = self._is_refused = False
+        self._size = -1
+        self._grew_at = clock()
+
+    def go_on(self, *, is_there: bool, quiet: float) -> bool:
+        """Copy what has come; False if nothing more will, since it *is_there* no longer and has been quiet."""
+        size = os.fstat(self._file.fileno()).st_size
+        has_changed, self._size = size != self._size, size
+        if has_changed:
+            self._grew_at = clock()
+        is_over = not is_there and clock() - self._grew_at >= quiet
+        if (has_changed or is_over) and not self._is_refused:
+            try:
+                self._copy(is_final=is_over)
+            except (FileDiffers, FileDamaged, OSError) as error:
+                self._is_refused = True
+                self._copier.tell(self._copying.problem(str(error)))
+        return not is_over
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _copy(self, *, is_final: bool) -> None:
+        if self._is_begun and not self._copying.fits():
+            if lost := self._copying.unfinished:
+                self._copier.tell(self._copying.problem(f"it was cut off after {lost:,} bytes of a line"))
+            self._is_begun = False
+        while True:
+            try:
+                self._is_begun = self._is_begun or self._copying.open()
+                if self._is_begun:
+                    self._copying.go_on(is_final=is_final)
+                return
+            except CopiedElsewhere:
+                self._is_begun = False

@@ -1,0 +1,199 @@
+"""
+Sources: the bytes of a file, decompressed, a limited number at a time.
+
+What a file is, its first bytes say, whatever its name: gzip, zstd, or lines as they are. A gzip file may have several
+members, as logs have that were appended compressed; each one's checksum is checked. Damage raises FileDamaged, after
+all that could be read was read. A reader holds a few megabytes, however far a file expands.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal, Protocol
+
+from components.exceptions import FileDamaged
+from components.services.logs.codec import MAGIC, zstandard
+
+Format = Literal["auto", "plain"]
+#: The file that is standard input.
+STDIN = "-"
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_READ = 256 * 1024  # bytes of a compressed file at a time
+_SLICE = 1024  # bytes fed to zstd at a time: they can become 32 MB, not more
+_GZIP = 31  # zlib's number for members with header and checksum
+
+
+class Source(Protocol):
+    """Something to read from."""
+
+    #: How many bytes of the file, as it is stored, were taken: for progress.
+    taken: int
+
+    def read(self, size: int) -> bytes:
+        """At most about *size* bytes, and none at the end. Raises FileDamaged and OSError."""
+
+    def skip(self, count: int) -> bool:
+        """Go on *count* bytes from the beginning, without reading; False if that cannot be done."""
+
+
+class Plain:
+    """Bytes as they are."""
+
+    def __init__(self, file: BinaryIO, head: bytes) -> None:
+        self._file, self._head = file, head
+        self.taken = 0
+
+    def read(self, size: int) -> bytes:
+        if self._head:
+            found, self._head = self._head[:size], self._head[size:]
+        else:
+            found = self._file.read(size) or b""
+        self.taken += len(found)
+        return found
+
+    def skip(self, count: int) -> bool:
+        if not self._file.seekable():
+            return False
+        self._file.seek(count)
+        self._head, self.taken = b"", count
+        return True
+
+
+class _Compressed:
+    """What the two kinds share: pieces of the file, the rest of one first."""
+
+    def __init__(self, file: BinaryIO, head: bytes) -> None:
+        self._file, self._rest = file, head
+        self.taken = 0
+
+    def _piece(self) -> bytes:
+        found, self._rest = self._rest or self._file.read(_READ) or b"", b""
+        self.taken += len(found)
+        return found
+
+    def _put_back(self, rest: bytes) -> None:
+        self._rest = rest + self._rest
+        self.taken -= len(rest)
+
+    def skip(self, count: int) -> bool:
+        return False
+
+    def _damaged(self, what: str) -> FileDamaged:
+        return FileDamaged(f"{what} (byte {self.taken:,} of the file)")
+
+
+class Gzip(_Compressed):
+    """One member after another."""
+
+    _member: zlib._Decompress | None = None
+    _count = 0
+
+    def read(self, size: int) -> bytes:
+        while True:
+            if self._member is None and not self._begin():
+                return b""
+            assert self._member is not None
+            data = self._member.unconsumed_tail or self._piece()
+            if not data:
+                raise self._damaged(f"gzip member {self._count} ends too early")
+            try:
+                found = self._member.decompress(data, size)
+            except zlib.error as error:
+                raise self._damaged(f"gzip member {self._count} is damaged: {error}") from None
+            if self._member.eof:
+                self._put_back(self._member.unused_data)
+                self._member = None
+            if found:
+                return found
+
+    def _begin(self) -> bool:
+        """Begin the next member, after zeros that tapes and block devices leave; False at the end."""
+        data = b""
+        while not data and (piece := self._piece()):
+            data = piece.lstrip(b"\0") if self._count else piece
+        if not data:
+            return False
+        self._put_back(data)
+        if len(data) > 1 and not data.startswith(_GZIP_MAGIC):
+            raise self._damaged(f"after gzip member {self._count} follows what is none")
+        self._member = zlib.decompressobj(_GZIP)
+        self._count += 1
+        return True
+
+
+class Zstd(_Compressed):
+    """One frame after another."""
+
+    def __init__(self, file: BinaryIO, head: bytes) -> None:
+        super().__init__(file, head)
+        package = zstandard()
+        self._error: type[Exception] = package.ZstdError
+        self._decompressor = package.ZstdDecompressor()
+        self._frame = self._decompressor.decompressobj()
+        self._is_inside = False
+        self._failed: FileDamaged | None = None
+
+    def read(self, size: int) -> bytes:
+        found: list[bytes] = []
+        length = 0
+        while length < size and not self._failed and (data := self._piece()):
+            part = memoryview(data)
+            while part and length < size and not self._failed:
+                for lines in self._feed(bytes(part[:_SLICE])):
+                    found.append(lines)
+                    length += len(lines)
+                part = part[_SLICE:]
+            self._put_back(bytes(part))
+        if not length and self._failed:
+            raise self._failed
+        if not length and self._is_inside:
+            raise self._damaged("a zstd frame ends too early")
+        return b"".join(found)
+
+    def _feed(self, data: bytes) -> Iterator[bytes]:
+        """What *data* add; of a damaged frame that is nothing, and the next read with nothing to give raises."""
+        while data:
+            try:
+                yield self._frame.decompress(data)
+            except self._error as error:
+                self._failed = self._damaged(f"a zstd frame is damaged: {error}")
+                return
+            data = self._frame.unused_data if self._frame.eof else b""
+            self._is_inside = not self._frame.eof
+            if self._frame.eof:
+                self._frame = self._decompressor.decompressobj()
+
+
+def source_of(file: BinaryIO, format: Format = "auto") -> Source:
+    """What *file*, which stands at its beginning, is to be read with."""
+    head = _first(file, 4) if format == "auto" else b""
+    if head.startswith(_GZIP_MAGIC):
+        return Gzip(file, head)
+    return Zstd(file, head) if head == MAGIC else Plain(file, head)
+
+
+def _first(file: BinaryIO, count: int) -> bytes:
+    head = b""
+    while len(head) < count and (more := file.read(count - len(head))):
+        head += more
+    return head
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """The file, unbuffered; "-" is standard input. Raises OSError, also for what is no file."""
+    if os.fspath(path) == STDIN:
+        with open(0, "rb", buffering=0, closefd=False) as file:
+            yield file
+        return
+    with Path(path).open("rb", buffering=0) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+            raise OSError(f"{os.fspath(path)} is neither a file nor a pipe")
+        yield file

@@ -1,0 +1,268 @@
+"""The command copylogs, and what it makes of files: all lines once, whoever stops it, and problems told."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import zstandard
+from django.core.management import CommandError, call_command
+from redis import Redis
+
+from components import keys
+from components.services.logs import Copier, LogStream
+from components.testing import redis_at
+from tests.support.logs import bytes_in_flight, joined, lines
+from tests.support.proxy import LossyProxy
+from tests.support.waiting import eventually
+
+CHUNK = "--chunk=1K"
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    """The exit code, and all that was said."""
+    out = StringIO()
+    try:
+        call_command("copylogs", *map(str, arguments), stdout=out, stderr=out)
+    except CommandError as error:
+        return error.returncode, f"{out.getvalue()}{error}"
+    return 0, out.getvalue()
+
+
+def copied() -> Counter[bytes]:
+    """The lines that an aggregation gets, and how often; it counts them all."""
+    aggregation = joined()
+    consumer, found = aggregation.consumer(), Counter[bytes]()
+    while chunks := consumer.claim(100):
+        for chunk in chunks:
+            data = consumer.read(chunk)
+            assert len(data) == chunk.end - chunk.start
+            found.update(data.splitlines())
+        consumer.flush(chunks, {})
+    return found
+
+
+def each_once(*data: bytes) -> Counter[bytes]:
+    return Counter(b"".join(data).splitlines())
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "access.log"
+    path.write_bytes(lines(0, 500))
+    return path
+
+
+def test_all_lines_of_all_files_are_copied(redis: Redis, tmp_path: Path, log: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "b.gz").write_bytes(gzip.compress(lines(500, 200)) + gzip.compress(lines(700, 200)))
+    (tmp_path / "old" / "a.zst").write_bytes(zstandard.compress(lines(900, 300)))
+    (tmp_path / "empty").touch()
+
+    code, said = run(log, tmp_path / "old", tmp_path / "*t?", CHUNK)
+
+    assert (code, said.split(";")[0].split(" in ")[0]) == (0, f"1,200 lines, {len(lines(0, 1_200)):,} bytes")
+    assert copied() == each_once(lines(0, 1_200))
+
+
+def test_no_file_is_copied_twice_whatever_its_name(redis: Redis, tmp_path: Path, log: Path) -> None:
+    run(log, CHUNK)
+    log.rename(tmp_path / "access.log.1")
+    (tmp_path / "access.log.2.gz").write_bytes(gzip.compress(lines(0, 500)))
+    (tmp_path / "copy.zst").write_bytes(zstandard.compress(lines(0, 500)))
+
+    for _ in range(2):
+        code, said = run(tmp_path, CHUNK)
+        assert code == 0
+        assert "0 lines" in said
+        assert "files that were copied before: 3" in said
+
+    assert copied() == each_once(lines(0, 500))
+
+
+def test_of_a_file_that_has_grown_the_rest_is_copied(redis: Redis, log: Path) -> None:
+    for size in (3, 10, 400, 500):
+        log.write_bytes(lines(0, size))
+        assert run(log, CHUNK)[0] == 0
+
+    assert copied() == each_once(lines(0, 500))
+
+
+def test_a_file_that_begins_as_a_shorter_one_did_is_another(redis: Redis, tmp_path: Path) -> None:
+    head = b"#Version: 1.0\n"
+    (tmp_path / "a").write_bytes(head)
+    run(tmp_path / "a", CHUNK)
+    (tmp_path / "a").write_bytes(head + lines(0, 200))
+    run(tmp_path / "a", CHUNK)
+    (tmp_path / "b").write_bytes(head + lines(200, 300))
+
+    assert run(tmp_path, CHUNK)[0] == 0
+    assert copied() == each_once(head, head, lines(0, 500))
+
+
+def test_a_file_that_was_changed_where_it_was_copied_is_told(redis: Redis, log: Path) -> None:
+    run(log, CHUNK)
+    log.write_bytes(lines(0, 400) + lines(900, 300))
+
+    code, said = run(log, CHUNK)
+
+    assert code == 1
+    assert "differs from it before there" in said
+    assert copied() == each_once(lines(0, 500))
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_copied(redis: Redis, tmp_path: Path, log: Path) -> None:
+    cut = gzip.compress(lines(500, 2_000))[:-12]
+    (tmp_path / "cut.gz").write_bytes(cut)
+    (tmp_path / "junk").write_bytes(os.urandom(20_000))
+    (tmp_path / "long").write_bytes(lines(5_000, 5) + b"x" * 50_000 + b"\n" + lines(5_005, 5))
+
+    code, said = run(
+        tmp_path / "nothing", tmp_path / "cut.gz", tmp_path / "junk", tmp_path / "long", log, CHUNK
+    )
+
+    assert code == 1
+    assert "nothing, line 0, byte 0: cannot be read: No such file or directory" in said
+    assert re.search(r"cut\.gz, line [12],\d\d\d, byte \d\d,\d\d\d: ", said)
+    assert "gzip member 1 ends too early" in said
+    assert f"long, line 6, byte {len(lines(5_000, 5))}: the line is longer than a chunk (1,024 bytes)" in said
+    found = copied()
+    assert each_once(lines(0, 1_500), lines(5_000, 10)).items() <= found.items()
+
+
+def test_a_damaged_file_that_is_mended_is_copied_on(redis: Redis, tmp_path: Path) -> None:
+    whole = gzip.compress(lines(0, 3_000))
+    (tmp_path / "log.gz").write_bytes(whole[:-500])
+    assert run(tmp_path, CHUNK)[0] == 1
+    (tmp_path / "log.gz").write_bytes(whole)
+
+    assert run(tmp_path, CHUNK)[0] == 0
+    assert copied() == each_once(lines(0, 3_000))
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """The test is not run as root, who may read everything."""
+    before = os.geteuid()
+    os.seteuid(before or 65_534)
+    yield
+    os.seteuid(before)
+
+
+@pytest.fixture
+def closed(tmp_path: Path, log: Path) -> Iterator[Path]:
+    """A folder that nobody may look into, beside a log that nobody may read."""
+    path = tmp_path / "closed"
+    path.mkdir(mode=0)
+    log.chmod(0)
+    yield path
+    path.chmod(0o700)
+
+
+def test_what_may_not_be_read_is_told(redis: Redis, log: Path, closed: Path, nobody: None) -> None:
+    code, said = run(log, closed)
+
+    assert code == 1
+    assert f"{log}, line 0, byte 0: cannot be read: Permission denied" in said
+    assert f"{closed}, line 0, byte 0: cannot be read: Permission denied" in said
+
+
+def test_two_producers_of_one_file_copy_each_line_once(redis: Redis, log: Path) -> None:
+    """Chunks of different sizes, so that their ends differ."""
+    one, other = Copier(LogStream(), size=2_000), Copier(LogStream(), size=3_000)
+    taken = iter(range(1_000))
+
+    def interfere() -> None:
+        if next(taken) == 2:
+            other.copy(log)
+
+    one._progress = interfere
+
+    assert one.copy(log) == "copied"
+    assert one.problems == other.problems == 0
+    assert 0 < one.chunks < other.chunks
+    assert copied() == each_once(lines(0, 500))
+
+
+def test_lost_replies_and_an_outage_copy_nothing_twice(redis_server: object, redis: Redis, log: Path) -> None:
+    with LossyProxy(redis_server) as proxy, redis_at(proxy.url):  # type: ignore[arg-type]
+        copier = Copier(LogStream(), size=2_000)
+        proxy.lose_replies(to="EVALSHA", times=7)
+        assert copier.copy(log) == "copied"
+
+    assert proxy.lost == 7
+    assert copied() == each_once(lines(0, 500))
+
+
+def test_when_redis_has_lost_its_data_the_file_is_copied_again(redis: Redis, log: Path) -> None:
+    taken = iter(range(1_000))
+
+    def lose() -> None:
+        if next(taken) == 3:
+            redis.flushall()
+
+    copier = Copier(LogStream(), size=2_000, progress=lose)
+
+    assert copier.copy(log) == "copied"
+    assert copied() == each_once(lines(0, 500))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--limit=1K", "--chunk=2K"], "less than a chunk of 2,048 bytes"),
+        (["--limit=1X"], "is not a number of bytes"),
+        (["--chunk=17M"], "16,777,216 at most"),
+        (["--chunk=10"], "from 1,024 on"),
+        (["--job="], "cannot be called ''"),
+    ],
+)
+def test_wrong_usage_is_told(redis: Redis, log: Path, arguments: list[str], reason: str) -> None:
+    code, said = run(log, *arguments)
+
+    assert reason in said
+    assert code in (1, 2)  # argparse's own errors have 1 where a program calls
+
+
+SETTINGS = {"DJANGO_SETTINGS_MODULE": "tests.commands.settings"}
+COMMAND = [sys.executable, "-m", "django", "copylogs"]
+
+
+def start(redis_url: str, *arguments: object, **options: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, **SETTINGS, "REDIS_URL": redis_url}
+    command = [*COMMAND, *map(str, arguments)]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options
+    )  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_producer_that_is_killed_is_gone_on_after(
+    redis_server: object, redis: Redis, tmp_path: Path
+) -> None:
+    (tmp_path / "log.gz").write_bytes(gzip.compress(lines(0, 40_000)))
+    process = start(redis_server.url, tmp_path / "log.gz", CHUNK)  # type: ignore[attr-defined]
+    assert eventually(lambda: redis.xlen(keys.log_stream("default")) > 50)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert LogStream().status().bytes == bytes_in_flight(redis)
+
+    assert run(tmp_path, "--chunk=3000")[0] == 0
+
+    assert copied() == each_once(lines(0, 40_000))
+
+
+def test_standard_input_is_copied(redis_server: object, redis: Redis) -> None:
+    process = start(redis_server.url, "-", CHUNK, stdin=subprocess.PIPE)  # type: ignore[attr-defined]
+    said, _ = process.communicate(gzip.compress(lines(0, 500)), timeout=60)
+
+    assert process.returncode == 0, said
+    assert copied() == each_once(lines(0, 500))

@@ -1,0 +1,273 @@
+"""Files of logs as blocks of whole lines: plain, gzip, zstd; and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import threading
+import zlib
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers, InvalidLimit
+from components.services.logs import Place, Problem, codec, readblocks, readlines
+from components.services.logs.blocks import BlockReader
+from components.services.logs.sources import source_of
+from tests.support.logs import lines
+
+SIZE = 1024
+LOG = lines(0, 500)
+FORMATS = {
+    "plain": lambda data: data,
+    "gzip": gzip.compress,
+    "gzip of several members": lambda data: b"".join(
+        gzip.compress(data[at : at + 700]) for at in range(0, len(data), 700)
+    ),
+    "zstd": zstandard.compress,
+    "zstd of several frames": lambda data: b"".join(
+        zstandard.compress(data[at : at + 700]) for at in range(0, len(data), 700)
+    ),
+}
+
+
+@pytest.fixture(params=FORMATS)
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The same lines in a file of each kind."""
+    path = tmp_path / "access.log"
+    path.write_bytes(FORMATS[request.param](LOG))
+    return path
+
+
+def read_all(data: bytes, size: int = SIZE) -> tuple[bytes, list[Problem]]:
+    """The lines of a file that holds *data*, and what was told of it."""
+    problems: list[Problem] = []
+    reader = BlockReader(source_of(io.BytesIO(data)), name="log", size=size, tell=problems.append)
+    found = []
+    while block := reader.next():
+        found.append(block.data)
+    return b"".join(found), problems
+
+
+def test_all_lines_are_read_in_blocks_of_whole_lines(log: Path) -> None:
+    blocks = list(readblocks(log, size=SIZE))
+
+    assert b"".join(block.data for block in blocks) == LOG
+    assert all(block.data.endswith(b"\n") and len(block.data) <= SIZE for block in blocks)
+    assert len(blocks) <= len(LOG) // (SIZE - 50) + 1
+
+
+def test_blocks_say_where_they_lie(log: Path) -> None:
+    number, end = 1, 0
+    for block in readblocks(log, size=SIZE):
+        assert (block.after, block.start, block.line) == (end, end, number)
+        assert LOG[block.start : block.end] == block.data
+        number, end = number + block.data.count(b"\n"), block.end
+    assert (number, end) == (501, len(LOG))
+
+
+def test_reading_goes_on_at_the_end_of_any_block(log: Path) -> None:
+    blocks = list(readblocks(log, size=SIZE))
+
+    for at, block in enumerate(blocks):
+        place = Place(block.end, block.line + block.lines - 1, block.mark)
+        assert list(readblocks(log, size=SIZE, place=place)) == blocks[at + 1 :]
+
+
+def test_lines_come_without_their_ends(log: Path) -> None:
+    assert list(readlines(log)) == LOG.splitlines()
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\n\n", b"a", b"a\nb", b"a\r\nb\r\n", b"\0\n\xff\xfe\n"])
+def test_lines_are_what_stands_between_newlines(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "log").write_bytes(data)
+
+    assert list(readlines(tmp_path / "log")) == io.BytesIO(data).read().removesuffix(b"\n").split(
+        b"\n"
+    ) * bool(data)
+
+
+@given(st.lists(st.binary(max_size=60)), st.sampled_from(sorted(FORMATS)), st.booleans())
+def test_nothing_is_added_or_lost(found: list[bytes], kind: str, has_end: bool) -> None:
+    data = b"\n".join(found) + b"\n" * has_end
+    if data[:2] == b"\x1f\x8b" or data[:4] == codec.MAGIC:
+        data = b"-" + data
+    longest = max(map(len, data.split(b"\n")))
+
+    assert longest >= SIZE or read_all(FORMATS[kind](data)) == (data, [])
+
+
+def test_a_line_longer_than_a_block_is_left_out_and_told(tmp_path: Path) -> None:
+    before, after = lines(0, 3), lines(3, 60)
+
+    found, problems = read_all(before + b"x" * 1_000_000 + b"\n" + after)
+
+    assert found == before + after
+    assert [(each.line, each.byte) for each in problems] == [(4, len(before))]
+    assert "longer than a chunk (1,024 bytes)" in str(problems[0])
+
+
+def test_a_line_of_exactly_a_block_is_read() -> None:
+    line = b"x" * (SIZE - 1) + b"\n"
+
+    assert read_all(line + line) == (line + line, [])
+
+
+def test_after_a_line_that_was_left_out_places_still_fit(tmp_path: Path) -> None:
+    data = lines(0, 3) + b"x" * 5_000 + b"\n" + lines(3, 60) + b"y" * 5_000
+    (tmp_path / "log").write_bytes(data)
+    told: list[Problem] = []
+
+    blocks = list(readblocks(tmp_path / "log", size=SIZE, tell=told.append))
+
+    assert blocks[1].after == blocks[0].end == blocks[1].start - 5_001
+    assert blocks[1].line == 5
+    assert all(data[block.start : block.end] == block.data for block in blocks)
+    assert [each.line for each in told] == [4, 65]
+    assert (
+        list(
+            readblocks(
+                tmp_path / "log",
+                size=SIZE,
+                tell=told.append,
+                place=Place(blocks[1].end, blocks[1].line + blocks[1].lines - 1, blocks[1].mark),
+            )
+        )
+        == blocks[2:]
+    )
+
+
+def test_a_gzip_file_that_ends_too_early_is_read_as_far_as_it_goes() -> None:
+    whole, cut = gzip.compress(lines(0, 100)), gzip.compress(lines(100, 2_000))
+
+    with pytest.raises(FileDamaged, match=r"log, line [\d,]+, byte [\d,]+: gzip member 2 ends too early"):
+        read_all(whole + cut[:-40])
+
+    found = _until_damage(whole + cut[:-40])
+    assert found.startswith(lines(0, 1_500))
+    assert lines(0, 2_100).startswith(found)
+    assert found.endswith(b"\n")
+
+
+def test_a_gzip_member_whose_checksum_is_wrong_is_told() -> None:
+    good, bad = gzip.compress(lines(0, 100)), bytearray(gzip.compress(lines(100, 100)))
+    bad[-8] ^= 1
+
+    with pytest.raises(FileDamaged, match=r"gzip member 2 is damaged: .*incorrect data check"):
+        read_all(good + bytes(bad))
+    assert _until_damage(good + bytes(bad)).startswith(lines(0, 100)[:-60])
+
+
+def test_what_follows_the_last_gzip_member_is_told_unless_it_is_zeros() -> None:
+    whole = gzip.compress(LOG)
+
+    assert read_all(whole + b"\0" * 600_000) == (LOG, [])
+    with pytest.raises(FileDamaged, match="after gzip member 1 follows what is none"):
+        read_all(whole + b"junk")
+    assert _until_damage(whole + b"junk") == LOG
+
+
+@pytest.mark.parametrize(("cut", "reason"), [(-9, "ends too early"), (-300, "ends too early")])
+def test_a_zstd_file_that_ends_too_early_is_told(cut: int, reason: str) -> None:
+    whole, second = zstandard.compress(lines(0, 100)), zstandard.compress(lines(100, 400))
+
+    with pytest.raises(FileDamaged, match=reason):
+        read_all(whole + second[:cut])
+    assert _until_damage(whole + second[:cut]).startswith(lines(0, 100)[:-60])
+
+
+def test_a_damaged_zstd_frame_is_told_after_those_before() -> None:
+    good, bad = zstandard.compress(lines(0, 100)), bytearray(zstandard.compress(lines(100, 100)))
+    bad[8:40] = b"\xff" * 32
+
+    with pytest.raises(FileDamaged, match="a zstd frame is damaged"):
+        read_all(good + bytes(bad))
+    assert _until_damage(good + bytes(bad)) == lines(0, 100)
+
+
+@pytest.mark.parametrize("pack", [lambda data: gzip.compress(data, 9), zstandard.compress])
+def test_a_file_that_expands_a_thousandfold_needs_no_more_memory_than_any(pack: object) -> None:
+    reader = BlockReader(source_of(io.BytesIO(pack(b"\n" * 100_000_000))), name="log", size=SIZE)  # type: ignore[operator]
+
+    found = reader.next()
+
+    assert found is not None
+    assert len(found.data) == SIZE
+    assert len(reader._buffer) < 34_000_000
+
+
+def _until_damage(data: bytes) -> bytes:
+    found: list[bytes] = []
+    with pytest.raises(FileDamaged):
+        _read_into(found, data)
+    return b"".join(found)
+
+
+def _read_into(found: list[bytes], data: bytes) -> None:
+    reader = BlockReader(source_of(io.BytesIO(data)), name="log", size=SIZE, tell=print)
+    while block := reader.next():
+        found.append(block.data)
+
+
+def test_a_file_that_is_not_what_the_place_was_of_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(LOG)
+    [block, *_rest] = readblocks(path, size=SIZE)
+    place = Place(block.end, block.lines, block.mark)
+
+    path.write_bytes(LOG[:100] + b"!" + LOG[101:])
+    with pytest.raises(FileDiffers, match="differs from it before there"):
+        list(readblocks(path, place=place))
+
+    path.write_bytes(LOG[:200])
+    with pytest.raises(FileDiffers, match="is shorter than what was copied"):
+        list(readblocks(path, place=place))
+
+
+def test_plain_is_plain_even_if_it_looks_like_gzip(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"\x1f\x8b\nnot gzip\n")
+
+    assert list(readlines(tmp_path / "log", format="plain")) == [b"\x1f\x8b", b"not gzip"]
+    with pytest.raises(FileDamaged):
+        list(readlines(tmp_path / "log"))
+
+
+def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[LOG])
+    writer.start()
+
+    assert b"".join(block.data for block in readblocks(tmp_path / "pipe", size=SIZE)) == LOG
+    writer.join()
+
+
+@pytest.mark.parametrize("path", [".", "nothing"])
+def test_what_is_no_file_is_an_error_of_the_system(tmp_path: Path, path: str) -> None:
+    with pytest.raises(OSError, match=path.replace(".", "directory")):
+        list(readblocks(tmp_path / path))
+
+
+def test_a_block_has_a_least_size(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(LOG)
+    with pytest.raises(InvalidLimit, match="size of a block"):
+        list(readblocks(tmp_path / "log", size=10))
+
+
+def test_without_zstandard_the_extra_is_named_and_other_files_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log").write_bytes(gzip.compress(LOG))
+    (tmp_path / "log.zst").write_bytes(zstandard.compress(LOG))
+    monkeypatch.setitem(__import__("sys").modules, "zstandard", None)
+
+    assert len(list(readlines(tmp_path / "log"))) == 500
+    with pytest.raises(ExtraNotInstalled, match=r"components\[logs\]"):
+        list(readlines(tmp_path / "log.zst"))
+
+
+def test_a_raw_deflate_stream_is_not_taken_for_gzip() -> None:
+    assert read_all(zlib.compress(b"a\n"))[0] == zlib.compress(b"a\n")

@@ -1,0 +1,92 @@
+"""What tests of logs share: lines, chunks of them, and leases that are over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from redis import Redis
+
+from components import keys
+from components.client import get_client
+from components.services.logs import Aggregation, Block, Chunk, Consumer, LogStream
+
+FILE = "4:file"  # a fingerprint
+
+
+def lines(first: int, count: int = 10) -> bytes:
+    """Lines of the book's kind, no two of them alike."""
+    return b"".join(
+        b"10.%d.%d.%d 2011-10-10 13:55:36 achievement-%d\n" % (n >> 16 & 255, n >> 8 & 255, n & 255, n)
+        for n in range(first, first + count)
+    )
+
+
+def blocks(count: int, *, lines_each: int = 10) -> list[Block]:
+    """The blocks of a file."""
+    found: list[Block] = []
+    end = 0
+    for number in range(count):
+        data = lines(number * lines_each, lines_each)
+        found.append(Block(data, end, end, number * lines_each + 1, lines_each, "-"))
+        end += len(data)
+    return found
+
+
+def stream(limit: int = 1_000_000, *, job: str = "default") -> LogStream:
+    """With the file FILE known to it."""
+    found = LogStream(job, limit=limit)
+    get_client().hsetnx(keys.log_files(job), FILE, "0 0 - 0 - new 0 access.log")
+    get_client().sadd(keys.log_heads(job), 4)
+    return found
+
+
+def append(to: LogStream, number: int, **options: Any) -> str:
+    """The block of that number; the id of the chunk."""
+    return to.append(FILE, blocks(number + 1)[number], name="access.log", **options)
+
+
+def fill(to: LogStream, count: int) -> list[str]:
+    return [append(to, number) for number in range(count)]
+
+
+def joined(name: str = "geo", **options: Any) -> Aggregation:
+    found = Aggregation(name, **options)
+    found.join()
+    return found
+
+
+def ids(chunks: Iterable[Chunk]) -> list[str]:
+    return [each.id for each in chunks]
+
+
+def let_leases_pass(redis: Redis, aggregation: Aggregation, only: Sequence[str] = ()) -> None:
+    """The leases of all that is claimed, or *only* of these chunks, are over."""
+    key, lease = keys.log_stream(aggregation.job), round(aggregation.lease * 1000)
+    for pending in redis.xpending_range(key, aggregation.name, "-", "+", 1_000):
+        if not only or pending["message_id"].decode() in only:
+            redis.xclaim(
+                key,
+                aggregation.name,
+                pending["consumer"],
+                0,
+                [pending["message_id"]],
+                idle=lease + 1,
+                retrycount=pending["times_delivered"],
+                justid=True,
+            )
+
+
+def count_all(consumer: Consumer) -> int:
+    """Count lines of all there is, as an aggregation does; how many chunks."""
+    done = 0
+    while chunks := consumer.claim():
+        total = sum(consumer.read(each).count(b"\n") for each in chunks)
+        consumer.flush(chunks, {"lines": {"all": total}})
+        done += len(chunks)
+    return done
+
+
+def bytes_in_flight(redis: Redis, job: str = "default") -> int:
+    """As they lie there, whatever was counted."""
+    return sum(redis.strlen(key) for key in redis.keys(f"*:logs:{{{job}}}:chunk:*"))
