@@ -225,3 +225,23 @@ class RowNotLoaded(ComponentsError):
 
 class RowsUnavailable(ComponentsError):
     """The database did not answer who wanted to cache rows. What was asked may be asked again."""
+
+
+class InvalidAddress(ComponentsError, ValueError):
+    """What is to be located is no address of IPv4 or IPv6."""
+
+
+class InvalidGeoSource(ComponentsError, ValueError):
+    """A file that says where addresses live cannot be imported; the table is as it was."""
+
+
+class GeoTableNotFound(ComponentsError):
+    """There is no table of addresses of this name: none was ever imported."""
+
+
+class GeoTableDamaged(ComponentsError):
+    """Parts of a table of addresses are not in Redis any more, or are not what was written."""
+
+
+class ExtraNotInstalled(ComponentsError, ImportError):
+    """What an optional part of this app needs is not installed; the message says how to install it."""

@@ -117,6 +117,7 @@ ONLY = {
     "redis": {"aclient", "client", "embedded", "exceptions", "scripts", "services", "testing"},
     "pytest": {"testing"},
     "argparse": {"management"},
+    "maxminddb": {"services"},
     "signal": {"endings", "management", "workers"},
     "django.contrib.admin": {"admin"},
     "django_tasks": {"compat"},
