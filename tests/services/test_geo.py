@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
@@ -450,3 +452,27 @@ def test_while_one_looks_for_another_version_the_others_have_the_table_at_hand(
         assert one.result() == found
     assert found is not None
     assert not is_done
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_a_forked_child_looks_although_its_parent_did_so_meanwhile(redis: Redis, tmp_path: Path) -> None:
+    """The thread that looks is not in the child."""
+    import_networks(tmp_path, NETWORKS)
+    locate("1.0.0.1")
+    import_networks(tmp_path, {"9.0.0.0/8": city("JP")})
+    with lookups._table("default")._guard:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # there may be threads of other tests
+            child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = 0 if locate("9.9.9.9") else 2
+            finally:
+                os._exit(code)
+        in_parent = locate("9.9.9.9")
+
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert in_parent is None
