@@ -16,7 +16,13 @@ import pytest
 from redis import Redis
 
 from components import keys
-from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidAddress, RedisUnavailable
+from components.exceptions import (
+    GeoTableDamaged,
+    GeoTableNotFound,
+    InvalidAddress,
+    RedisUnavailable,
+    UnknownFormat,
+)
 from components.services.geo import (
     UNKNOWN,
     GeoTable,
@@ -35,6 +41,7 @@ from components.services.geo import (
 )
 from components.testing import redis_at
 from tests.support.geo import city, import_networks, write_mmdb
+from tests.support.waiting import eventually
 
 HOUR = 3_600
 NETWORKS = {
@@ -361,6 +368,27 @@ def test_a_missing_manifest_is_told_and_mended(redis: Redis, tmp_path: Path) -> 
     assert locate("1.0.0.1") is not None
 
 
+@pytest.mark.parametrize("manifest", [b"junk", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "x": 2}'])
+def test_a_damaged_manifest_is_told_and_mended(redis: Redis, tmp_path: Path, manifest: bytes) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    redis.set(keys.geo_manifest("default", done.version), manifest)
+
+    for ask in (look, GeoTable.load):
+        with pytest.raises(GeoTableDamaged, match="manifest"):
+            ask()
+
+    import_networks(tmp_path, NETWORKS)
+    assert locate("1.0.0.1") is not None
+
+
+def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    redis.set(keys.geo_manifest("default", done.version), b'{"format": 2}')
+
+    with pytest.raises(UnknownFormat, match="update"):
+        locate("1.0.0.1")
+
+
 def test_a_server_that_evicts_parts_is_told(
     redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,6 +452,41 @@ def test_many_who_ask_first_load_the_table_once(redis: Redis, tmp_path: Path) ->
 
     assert found == {Place("DE", "de")}
     assert redis.info("commandstats")["cmdstat_get"]["calls"] == reads + 2 * 2  # a manifest, a part
+
+
+def test_those_who_wait_for_a_load_that_fails_do_not_each_try_again(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, all_wait = [], threading.Event()
+
+    def load(name: str) -> GeoTable:
+        tried.append(name)
+        assert all_wait.wait(20)
+        raise RedisUnavailable("away")
+
+    monkeypatch.setattr(GeoTable, "load", load)
+
+    def ask() -> str:
+        with pytest.raises(RedisUnavailable) as error:
+            locate("1.0.0.1")
+        return str(error.value)
+
+    async def ask_all() -> list[object]:
+        asked = [asyncio.ensure_future(alocate("1.0.0.1")) for _ in range(5)]
+        await asyncio.sleep(0)  # each of them has begun
+        all_wait.set()
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    with ThreadPoolExecutor(1) as pool:
+        one = pool.submit(ask)
+        assert eventually(lambda: tried)
+        found = asyncio.run(ask_all())
+
+        assert one.result() == "away"
+    assert [str(each) for each in found] == ["away"] * 5
+    assert len(tried) == 1
+    assert ask() == "away"  # who comes later tries again
+    assert len(tried) == 2
 
 
 @pytest.mark.usefixtures("always_looks")

@@ -131,7 +131,15 @@ def test_a_maxmind_db_of_something_else_is_told(redis: Redis, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "record", ["US", {"country": "US"}, {"country": {"names": ["a"]}}, {"subdivisions": {"a": 1}}, 5]
+    "record",
+    [
+        "US",
+        {"country": "US"},
+        {"country": {"names": ["a"]}},
+        {"subdivisions": {"a": 1}},
+        {"country": {"iso_code": 5}},
+        5,
+    ],
 )
 def test_a_record_of_another_form_is_told(redis: Redis, tmp_path: Path, record: Any) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Flat")

@@ -49,13 +49,16 @@ class Manifest:
 
     @staticmethod
     def read(text: bytes) -> Manifest:
-        """Raises UnknownFormat."""
-        found = json.loads(text)
-        if found["format"] > FORMAT:
-            raise UnknownFormat(
-                f"The table of addresses has format {found['format']}, this release reads up to {FORMAT}: update it."
-            )
-        return Manifest(**found)
+        """Raises UnknownFormat, GeoTableDamaged."""
+        try:
+            found = json.loads(text)
+            if found["format"] <= FORMAT:
+                return Manifest(**found)
+        except (ValueError, TypeError, LookupError):
+            raise GeoTableDamaged("its manifest cannot be read") from None
+        raise UnknownFormat(
+            f"The table of addresses has format {found['format']}, this release reads up to {FORMAT}: update it."
+        )
 
 
 def write_table(builder: Builder) -> bytearray:

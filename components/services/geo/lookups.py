@@ -37,6 +37,9 @@ class Kept:
         self._table: GeoTable | None = None
         self._look_at = 0.0
         self._has_failed = False
+        self._error: ComponentsError | None = None
+        #: How often there was no table, and none could be loaded.
+        self.failures = 0
 
     def renew_guard(self) -> None:
         self._guard = threading.Lock()
@@ -45,13 +48,21 @@ class Kept:
         """The table, if nobody need look now."""
         return self._table if clock() < self._look_at else None
 
-    def get(self) -> GeoTable:
-        """The table; may load it first. Raises as GeoTable.load() does."""
+    def get(self, failures: int | None = None) -> GeoTable:
+        """
+        The table; may load it first. Raises as GeoTable.load() does.
+
+        If loading has failed since there were so many *failures*, it raises the same: those who waited for it do not
+        each wait for a server that does not answer.
+        """
         if table := self.ready():
             return table
+        before = self.failures if failures is None else failures
         if not self._guard.acquire(blocking=self._table is None) and self._table:
             return self._table  # another one looks
         try:
+            if self._error and self.failures != before:
+                raise type(self._error)(*self._error.args)
             return self.ready() or self._look()
         finally:
             self._guard.release()
@@ -62,12 +73,13 @@ class Kept:
             self._table = before.newest() if before else GeoTable.load(self._name)
         except ComponentsError as error:
             if before is None:
+                self._error, self.failures = error, self.failures + 1
                 raise
             if not self._has_failed:
                 logger.warning("Addresses are located by the table of before (%s): %s", before.version, error)
             self._has_failed = True
         else:
-            self._has_failed = False
+            self._has_failed, self._error = False, None
         self._look_at = clock() + INTERVAL
         assert self._table is not None
         return self._table
@@ -103,9 +115,9 @@ async def alocate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) 
     kept = _table(table)
     if found := kept.ready():
         return found.find(ip)
-    turn = kept_by_the_loop(_Turns, _no_turns).setdefault(table, asyncio.Lock())
+    turn, failures = kept_by_the_loop(_Turns, _no_turns).setdefault(table, asyncio.Lock()), kept.failures
     async with turn:
-        current = await asyncio.to_thread(kept.get)
+        current = await asyncio.to_thread(kept.get, failures)
     return current.find(ip)
 
 

@@ -55,6 +55,8 @@ def _read_all(path: Path, reader: Any, builder: Builder) -> str:
 
     @lru_cache(maxsize=65_536)
     def number_of(names: _Names) -> int:
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(names)
         return builder.place(*names)
 
     for network, record in reader:

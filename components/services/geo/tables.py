@@ -128,7 +128,10 @@ async def current_version(client: AnyRedis, name: str) -> str:
 async def _read_manifest(client: AnyRedis, name: str, version: str) -> Manifest | None:
     with redis_errors():
         text: bytes | None = await answer(client.get(keys.geo_manifest(name, version)))
-    return Manifest.read(text) if text is not None else None
+    try:
+        return Manifest.read(text) if text is not None else None
+    except GeoTableDamaged as error:
+        raise GeoTableDamaged(f"The geo table {name!r} in Redis: {error}. {_AGAIN}") from None
 
 
 def _read_data(name: str, version: str, manifest: Manifest) -> bytearray:
