@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from components.exceptions import InvalidGeoSource
+from components.exceptions import InvalidAddress, InvalidGeoSource
 from components.services.geo import GeoTable, Place
 from components.services.geo.building import Builder, Family
 from components.services.geo.layout import (
@@ -21,6 +21,7 @@ from components.services.geo.layout import (
     version_of,
     write_table,
 )
+from components.services.geo.tables import parse
 
 V4, V6 = 2**32 - 1, 2**128 - 1
 #: From, to, which place.
@@ -99,6 +100,33 @@ def test_lookups_are_those_of_a_naive_search(
         if address.ipv4_mapped is None:
             place = made.find(address)
             assert (place and place.country) == naive(six, number)
+
+
+addresses = st.ip_addresses().map(str)
+#: Addresses, some of them with a mistake, and what looks like one.
+texts = st.builds(
+    lambda text, at, more: text[:at] + more + text[at:],
+    addresses
+    | st.lists(st.integers(0, 300), min_size=3, max_size=5).map(lambda some: ".".join(map(str, some))),
+    st.integers(0, 20),
+    st.sampled_from(["", "", "0", " ", ".", ":", "\n", "\0", "\u0663", "\ud800", "x", "/24", "%a"]),
+)
+
+
+@example("01.2.3.4")
+@example("1.2.3")
+@example("0x1.2.3.4")
+@given(texts | st.text())
+def test_an_address_is_what_python_takes_for_one(text: str) -> None:
+    try:
+        address = ip_address(text)
+    except ValueError:
+        with pytest.raises(InvalidAddress):
+            parse(text)
+    else:
+        inner = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        assert parse(text) == ((int(inner), False) if inner else (int(address), address.version == 6))
+        assert parse(address) == parse(text)
 
 
 @given(ranges(V4), st.randoms())

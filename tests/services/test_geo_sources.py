@@ -16,10 +16,8 @@ from tests.support.geo import city, write_mmdb, write_new_csv, write_old_csv
 NETWORKS = {
     "1.0.0.0/24": city("US", "CA", "Mountain View"),
     "2.0.0.0/7": city("DE"),
-    "::/97": {},
     "2001:db8::/32": city("CH", "ZH", "Zürich"),
 }
-del NETWORKS["::/97"]
 OLD = [(1, "US", "CA", "Mountain View"), (2, "DE", "07", "Köln"), (3, "", "", "")]
 
 
@@ -37,6 +35,16 @@ def test_a_maxmind_db_is_read_whatever_the_size_of_its_records(
     found = places("1.0.0.255", "1.0.1.0", "2.0.0.0", "3.255.255.255", "4.0.0.0", "2001:db8::1", "2001:db9::")
 
     assert found == ["US/CA/Mountain View", None, "DE", "DE", None, "CH/ZH/Zürich", None]
+
+
+def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(redis: Redis, tmp_path: Path) -> None:
+    """As those of MaxMind do, for 6to4 and mapped addresses."""
+    aliases = ["2002::/16", "::ffff:0:0/96"]
+
+    done = import_places(write_mmdb(tmp_path / "any.mmdb", NETWORKS, aliases=aliases))
+
+    assert (done.ipv4, done.ipv6) == (2, 1)
+    assert places("::ffff:1.0.0.1", "2002:100:1::") == ["US/CA/Mountain View", None]
 
 
 def test_a_maxmind_db_of_ipv4_alone_is_read(redis: Redis, tmp_path: Path) -> None:

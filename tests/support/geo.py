@@ -40,14 +40,21 @@ def write_mmdb(
     record_size: int = 24,
     ip_version: int = 6,
     database_type: str = "Test-City",
+    aliases: Sequence[str] = (),
 ) -> Path:
-    """Write the records of *networks*, of IPv4 and IPv6, which do not overlap."""
+    """Write the records of *networks*, which do not overlap; below *aliases* all IPv4 is found again."""
     root: Node = [None, None]
     for text, record in networks.items():
         network = ip_network(text)
         above = 96 if network.version == 4 and ip_version == 6 else 0
         bits = f"{int(network.network_address):0{network.max_prefixlen}b}"[: network.prefixlen]
         _insert(root, "0" * above + bits, record)
+    ipv4 = root
+    for _ in range(96 if aliases else 0):
+        ipv4 = ipv4[0]
+    for text in aliases:
+        alias = ip_network(text)
+        _insert(root, f"{int(alias.network_address):0128b}"[: alias.prefixlen], ipv4)
     nodes, numbers = _numbered(root)
     data, places = b"", {}
     for record in networks.values():
@@ -88,10 +95,13 @@ def _insert(root: Node, bits: str, record: Any) -> None:
 
 
 def _numbered(root: Node) -> tuple[list[Node], dict[int, int]]:
-    nodes = [root]
+    nodes, numbers = [root], {id(root): 0}
     for node in nodes:  # grows meanwhile
-        nodes += [child for child in node if isinstance(child, list)]
-    return nodes, {id(node): number for number, node in enumerate(nodes)}
+        for child in node:
+            if isinstance(child, list) and id(child) not in numbers:
+                numbers[id(child)] = len(nodes)
+                nodes.append(child)
+    return nodes, numbers
 
 
 def _pack(left: int, right: int, size: int) -> bytes:

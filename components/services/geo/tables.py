@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from socket import AF_INET, inet_pton
 
 from components import keys
 from components.client import AnyRedis, get_async_client, get_client, redis_errors
@@ -69,6 +70,11 @@ class GeoTable:
 
 def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
     """An address as a number, and whether it is one of IPv6; one of IPv4 inside of IPv6 is one of IPv4."""
+    try:
+        if isinstance(ip, str):  # most are IPv4, which the C library reads in a tenth of the time
+            return int.from_bytes(inet_pton(AF_INET, ip), "big"), False
+    except (OSError, ValueError):
+        pass
     try:
         address = ip_address(ip) if isinstance(ip, str) else ip
         if isinstance(address, IPv6Address):
