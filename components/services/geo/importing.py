@@ -36,26 +36,39 @@ def import_places(
     builder = Builder(progress)
     source = _read([Path(path) for path in paths], builder)
     builder.finish()
-    ipv4, ipv6 = len(builder.ipv4.places), len(builder.ipv6.places)
-    data = write_table(builder)
-    version = version_of(data, ipv4, ipv6)
+    version, manifest, parts = _write(builder, source)
     if progress:
-        progress(f"{ipv4 + ipv6:,} ranges of {len(builder.places) - 1:,} places: version {version}")
-    digests = [digest(part) for part in cut(data)]
-    parts = [compress(part) for part in cut(data)]
-    stored = sum(map(len, parts))
-    manifest = Manifest(ipv4, ipv6, len(data), PART, stored, digests, source)
+        progress(
+            f"{manifest.ipv4 + manifest.ipv6:,} ranges of {len(builder.places) - 1:,} places: version {version}"
+        )
     store(name, version, manifest, parts, force=force, progress=progress)
     return Imported(
         version=version,
         was_current=was_version == version,
         source=source,
-        ipv4=ipv4,
-        ipv6=ipv6,
+        ipv4=manifest.ipv4,
+        ipv6=manifest.ipv6,
         places=len(builder.places) - 1,
         nameless=builder.nameless,
-        stored_size=stored,
+        stored_size=manifest.stored_size,
     )
+
+
+def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
+    """The version, what it is made of, and its parts, compressed."""
+    ipv4, ipv6 = len(builder.ipv4.places), len(builder.ipv6.places)
+    data = write_table(builder)
+    parts = [compress(part) for part in cut(data)]
+    manifest = Manifest(
+        ipv4=ipv4,
+        ipv6=ipv6,
+        size=len(data),
+        part=PART,
+        stored_size=sum(map(len, parts)),
+        digests=[digest(part) for part in cut(data)],
+        source=source,
+    )
+    return version_of(data, ipv4, ipv6), manifest, parts
 
 
 def _current(name: str) -> str | None:
