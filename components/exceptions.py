@@ -265,3 +265,19 @@ class ChunksLost(ComponentsError):
     def __init__(self, message: str, lost: frozenset[str]) -> None:
         super().__init__(message)
         self.lost = lost
+
+
+class InvalidAddress(ComponentsError, ValueError):
+    """What is to be located is no address of IPv4 or IPv6."""
+
+
+class InvalidGeoSource(ComponentsError, ValueError):
+    """A file that says where addresses live cannot be imported; the table is as it was."""
+
+
+class GeoTableNotFound(ComponentsError):
+    """There is no table of addresses of this name: none was ever imported."""
+
+
+class GeoTableDamaged(ComponentsError):
+    """Parts of a table of addresses are not in Redis any more, or are not what was written."""

@@ -84,6 +84,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     from components.client import get_client  # needs the settings, which pytest-django makes ready later
     from components.services.autocomplete import usage
     from components.services.counters import forget
+    from components.services.geo import forget as forget_tables
 
     # The dict itself is changed: an override_settings here would come undone in the wrong order where a
     # test sets other settings while this one stands.
@@ -96,9 +97,10 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     try:
         yield get_client()
     finally:
-        # What was searched and counted here has nothing to do with the next server.
+        # What was searched, counted and loaded here has nothing to do with the next server.
         usage.forget()
         forget()
+        forget_tables()
         caches[alias] = before
         _tell_django(enter=False)
 

@@ -118,6 +118,7 @@ ONLY = {
     "pytest": {"testing"},
     "zstandard": {"services"},
     "argparse": {"management"},
+    "maxminddb": {"services"},
     "signal": {"endings", "management", "workers"},
     "django.contrib.admin": {"admin"},
     "django_tasks": {"compat"},

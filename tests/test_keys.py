@@ -23,6 +23,8 @@ from components.services.autocomplete import core as books
 from components.services.chat import Chat, ChatSettings, core
 from components.services.counters import Counter
 from components.services.fences import FencedValue
+from components.services.geo.layout import Manifest
+from components.services.geo.storing import activate, put
 from components.services.locks import Lock
 from components.services.logs import Aggregation
 from components.services.mailboxes import Mailbox
@@ -232,6 +234,18 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     }
 
 
+def chart(redis: Redis, name: str) -> dict[str, str]:
+    """A table of addresses; the parts of its keys."""
+    put(name, "new", 0, b"part")
+    activate(name, "new", Manifest(1, 0, 10, 10, 10, ["digest"], "test"))
+    [call] = redis.keys("*:geo:*:call:*")
+    return {
+        "geo_call": call.decode().rpartition(":")[2],
+        "geo_manifest": "new",
+        "geo_part": "new:0",
+    }
+
+
 def talk(redis: Redis, name: str) -> dict[str, str]:
     """A chat of which something is known in all its keys, of a person of the same name; the parts of these."""
     chat = Chat.create("joe", members=[name], id=name, settings=ChatSettings(rate_period=600))
@@ -278,6 +292,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     redis.delete(
         *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
     )
+    parts |= chart(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

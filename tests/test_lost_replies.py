@@ -29,7 +29,16 @@ from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at
-from tests.support import lost_books, lost_chats, lost_counts, lost_locks, lost_logs, lost_mail, lost_rows
+from tests.support import (
+    lost_books,
+    lost_chats,
+    lost_counts,
+    lost_geo,
+    lost_locks,
+    lost_logs,
+    lost_mail,
+    lost_rows,
+)
 from tests.support.proxy import LossyProxy
 from tests.support.queues import (
     ECHO,
@@ -346,6 +355,7 @@ CASES: dict[str, list[Case]] = {
     **lost_books.CASES,
     **lost_chats.CASES,
     **lost_counts.CASES,
+    **lost_geo.CASES,
     **lost_locks.CASES,
     **lost_logs.CASES,
     **lost_mail.CASES,
@@ -507,6 +517,17 @@ def test_a_task_that_died_before_its_push_is_repeated_is_not_stored_again(
     )
 
     assert places() == {"dead": [task_id]}
+
+
+def test_a_version_that_was_made_current_before_another_is_not_made_current_again(
+    redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
+) -> None:
+    act = lost_geo.activate_first(redis)
+
+    missing = _meanwhile(redis_server, proxy, act, lambda: lost_geo.imported("newer"))
+
+    assert missing == []
+    assert redis.hget(keys.geo_current("default"), "version") == b"newer"
 
 
 def test_what_was_claimed_by_another_since_is_not_given_back_twice(

@@ -10,6 +10,7 @@ A module for each family of patterns; naming.py spells them.
 
 from components.keys.books import *  # noqa: F403
 from components.keys.counters import *  # noqa: F403
+from components.keys.geo import *  # noqa: F403
 from components.keys.holdings import *  # noqa: F403
 from components.keys.logs import *  # noqa: F403
 from components.keys.messages import *  # noqa: F403

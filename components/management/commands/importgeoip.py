@@ -1,0 +1,68 @@
+"""Import where addresses live, from the files of a geolocation database."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.conf import conf
+from components.exceptions import (
+    ExtraNotInstalled,
+    GeoTableDamaged,
+    InvalidGeoSource,
+    InvalidName,
+    RedisUnavailable,
+    UnknownFormat,
+)
+from components.management.running import UNREACHABLE
+from components.services.geo import import_places
+
+_PACE = 2.0  # seconds between two lines of progress
+
+
+class Command(BaseCommand):
+    help = (
+        "Imports where addresses live: from a MaxMind DB (GeoLite2, DB-IP: .mmdb), or from CSV, GeoLite2's or "
+        "GeoLiteCity's, blocks and locations together. Lookups go by the table of before until the new one is whole. "
+        "It can be stopped and repeated. Exit codes: 0; 1 if the files cannot be imported; 2 if Redis does not "
+        "answer, or a name or a package is wrong."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "paths", nargs="+", metavar="PATH", help="A .mmdb, or all CSV files that belong together."
+        )
+        parser.add_argument("--table", default="default", metavar="NAME", help="Its name (default: default).")
+        parser.add_argument(
+            "--force", action="store_true", help="Store all of it anew, also what is there already."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        started_at = self._said_at = time.monotonic()
+        progress = self._progress if options["verbosity"] else None
+        try:
+            done = import_places(
+                *options["paths"], name=options["table"], force=options["force"], progress=progress
+            )
+        except (InvalidGeoSource, OSError) as error:
+            raise CommandError(f"{error} The table is as it was.", returncode=1) from None
+        except RedisUnavailable as error:
+            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
+            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+        except (GeoTableDamaged, InvalidName, ExtraNotInstalled, UnknownFormat) as error:
+            raise CommandError(str(error), returncode=2) from None
+        took = time.monotonic() - started_at
+        said = "was current already" if done.was_current else "is current"
+        nameless = f" {done.nameless:,} ranges name no place." if done.nameless else ""
+        self.stdout.write(
+            f"{done.source}: {done.ipv4:,} ranges of IPv4 and {done.ipv6:,} of IPv6, {done.places:,} places, "
+            f"{done.stored_size / 1e6:.1f} MB in Redis, in {took:.1f} s.{nameless} Version {done.version} {said}."
+        )
+
+    def _progress(self, text: str) -> None:
+        if (now := time.monotonic()) - self._said_at >= _PACE:
+            self._said_at = now
+            self.stdout.write(text)

@@ -1,0 +1,136 @@
+"""
+Builder: collects the ranges and places of a source, in any order, and tells those that cannot be.
+
+Neighbours of one place become one range, which halves what sources of networks have. A range is remembered by where
+it stood, so that two that overlap are both told. Places of the same names are one place.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, TypeAlias
+
+from components.exceptions import InvalidGeoSource
+from components.services.geo.ranges import WideArray
+from components.services.geo.records import UNKNOWN, Place
+
+#: Is told now and then how far something is.
+Progress: TypeAlias = Callable[[str], None]
+
+_TELL = 20_000  # ranges
+_LINE_BITS = 48
+
+
+class Family:
+    """The ranges of IPv4, or of IPv6."""
+
+    def __init__(self, address: type[IPv4Address] | type[IPv6Address]) -> None:
+        self._address = address
+        self.most = 2**32 - 1 if address is IPv4Address else 2**128 - 1
+        self._empty()
+        self._is_sorted = True
+
+    def _empty(self) -> None:
+        is_wide = self._address is IPv6Address
+        self.starts: Any = WideArray() if is_wide else array("I")
+        self.ends: Any = WideArray() if is_wide else array("I")
+        self.places = array("I")
+        self._origins = array("Q")  # the file's number and the line of each
+        self._last = -1
+
+    def add(self, start: int, end: int, place: int, origin: int) -> None:
+        if start <= self._last:
+            self._is_sorted = False
+        elif start == self._last + 1 and self.places and self.places[-1] == place and self._is_sorted:
+            self.ends.pop()
+            self.ends.append(end)
+            self._last = end
+            return
+        self.starts.append(start)
+        self.ends.append(end)
+        self.places.append(place)
+        self._origins.append(origin)
+        self._last = end
+
+    def finish(self, tell: Callable[[int], str]) -> None:
+        """Sort them, if they are not. Raises InvalidGeoSource if two overlap; *tell* says where one stood."""
+        if self._is_sorted:
+            return
+        starts, ends, places, origins = self.starts, self.ends, self.places, self._origins
+        self._empty()
+        self._is_sorted = True
+        before = -1
+        for at in sorted(range(len(starts)), key=starts.__getitem__):
+            if starts[at] <= self._last:
+                one, other = sorted((before, at), key=origins.__getitem__)
+                shown = [
+                    f"{self._address(starts[each])} to {self._address(ends[each])}" for each in (other, one)
+                ]
+                raise InvalidGeoSource(
+                    f"{tell(origins[other])}: {shown[0]} overlaps {shown[1]} of {tell(origins[one])}. An address can "
+                    "live in one place only: correct the file, or get it anew."
+                )
+            self.add(starts[at], ends[at], places[at], origins[at])
+            before = at
+
+
+class Builder:
+    """A table in the making."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.ipv4, self.ipv6 = Family(IPv4Address), Family(IPv6Address)
+        self._numbers: dict[tuple[str, ...], int] = {}
+        self._files: list[str] = []
+        self._progress = progress
+        self._count = 0
+        #: How many ranges named no place.
+        self.nameless = 0
+
+    @property
+    def places(self) -> list[Place]:
+        return [UNKNOWN, *(Place(*names) for names in self._numbers)]
+
+    def begin(self, file: str) -> None:
+        """What is added from now on stands in *file*."""
+        self._files.append(file)
+
+    def place(self, country: str, country_name: str, region: str, region_name: str, city: str) -> int:
+        """The number of a place; 0 of one whose country is not known."""
+        code = country or country_name
+        if not code:
+            return 0
+        part = region or region_name
+        names = (code, country_name or code, part, region_name or part, city)
+        return self._numbers.setdefault(names, len(self._numbers) + 1)
+
+    def add(self, family: Family, start: int, end: int, place: int, line: int = 0) -> None:
+        """Let the addresses from *start* to *end* live in *place*, as *line* of the file says."""
+        self._count += 1
+        if self._progress and not self._count % _TELL:
+            self._progress(f"{self._count:,} ranges read")
+        origin = len(self._files) - 1 << _LINE_BITS | line
+        if not 0 <= start <= end <= family.most:
+            raise InvalidGeoSource(
+                f"{self._tell(origin)}: the range from {start} to {end} is turned round, or beyond {family.most}. "
+                "Correct the file, or get it anew."
+            )
+        if place:
+            family.add(start, end, place, origin)
+        else:
+            self.nameless += 1
+
+    def finish(self) -> None:
+        """Raises InvalidGeoSource if ranges overlap, or there are none."""
+        for family in (self.ipv4, self.ipv6):
+            family.finish(self._tell)
+        if not len(self.ipv4.places) + len(self.ipv6.places):
+            raise InvalidGeoSource(
+                f"{', '.join(self._files)}: none of {self._count:,} ranges has a country. A database of cities or "
+                "countries is needed, such as GeoLite2-City."
+            )
+
+    def _tell(self, origin: int) -> str:
+        file, line = self._files[origin >> _LINE_BITS], origin & (1 << _LINE_BITS) - 1
+        return f"{file}, line {line:,}" if line else file

@@ -1,0 +1,173 @@
+"""
+Ranges and places from CSV: blocks name locations by number, and another file says where these are.
+
+The book has GeoLiteCity's pair (startIpNum, endIpNum, locId; in Latin-1), its successor GeoLite2 networks instead. A
+file is known by the names of its columns, whatever it is called.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from components.exceptions import InvalidGeoSource
+from components.services.geo.building import Builder
+
+Kind: TypeAlias = str
+
+#: Columns that each kind of file has. A name in front stands for what goes together.
+KINDS: dict[Kind, tuple[str, ...]] = {
+    "GeoLiteCity blocks": ("startipnum", "endipnum", "locid"),
+    "GeoLiteCity locations": ("locid", "country", "region", "city"),
+    "GeoLite2 blocks": ("network", "geoname_id"),
+    "GeoLite2 locations": ("geoname_id", "country_iso_code", "country_name"),
+}
+#: Of locations: number; country and its name; region and its name; city.
+_NAMES = {
+    "GeoLiteCity": ("locid", "country", "", "region", "", "city"),
+    "GeoLite2": (
+        "geoname_id",
+        "country_iso_code",
+        "country_name",
+        "subdivision_1_iso_code",
+        "subdivision_1_name",
+        "city_name",
+    ),
+}
+_PREFACE = 5  # lines in which the names of columns stand: the first may be a copyright
+_LONGEST = 10_000  # bytes of such a line
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class CsvFile:
+    """A file of a known kind."""
+
+    path: Path
+    kind: Kind
+    encoding: str
+    columns: Sequence[str]
+    #: The line that names the columns.
+    header: int
+
+    @property
+    def family(self) -> str:
+        return self.kind.partition(" ")[0]
+
+    @property
+    def is_blocks(self) -> bool:
+        return self.kind.endswith("blocks")
+
+    def each(self, wanted: Sequence[str], take: Callable[[int, Sequence[str]], None]) -> None:
+        """
+        Give the *wanted* columns of each row to *take*, after its line; "" for those that the file does not have.
+
+        Raises InvalidGeoSource, which says where the row stands, if that raises ValueError.
+        """
+        places = [self.columns.index(name) if name in self.columns else None for name in wanted]
+        needed = max(place for place in places if place is not None)
+        with self.path.open("rb") as file:
+            # Decoded by the line, so that it is known in which one there is junk.
+            reader = csv.reader(line.decode(self.encoding) for line in file)
+            try:
+                for row in islice(reader, self.header, None):
+                    if len(row) <= needed and row:
+                        raise ValueError(f"{len(row)} columns, of {len(self.columns)}")
+                    if row:
+                        take(reader.line_num, [row[place] if place is not None else "" for place in places])
+            except InvalidGeoSource:
+                raise
+            except (csv.Error, ValueError) as error:
+                line = reader.line_num + isinstance(error, UnicodeDecodeError)
+                raise InvalidGeoSource(
+                    f"{self.path}, line {line:,}: {error}. Correct the file, or get it anew."
+                ) from None
+
+
+def recognise(path: Path) -> CsvFile | None:
+    """The file, if its first lines name the columns of a known kind. Raises OSError."""
+    with path.open("rb") as file:
+        first = [file.readline(_LONGEST).removeprefix(_BOM).decode("latin-1") for _ in range(_PREFACE)]
+    for number, line in enumerate(first, start=1):
+        columns = [name.strip(' "\r\n').lower() for name in line.split(",")]
+        kind = next((kind for kind, names in KINDS.items() if set(names) <= set(columns)), None)
+        if kind:
+            return CsvFile(path, kind, _encoding(path, kind), columns, number)
+    return None
+
+
+def _encoding(path: Path, kind: Kind) -> str:
+    """GeoLiteCity is in Latin-1, unless somebody has converted it."""
+    if kind == "GeoLiteCity locations":
+        try:
+            path.read_bytes().decode()
+        except UnicodeDecodeError:
+            return "latin-1"
+    return "utf-8"
+
+
+def read_csvs(files: Sequence[CsvFile], builder: Builder) -> str:
+    """Add all of them to *builder*; what they are, for people. Raises InvalidGeoSource, OSError."""
+    blocks = [file for file in files if file.is_blocks]
+    locations = [file for file in files if not file.is_blocks]
+    if not blocks or len(locations) != 1 or len({file.family for file in files}) > 1:
+        given = "; ".join(f"{file.path} has {file.kind}" for file in files)
+        raise InvalidGeoSource(
+            f"Files of blocks and one of locations belong together, of one source: {given}. Name both."
+        )
+    read = _read_old_blocks if files[0].family == "GeoLiteCity" else _read_blocks
+    places = _read_locations(locations[0], builder)
+    for file in blocks:
+        builder.begin(file.path.name)
+        read(file, builder, _finder(places, locations[0].path))
+    return ", ".join(file.path.name for file in (*blocks, *locations))
+
+
+_Find: TypeAlias = Callable[[str], int]
+
+
+def _finder(places: dict[str, int], path: Path) -> _Find:
+    def find(location: str) -> int:
+        """0 where no location is named."""
+        try:
+            return places[location] if location else 0
+        except KeyError:
+            raise ValueError(f"location {location!r} is not in {path.name}") from None
+
+    return find
+
+
+def _read_locations(file: CsvFile, builder: Builder) -> dict[str, int]:
+    places: dict[str, int] = {}
+
+    def take(_line: int, row: Sequence[str]) -> None:
+        location, *names = row
+        place = builder.place(*names)
+        if places.setdefault(location, place) != place:
+            raise ValueError(f"location {location!r} was another place before")
+
+    file.each(_NAMES[file.family], take)
+    return places
+
+
+def _read_old_blocks(file: CsvFile, builder: Builder, find: _Find) -> None:
+    def take(line: int, row: Sequence[str]) -> None:
+        start, end, location = row
+        builder.add(builder.ipv4, int(start), int(end), find(location), line)
+
+    file.each(KINDS[file.kind], take)
+
+
+def _read_blocks(file: CsvFile, builder: Builder, find: _Find) -> None:
+    def take(line: int, row: Sequence[str]) -> None:
+        network = ip_network(row[0])
+        family = builder.ipv4 if network.version == 4 else builder.ipv6
+        first, last = int(network.network_address), int(network.broadcast_address)
+        builder.add(family, first, last, find(row[1]), line)
+
+    file.each(KINDS[file.kind], take)

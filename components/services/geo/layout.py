@@ -1,0 +1,150 @@
+"""
+How a table is written: one run of bytes, columns and then names, cut into parts that are compressed by themselves.
+
+The widest columns come first, so each begins where its words may, and a reader casts what it has read without a copy.
+Those of 32 bits are little-endian. The version is a digest of the content, not of what zlib makes of it, which
+differs between machines; so the same source gives the same version everywhere. Names are told once: a place has the
+number of its region, and that of its country.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+
+from components.exceptions import GeoTableDamaged, UnknownFormat
+from components.services.geo.building import Builder
+from components.services.geo.ranges import WIDE, Cells, Ipv4Ranges, Ipv6Ranges
+from components.services.geo.records import Place
+
+FORMAT = 1
+#: Bytes of a part before it is compressed: Redis sends what becomes of it in milliseconds.
+PART = 4 * 1024 * 1024
+_FAST = 1  # zlib's level; the next ones take longer than they save
+_NARROW = 4  # bytes of an address of IPv4, and of a place
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a version is made of."""
+
+    ipv4: int
+    ipv6: int
+    #: Bytes of all, of the parts (but the last), and of all compressed parts.
+    size: int
+    part: int
+    stored_size: int
+    #: A digest of each part before it is compressed.
+    digests: Sequence[str]
+    source: str
+    format: int = FORMAT
+
+    def write(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def read(text: bytes) -> Manifest:
+        """Raises UnknownFormat, GeoTableDamaged."""
+        try:
+            found = json.loads(text)
+            if found["format"] <= FORMAT:
+                return Manifest(**found)
+        except (ValueError, TypeError, LookupError):
+            raise GeoTableDamaged("its manifest cannot be read") from None
+        raise UnknownFormat(
+            f"The table of addresses has format {found['format']}, this release reads up to {FORMAT}: update it."
+        )
+
+
+def write_table(builder: Builder) -> bytearray:
+    """All bytes of a table."""
+    four, six = builder.ipv4, builder.ipv6
+    data = bytearray()
+    data += six.starts.cells
+    data += six.ends.cells
+    for column in (four.starts, four.ends, four.places, six.places):
+        data += _little(column)
+    data += _write_names(builder.places)
+    return data
+
+
+def version_of(data: bytearray, ipv4: int, ipv6: int) -> str:
+    return sha256(b"%d %d %d " % (FORMAT, ipv4, ipv6) + sha256(data).digest()).hexdigest()[:20]
+
+
+def cut(data: bytearray) -> list[memoryview]:
+    """The parts."""
+    view = memoryview(data)
+    return [view[at : at + PART] for at in range(0, len(data), PART)]
+
+
+def compress(part: memoryview) -> bytes:
+    return zlib.compress(part, _FAST)
+
+
+def digest(part: bytes | memoryview) -> str:
+    return sha256(part).hexdigest()[:32]
+
+
+def decompress(stored: bytes, size: int, expected: str) -> bytes:
+    """A part of *size* bytes. Raises GeoTableDamaged if it is not the *expected* one."""
+    unpacking = zlib.decompressobj()
+    try:
+        part = unpacking.decompress(stored, size + 1)
+    except zlib.error as error:
+        raise GeoTableDamaged(f"it cannot be decompressed ({error})") from None
+    if len(part) != size or digest(part) != expected:
+        raise GeoTableDamaged("its checksum is wrong")
+    return part
+
+
+def read_table(data: bytearray, manifest: Manifest) -> tuple[Ipv4Ranges, Ipv6Ranges, tuple[Place, ...]]:
+    four, six = manifest.ipv4, manifest.ipv6
+    view, at = memoryview(data).toreadonly(), 0
+
+    def take(length: int) -> memoryview:
+        nonlocal at
+        start, at = at, at + length
+        return view[start:at]
+
+    first, last = (take(six * WIDE) for _ in range(2))
+    starts, ends, places = (_cells(take(four * _NARROW)) for _ in range(3))
+    ipv6 = Ipv6Ranges(first, last, _cells(take(six * _NARROW)))
+    return Ipv4Ranges(starts, ends, places), ipv6, _read_names(bytes(view[at:]))
+
+
+def _little(cells: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        cells = array(cells.typecode, cells)
+        cells.byteswap()
+    return cells.tobytes()
+
+
+def _cells(view: memoryview) -> Cells:
+    if sys.byteorder == "little":
+        return view.cast("I")
+    cells = array("I", view.tobytes())
+    cells.byteswap()
+    return cells
+
+
+def _write_names(places: Sequence[Place]) -> bytes:
+    countries: dict[tuple[str, str], int] = {}
+    regions: dict[tuple[int, str, str], int] = {}
+    cities = []
+    for place in places:
+        country = countries.setdefault((place.country, place.country_name), len(countries))
+        region = regions.setdefault((country, place.region, place.region_name), len(regions))
+        cities.append([region, place.city])
+    return json.dumps([list(countries), list(regions), cities], ensure_ascii=False).encode()
+
+
+def _read_names(text: bytes) -> tuple[Place, ...]:
+    countries, regions, cities = json.loads(text)
+    known = [(*countries[country], code, name) for country, code, name in regions]
+    return tuple(Place(*[*known[region], city]) for region, city in cities)

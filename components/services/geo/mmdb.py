@@ -1,0 +1,90 @@
+"""
+Ranges and places from a MaxMind DB: GeoLite2 and GeoIP2 of cities or countries, DB-IP, and what is made alike.
+
+The package maxminddb reads it, which the extra "logs" installs. It maps the file into memory, where a file that
+shrinks meanwhile would kill the process; so it reads a copy.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from components.exceptions import ExtraNotInstalled, InvalidGeoSource
+from components.services.geo.building import Builder
+
+#: Stands before the metadata, at the end of the file.
+MARK = b"\xab\xcd\xefMaxMind.com"
+MARKED = 131_072  # bytes of the end, within which it stands
+
+_Names = tuple[str, str, str, str, str]
+
+
+def read_mmdb(path: Path, builder: Builder) -> str:
+    """Add all of it to *builder*; what it is, for people. Raises InvalidGeoSource, ExtraNotInstalled, OSError."""
+    try:
+        import maxminddb
+    except ImportError:
+        raise ExtraNotInstalled(
+            f"{path} is a MaxMind DB, which the package maxminddb reads: pip install 'components[logs]'."
+        ) from None
+    builder.begin(path.name)
+    with NamedTemporaryFile(suffix=".mmdb") as copy:
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, copy)
+        copy.flush()
+        try:
+            with maxminddb.open_database(copy.name) as reader:
+                return _read_all(path, reader, builder)
+        except InvalidGeoSource:
+            raise
+        except (maxminddb.InvalidDatabaseError, ValueError) as error:  # either where bytes are junk
+            shown = str(error).replace(copy.name, path.name).rstrip(".")
+            raise InvalidGeoSource(
+                f"{path} is no whole MaxMind DB: {shown}. It may be cut off: get it anew."
+            ) from None
+
+
+def _read_all(path: Path, reader: Any, builder: Builder) -> str:
+    metadata = reader.metadata()
+
+    @lru_cache(maxsize=65_536)
+    def number_of(names: _Names) -> int:
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(names)
+        return builder.place(*names)
+
+    for network, record in reader:
+        try:
+            place = number_of(_names(record))
+        except (AttributeError, TypeError, LookupError):
+            raise InvalidGeoSource(
+                f"{path}, network {network}: its record is not as in GeoLite2's City or Country. This is a "
+                f"{metadata.database_type!r}."
+            ) from None
+        family = builder.ipv4 if network.version == 4 else builder.ipv6
+        builder.add(family, int(network.network_address), int(network.broadcast_address), place)
+    built = datetime.fromtimestamp(metadata.build_epoch, UTC)
+    return f"{metadata.database_type}, built {built:%Y-%m-%d}"
+
+
+def _names(record: Mapping[str, Any]) -> _Names:
+    country = record.get("country", _NOTHING)
+    [region, *_] = record.get("subdivisions") or [_NOTHING]
+    city = record.get("city", _NOTHING)
+    return country.get("iso_code", ""), _name(country), region.get("iso_code", ""), _name(region), _name(city)
+
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def _name(thing: Mapping[str, Any]) -> str:
+    """In English, or else in the first language that there is."""
+    names = thing.get("names") or _NOTHING
+    name: str = names["en"] if "en" in names else next(iter(names.values()), "")
+    return name

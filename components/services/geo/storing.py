@@ -1,0 +1,65 @@
+"""
+Storing a table: parts first, each by itself, and then one script that makes the version current if all are there.
+
+Nobody reads a version before that, and everybody all of it after. An import that is killed leaves parts that expire
+within an hour, and one that comes sooner writes only those that are missing. Of two at once the last one is current;
+of the same source they write the same bytes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+from components import keys
+from components.client import get_client
+from components.exceptions import GeoTableDamaged
+from components.scripts import Script
+from components.services.geo.building import Progress
+from components.services.geo.layout import Manifest
+
+_put = Script("geo/put")
+_activate = Script("geo/activate")
+
+_TRIES = 3
+
+
+def put(name: str, version: str, number: int, stored: bytes) -> None:
+    """Write a part."""
+    _put(get_client(), keys=[keys.geo_part(name, f"{version}:{number}")], args=[stored])
+
+
+def activate(name: str, version: str, manifest: Manifest) -> list[int]:
+    """Make it current. The numbers of the parts that are missing; if any, nothing has changed."""
+    names = [keys.geo_current(name), keys.geo_manifest(name, ""), keys.geo_part(name, "")]
+    args = [version, len(manifest.digests), manifest.write()]
+    answered = keys.geo_call(name, secrets.token_hex(8))
+    missing: list[int] = _activate(get_client(), keys=[*names, answered], args=args)
+    return missing
+
+
+def store(
+    name: str,
+    version: str,
+    manifest: Manifest,
+    parts: Sequence[bytes],
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write what is missing, or with *force* all, and make it current. Raises GeoTableDamaged, RedisUnavailable."""
+    missing = list(range(len(parts))) if force else activate(name, version, manifest)
+    for _ in range(_TRIES):
+        if not missing:
+            return
+        for done, number in enumerate(missing, start=1):
+            put(name, version, number, parts[number])
+            if progress:
+                progress(f"{done} of {len(missing)} parts stored")
+        missing = activate(name, version, manifest)
+    if not missing:
+        return
+    raise GeoTableDamaged(
+        f"Parts of the geo table {name!r} went from Redis while others were written; the table is as it was. Redis "
+        "seems to evict keys: give it more memory, and maxmemory-policy noeviction."
+    )

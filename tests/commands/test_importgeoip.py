@@ -1,0 +1,91 @@
+"""importgeoip, as somebody at a terminal or a program uses it."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from redis import Redis
+
+from components.management.commands import importgeoip
+from components.services.geo import locate, look
+from components.testing import redis_at
+from tests.support.geo import city, write_mmdb, write_old_csv
+
+
+def run(*arguments: str | Path, **options: object) -> str:
+    out = StringIO()
+    call_command("importgeoip", *map(str, arguments), stdout=out, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def mmdb(tmp_path: Path) -> Path:
+    return write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": city("US"), "9.0.0.0/8": {}})
+
+
+def test_it_says_what_it_has_done(redis: Redis, mmdb: Path) -> None:
+    said = [run(mmdb), run(mmdb)]
+
+    assert locate("1.0.0.1") is not None
+    for each, state in zip(said, ("is current", "was current already"), strict=True):
+        assert each.startswith("Test-City, built 2026-09-21: 1 ranges of IPv4 and 0 of IPv6, 1 places, ")
+        assert " 1 ranges name no place. " in each
+        assert each.endswith(f" {state}.\n")
+        assert len(each.splitlines()) == 1
+
+
+def test_it_says_how_far_it_is(redis: Redis, mmdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importgeoip, "_PACE", 0)
+
+    lines = run(mmdb).splitlines()
+
+    assert lines[0].startswith("1 ranges of 1 places: version ")
+    assert lines[1] == "1 of 1 parts stored"
+    assert len(run(mmdb, verbosity=0).splitlines()) == 1
+
+
+def test_the_pair_of_the_book_is_named_together(redis: Redis, tmp_path: Path) -> None:
+    run(*write_old_csv(tmp_path, [(1, 9, 1)], [(1, "US", "CA", "Palo Alto")]), "--table", "book")
+
+    assert look() is None
+    assert locate("0.0.0.5", table="book") is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", None], ids=["empty", "junk", "gone"])
+def test_a_file_that_is_wrong_is_one(redis: Redis, mmdb: Path, content: bytes | None) -> None:
+    run(mmdb)
+    before = look()
+    if content is None:
+        mmdb.unlink()
+    else:
+        mmdb.write_bytes(content)
+
+    with pytest.raises(CommandError, match=r"any\.mmdb.*The table is as it was\.$") as refused:
+        run(mmdb)
+
+    assert refused.value.returncode == 1
+    assert look() == before
+
+
+def test_no_redis_and_no_name_are_two(redis: Redis, mmdb: Path) -> None:
+    with redis_at("redis://127.0.0.1:1"), pytest.raises(CommandError, match="Is it running") as unreachable:
+        run(mmdb)
+    with pytest.raises(CommandError, match="cannot be called") as nameless:
+        run(mmdb, "--table", "")
+
+    assert [unreachable.value.returncode, nameless.value.returncode] == [2, 2]
+
+
+def test_damage_is_mended_by_force(redis: Redis, mmdb: Path) -> None:
+    run(mmdb)
+    [part] = redis.keys("*:part:*")
+    redis.set(part, b"junk")
+    run(mmdb)
+    assert redis.get(part) == b"junk"
+
+    run(mmdb, "--force")
+
+    assert locate("1.0.0.1") is not None

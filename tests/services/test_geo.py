@@ -1,0 +1,541 @@
+"""Where addresses live: single lookups, versions, and what is left when an import dies or two come at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.exceptions import (
+    GeoTableDamaged,
+    GeoTableNotFound,
+    InvalidAddress,
+    RedisUnavailable,
+    UnknownFormat,
+)
+from components.services.geo import (
+    UNKNOWN,
+    GeoTable,
+    Place,
+    alocate,
+    alook,
+    forget,
+    import_places,
+    importing,
+    layout,
+    locate,
+    look,
+    lookups,
+    storing,
+    tables,
+)
+from components.testing import redis_at
+from tests.support.geo import city, import_networks, write_mmdb
+from tests.support.waiting import eventually
+
+HOUR = 3_600
+NETWORKS = {
+    "1.0.0.0/24": city("US", "CA", "Mountain View"),
+    "1.0.2.0/24": city("DE"),
+    "255.255.255.255/32": city("FR", "IDF"),
+    "2001:db8::/33": city("CH", "ZH", "Biel/Bienne"),
+    "2001:db9::/128": city("AT"),
+}
+
+ELSEWHERE = {f"{number}.0.0.0/8": city(f"X{number}") for number in range(2, 40, 2)}
+
+
+@pytest.fixture
+def always_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lookup looks for another version."""
+    monkeypatch.setattr(lookups, "INTERVAL", 0)
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of a few ranges has many parts."""
+    monkeypatch.setattr(layout, "PART", 40)
+    monkeypatch.setattr(importing, "PART", 40)
+
+
+def parts(redis: Redis) -> dict[str, bool]:
+    """The versions of all parts that are there, and whether they expire."""
+    found: dict[str, bool] = {}
+    for key in redis.keys("*:part:*"):
+        version = key.decode().split(":part:")[1].split(":")[0]
+        expires = redis.ttl(key) > 0
+        assert found.setdefault(version, expires) == expires
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ip", "place"),
+    [
+        ("1.0.0.0", "US/CA/Mountain View"),
+        ("1.0.0.255", "US/CA/Mountain View"),
+        ("1.0.1.0", None),
+        ("1.0.1.255", None),
+        ("1.0.2.1", "DE"),
+        ("0.0.0.0", None),
+        ("255.255.255.254", None),
+        ("255.255.255.255", "FR/IDF"),
+        ("::ffff:1.0.0.7", "US/CA/Mountain View"),
+        ("::ffff:1.0.1.7", None),
+        ("::1.0.0.7", None),
+        ("2001:db8::", "CH/ZH/Biel%2FBienne"),
+        ("2001:db8:7fff:ffff:ffff:ffff:ffff:ffff", "CH/ZH/Biel%2FBienne"),
+        ("2001:db8:8000::", None),
+        ("2001:db9::", "AT"),
+        ("2001:db9::1", None),
+        ("::", None),
+        ("fe80::1%eth0", None),
+        ("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+        (IPv4Address("1.0.2.1"), "DE"),
+        (IPv6Address("2001:db9::"), "AT"),
+    ],
+)
+def test_an_address_lives_where_its_range_says_and_nowhere_if_it_lies_in_none(
+    redis: Redis, tmp_path: Path, ip: str, place: str | None
+) -> None:
+    import_networks(tmp_path, NETWORKS)
+
+    found = locate(ip)
+
+    assert (found and found.id) == place
+    assert asyncio.run(alocate(ip)) == found
+    assert GeoTable.load().place_of(ip) == (found or UNKNOWN)
+
+
+def test_a_place_has_the_names_of_its_source(redis: Redis, tmp_path: Path) -> None:
+    import_networks(tmp_path, NETWORKS)
+
+    place = locate("1.0.0.1")
+
+    assert place == Place("US", "us", "CA", "ca", "Mountain View")
+    assert [place.id_at(level) for level in ("country", "region", "city")] == ["US", "US/CA", place.id]
+    assert [UNKNOWN.id_at(level) for level in ("country", "region", "city")] == ["unknown"] * 3
+
+
+def test_a_city_without_region_is_no_region() -> None:
+    assert Place("SG", "Singapore", "", "", "Singapore").id == "SG//Singapore"
+    assert Place("SG", "Singapore", "", "", "Singapore").id_at("region") == "SG"
+
+
+@pytest.mark.parametrize(
+    "ip", ["", "1.2.3", "1.2.3.256", "01.2.3.4", "1.2.3.4 ", "localhost", "::g", "x" * 999, 5, b"abcd"]
+)
+def test_what_is_no_address_is_told(redis: Redis, tmp_path: Path, ip: Any) -> None:
+    import_networks(tmp_path, NETWORKS)
+
+    with pytest.raises(InvalidAddress, match="is no address") as refused:
+        locate(ip)
+    with pytest.raises(InvalidAddress):
+        asyncio.run(alocate(ip))
+
+    assert len(str(refused.value)) < 250
+
+
+def test_without_a_table_nothing_can_be_located(redis: Redis) -> None:
+    for ask in (lambda: locate("1.0.0.1"), lambda: asyncio.run(alocate("1.0.0.1")), GeoTable.load):
+        with pytest.raises(GeoTableNotFound, match="importgeoip"):
+            ask()
+    assert look() is None
+    assert asyncio.run(alook()) is None
+
+
+def test_tables_of_several_names_do_not_meet(redis: Redis, tmp_path: Path) -> None:
+    import_networks(tmp_path, {"1.0.0.0/8": city("US")})
+    import_networks(tmp_path, {"1.0.0.0/8": city("DE")}, name="other")
+
+    found = [locate("1.1.1.1"), locate("1.1.1.1", table="other")]
+
+    assert [place and place.country for place in found] == ["US", "DE"]
+
+
+def test_an_import_is_told(redis: Redis, tmp_path: Path) -> None:
+    networks = {**NETWORKS, "1.0.3.0/24": NETWORKS["1.0.2.0/24"], "9.0.0.0/8": {}}
+
+    done = import_networks(tmp_path, networks)
+    info = look()
+
+    assert (done.ipv4, done.ipv6, done.places, done.nameless, done.was_current) == (3, 2, 5, 1, False)
+    assert info is not None
+    assert info == asyncio.run(alook())
+    assert (info.name, info.version, info.ipv4, info.ipv6) == ("default", done.version, 3, 2)
+    assert info.source == "Test-City, built 2026-09-21"
+    assert abs(info.imported_at.timestamp() - redis.time()[0]) < 60
+    assert info.stored_size == done.stored_size > 0
+
+
+def test_columns_are_buffers_of_words(redis: Redis, tmp_path: Path) -> None:
+    import_networks(tmp_path, NETWORKS)
+
+    table = GeoTable.load()
+
+    assert [len(table.ipv4), len(table.ipv6)] == [3, 2]
+    columns = (table.ipv4.starts, table.ipv4.ends, table.ipv4.places, table.ipv6.places)
+    assert {memoryview(each).format for each in columns} == {"I"}
+    assert list(table.ipv4.starts) == [0x01000000, 0x01000200, 0xFFFFFFFF]
+    assert bytes(table.ipv6.starts) == IPv6Address("2001:db8::").packed + IPv6Address("2001:db9::").packed
+    assert bytes(table.ipv6.ends)[16:] == IPv6Address("2001:db9::").packed
+    assert [table.places[number].id for number in table.ipv4.places] == [
+        "US/CA/Mountain View",
+        "DE",
+        "FR/IDF",
+    ]
+    assert table.places[0] == UNKNOWN
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_the_same_source_twice_is_the_same_version(redis: Redis, tmp_path: Path) -> None:
+    first = import_networks(tmp_path, NETWORKS)
+    imported_at = look()
+
+    again = import_networks(tmp_path, NETWORKS)
+
+    assert again.version == first.version
+    assert [first.was_current, again.was_current] == [False, True]
+    assert look() == imported_at
+    assert parts(redis) == {first.version: False}
+
+
+@pytest.mark.usefixtures("small_parts", "always_looks")
+def test_another_version_is_seen_and_the_one_before_expires(redis: Redis, tmp_path: Path) -> None:
+    old = import_networks(tmp_path, NETWORKS)
+    before = GeoTable.load()
+    assert locate("9.9.9.9") is None
+
+    new = import_networks(tmp_path, {**NETWORKS, "9.0.0.0/8": city("JP")})
+
+    assert [locate("9.9.9.9"), asyncio.run(alocate("9.9.9.9"))] == [Place("JP", "jp")] * 2
+    assert parts(redis) == {old.version: True, new.version: False}
+    assert 0 < redis.ttl(keys.geo_manifest("default", old.version)) <= HOUR
+    assert redis.ttl(keys.geo_manifest("default", new.version)) == -1
+    assert [before.newest().version, before.newest().newest().version] == [new.version] * 2
+    assert before.find("9.9.9.9") is None
+
+
+@pytest.mark.usefixtures("small_parts", "always_looks")
+def test_a_version_can_come_back(redis: Redis, tmp_path: Path) -> None:
+    old = import_networks(tmp_path, NETWORKS)
+    new = import_networks(tmp_path, {"9.0.0.0/8": city("JP")})
+
+    import_networks(tmp_path, NETWORKS)
+
+    assert locate("1.0.2.1") is not None
+    assert parts(redis) == {old.version: False, new.version: True}
+
+
+def test_nobody_looks_for_another_version_each_time(redis: Redis, tmp_path: Path) -> None:
+    import_networks(tmp_path, NETWORKS)
+    locate("1.0.0.1")
+    asked = redis.info("commandstats")["cmdstat_hget"]["calls"]
+
+    for _ in range(100):
+        locate("1.0.0.1")
+    asyncio.run(alocate("1.0.0.1"))
+
+    assert redis.info("commandstats")["cmdstat_hget"]["calls"] == asked
+
+
+class _Killed(BaseException):
+    pass
+
+
+@pytest.mark.usefixtures("small_parts", "always_looks")
+def test_a_killed_import_leaves_the_table_and_parts_that_expire(redis: Redis, tmp_path: Path) -> None:
+    old = import_networks(tmp_path, NETWORKS)
+    others = {**NETWORKS, "9.0.0.0/8": city("JP")}
+
+    def kill(text: str) -> None:
+        if text.startswith("3 of "):
+            raise _Killed
+
+    with pytest.raises(_Killed):
+        import_networks(tmp_path, others, progress=kill)
+
+    [new] = parts(redis).keys() - {old.version}
+    assert parts(redis) == {old.version: False, new: True}
+    assert len(redis.keys(f"*:part:{new}:*")) == 3
+    assert locate("9.9.9.9") is None
+    said: list[str] = []
+    assert import_networks(tmp_path, others, progress=said.append).version == new
+    assert parts(redis) == {old.version: True, new: False}
+    total = len(redis.keys(f"*:part:{new}:*"))
+    assert f"1 of {total - 3} parts stored" in said
+    assert locate("9.9.9.9") is not None
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_of_imports_at_once_one_is_whole_and_the_others_expire(redis: Redis, tmp_path: Path) -> None:
+    names = ["US", "DE", "FR", "JP"]
+    files = [write_mmdb(tmp_path / name, {"1.0.0.0/8": city(name), **ELSEWHERE}) for name in names]
+    barrier = threading.Barrier(8)
+
+    def run(number: int) -> str:
+        barrier.wait()
+        return import_places(files[number % 4]).version
+
+    with ThreadPoolExecutor(8) as pool:
+        versions = set(pool.map(run, range(8)))
+
+    table = GeoTable.load()
+    assert len(versions) == 4
+    assert parts(redis) == {version: version != table.version for version in versions}
+    found = table.find("1.2.3.4")
+    assert found is not None
+    assert found.country in names
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_who_loads_while_another_version_comes_gets_a_whole_one(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_gone: bool
+) -> None:
+    """The old one, whose parts are still there; if they are gone, the new one."""
+    old = import_networks(tmp_path, NETWORKS)
+    decompress, new = layout.decompress, []
+
+    def meanwhile(*args: Any) -> bytes:
+        monkeypatch.setattr(tables, "decompress", decompress)
+        new.append(import_networks(tmp_path, {"9.0.0.0/8": city("JP")}).version)
+        if is_gone:
+            redis.delete(*redis.keys(f"*:{old.version}*"))
+        return decompress(*args)
+
+    monkeypatch.setattr(tables, "decompress", meanwhile)
+
+    loaded = GeoTable.load()
+
+    assert [loaded.version] == (new if is_gone else [old.version])
+    assert loaded.find("9.9.9.9" if is_gone else "1.0.0.1") is not None
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("damage", ["gone", "junk", "cut", "other", "bomb"])
+def test_a_damaged_part_is_told_and_mended_by_force(redis: Redis, tmp_path: Path, damage: str) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    key, other = (keys.geo_part("default", f"{done.version}:{number}") for number in (1, 2))
+    stored = redis.get(key)
+    match damage:
+        case "gone":
+            redis.delete(key)
+        case "junk":
+            redis.set(key, b"junk")
+        case "cut":
+            redis.set(key, stored[:-6])
+        case "other":
+            redis.set(key, redis.get(other))
+        case "bomb":
+            redis.set(key, layout.compress(memoryview(bytes(10_000_000))))
+
+    with pytest.raises(GeoTableDamaged, match=r"part 1 of .*--force"):
+        locate("1.0.0.1")
+
+    import_networks(tmp_path, NETWORKS, force=True)
+    assert locate("1.0.0.1") is not None
+    assert parts(redis) == {done.version: False}
+
+
+def test_a_missing_part_is_mended_without_force(redis: Redis, tmp_path: Path) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    redis.delete(keys.geo_part("default", f"{done.version}:0"))
+
+    import_networks(tmp_path, NETWORKS)
+
+    assert GeoTable.load().find("1.0.0.1") is not None
+
+
+def test_a_missing_manifest_is_told_and_mended(redis: Redis, tmp_path: Path) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    redis.delete(keys.geo_manifest("default", done.version))
+
+    for ask in (look, GeoTable.load):
+        with pytest.raises(GeoTableDamaged, match="manifest"):
+            ask()
+
+    import_networks(tmp_path, NETWORKS)
+    assert locate("1.0.0.1") is not None
+
+
+@pytest.mark.parametrize("manifest", [b"junk", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "x": 2}'])
+def test_a_damaged_manifest_is_told_and_mended(redis: Redis, tmp_path: Path, manifest: bytes) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    redis.set(keys.geo_manifest("default", done.version), manifest)
+
+    for ask in (look, GeoTable.load):
+        with pytest.raises(GeoTableDamaged, match="manifest"):
+            ask()
+
+    import_networks(tmp_path, NETWORKS)
+    assert locate("1.0.0.1") is not None
+
+
+def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    redis.set(keys.geo_manifest("default", done.version), b'{"format": 2}')
+
+    with pytest.raises(UnknownFormat, match="update"):
+        locate("1.0.0.1")
+
+
+def test_a_server_that_evicts_parts_is_told(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = storing.put
+
+    def evicted(name: str, version: str, number: int, stored: bytes) -> None:
+        put(name, version, number, stored)
+        redis.delete(keys.geo_part(name, f"{version}:{number}"))
+
+    monkeypatch.setattr(storing, "put", evicted)
+
+    with pytest.raises(GeoTableDamaged, match="noeviction"):
+        import_networks(tmp_path, NETWORKS)
+
+    assert look() is None
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_while_redis_is_away_the_table_at_hand_is_used(
+    redis: Redis, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_networks(tmp_path, NETWORKS)
+    table = GeoTable.load()
+
+    def unavailable() -> GeoTable:
+        raise RedisUnavailable("away")
+
+    monkeypatch.setattr(table, "newest", unavailable)
+    monkeypatch.setattr(GeoTable, "load", lambda name: table)
+    locate("1.0.0.1")
+
+    with caplog.at_level(logging.WARNING):
+        found = [locate("1.0.0.1"), asyncio.run(alocate("1.0.0.1"))]
+
+    assert found == [Place("US", "us", "CA", "ca", "Mountain View")] * 2
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "away" in caplog.text
+
+
+def test_without_redis_and_without_a_table_it_is_told() -> None:
+    with redis_at("redis://127.0.0.1:1"), pytest.raises(RedisUnavailable):
+        locate("1.0.0.1")
+
+
+def test_many_who_ask_first_load_the_table_once(redis: Redis, tmp_path: Path) -> None:
+    import_networks(tmp_path, NETWORKS)
+    reads = redis.info("commandstats")["cmdstat_get"]["calls"]
+    barrier = threading.Barrier(8)
+
+    def ask(_number: int) -> Place | None:
+        barrier.wait()
+        return locate("1.0.2.1")
+
+    async def ask_all() -> list[Place | None]:
+        return await asyncio.gather(*[alocate("1.0.2.1") for _ in range(20)])
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(ask, range(8)))
+    forget()
+    found |= set(asyncio.run(ask_all()))
+
+    assert found == {Place("DE", "de")}
+    assert redis.info("commandstats")["cmdstat_get"]["calls"] == reads + 2 * 2  # a manifest, a part
+
+
+def test_those_who_wait_for_a_load_that_fails_do_not_each_try_again(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, all_wait = [], threading.Event()
+
+    def load(name: str) -> GeoTable:
+        tried.append(name)
+        assert all_wait.wait(20)
+        raise RedisUnavailable("away")
+
+    monkeypatch.setattr(GeoTable, "load", load)
+
+    def ask() -> str:
+        with pytest.raises(RedisUnavailable) as error:
+            locate("1.0.0.1")
+        return str(error.value)
+
+    async def ask_all() -> list[object]:
+        asked = [asyncio.ensure_future(alocate("1.0.0.1")) for _ in range(5)]
+        await asyncio.sleep(0)  # each of them has begun
+        all_wait.set()
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    with ThreadPoolExecutor(1) as pool:
+        one = pool.submit(ask)
+        assert eventually(lambda: tried)
+        found = asyncio.run(ask_all())
+
+        assert one.result() == "away"
+    assert [str(each) for each in found] == ["away"] * 5
+    assert len(tried) == 1
+    assert ask() == "away"  # who comes later tries again
+    assert len(tried) == 2
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_while_one_looks_for_another_version_the_others_have_the_table_at_hand(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_networks(tmp_path, NETWORKS)
+    locate("1.0.0.1")
+    looks, may_go_on = threading.Event(), threading.Event()
+    newest = GeoTable.newest
+
+    def slow(table: GeoTable) -> GeoTable:
+        looks.set()
+        assert may_go_on.wait(20)
+        return newest(table)
+
+    monkeypatch.setattr(GeoTable, "newest", slow)
+    with ThreadPoolExecutor(1) as pool:
+        one = pool.submit(locate, "1.0.0.1")
+        assert looks.wait(20)
+
+        found = locate("1.0.0.1")
+
+        is_done = one.done()
+        may_go_on.set()
+        assert one.result() == found
+    assert found is not None
+    assert not is_done
+
+
+@pytest.mark.usefixtures("always_looks")
+def test_a_forked_child_looks_although_its_parent_did_so_meanwhile(redis: Redis, tmp_path: Path) -> None:
+    """The thread that looks is not in the child."""
+    import_networks(tmp_path, NETWORKS)
+    locate("1.0.0.1")
+    import_networks(tmp_path, {"9.0.0.0/8": city("JP")})
+    with lookups._table("default")._guard:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # there may be threads of other tests
+            child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                code = 0 if locate("9.9.9.9") else 2
+            finally:
+                os._exit(code)
+        in_parent = locate("9.9.9.9")
+
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert in_parent is None

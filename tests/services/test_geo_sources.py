@@ -1,0 +1,288 @@
+"""Files that say where addresses live: each kind that is read, and what is told of one that is wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components.exceptions import ExtraNotInstalled, InvalidGeoSource, InvalidName
+from components.services.geo import GeoTable, Place, import_places, look
+from tests.support.geo import city, write_mmdb, write_new_csv, write_old_csv
+
+NETWORKS = {
+    "1.0.0.0/24": city("US", "CA", "Mountain View"),
+    "2.0.0.0/7": city("DE"),
+    "2001:db8::/32": city("CH", "ZH", "Zürich"),
+}
+OLD = [(1, "US", "CA", "Mountain View"), (2, "DE", "07", "Köln"), (3, "", "", "")]
+
+
+def places(*ips: str) -> list[str | None]:
+    table = GeoTable.load()
+    return [found.id if (found := table.find(ip)) else None for ip in ips]
+
+
+@pytest.mark.parametrize("record_size", [24, 28, 32])
+def test_a_maxmind_db_is_read_whatever_the_size_of_its_records(
+    redis: Redis, tmp_path: Path, record_size: int
+) -> None:
+    import_places(write_mmdb(tmp_path / "any.mmdb", NETWORKS, record_size=record_size))
+
+    found = places("1.0.0.255", "1.0.1.0", "2.0.0.0", "3.255.255.255", "4.0.0.0", "2001:db8::1", "2001:db9::")
+
+    assert found == ["US/CA/Mountain View", None, "DE", "DE", None, "CH/ZH/Zürich", None]
+
+
+def test_ipv4_that_a_maxmind_db_repeats_inside_of_ipv6_is_read_once(redis: Redis, tmp_path: Path) -> None:
+    """As those of MaxMind do, for 6to4 and mapped addresses."""
+    aliases = ["2002::/16", "::ffff:0:0/96"]
+
+    done = import_places(write_mmdb(tmp_path / "any.mmdb", NETWORKS, aliases=aliases))
+
+    assert (done.ipv4, done.ipv6) == (2, 1)
+    assert places("::ffff:1.0.0.1", "2002:100:1::") == ["US/CA/Mountain View", None]
+
+
+def test_a_maxmind_db_of_ipv4_alone_is_read(redis: Redis, tmp_path: Path) -> None:
+    networks = {"1.0.0.0/24": city("US"), "128.0.0.0/1": city("DE")}
+
+    import_places(write_mmdb(tmp_path / "any.mmdb", networks, ip_version=4))
+
+    assert places("1.0.0.1", "255.255.255.255", "2.0.0.0", "::1") == ["US", "DE", None, None]
+
+
+def test_a_maxmind_db_is_known_by_its_content(redis: Redis, tmp_path: Path) -> None:
+    import_places(write_mmdb(tmp_path / "download", NETWORKS))
+
+    assert places("1.0.0.1") == ["US/CA/Mountain View"]
+
+
+def test_codes_and_languages_may_be_missing(redis: Redis, tmp_path: Path) -> None:
+    """DB-IP has no codes of regions; others have no English names."""
+    record = {
+        "country": {"names": {"de": "Deutschland"}},
+        "subdivisions": [{"names": {"en": "Bavaria"}}],
+        "city": {"names": {}},
+    }
+
+    import_places(write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}))
+
+    assert GeoTable.load().find("1.0.0.1") == Place("Deutschland", "Deutschland", "Bavaria", "Bavaria", "")
+
+
+def test_the_pair_of_the_book_is_read(redis: Redis, tmp_path: Path) -> None:
+    blocks = [(16777216, 16777471, 1), (16777472, 16777472, 2), (2**32 - 1, 2**32 - 1, 2), (100, 200, 3)]
+
+    done = import_places(*write_old_csv(tmp_path, blocks, OLD))
+
+    assert places("1.0.0.0", "1.0.0.255", "1.0.1.0", "1.0.1.1", "255.255.255.255") == [
+        "US/CA/Mountain View",
+        "US/CA/Mountain View",
+        "DE/07/Köln",
+        None,
+        "DE/07/Köln",
+    ]
+    assert (done.source, done.nameless) == ("GeoLiteCity-Blocks.csv, GeoLiteCity-Location.csv", 1)
+
+
+def test_the_networks_of_its_successor_are_read_in_any_order(redis: Redis, tmp_path: Path) -> None:
+    files = write_new_csv(tmp_path, [("2001:db8::/32", "2"), ("1.0.0.0/24", "1"), ("1.0.1.0/24", "")])
+
+    import_places(*reversed(files))
+
+    assert places("1.0.0.7", "1.0.1.7", "2001:db8::7") == ["CH/ZH/Zürich", None, "DE"]
+
+
+def test_blocks_may_be_in_several_files(redis: Redis, tmp_path: Path) -> None:
+    blocks, locations = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
+    more = tmp_path / "more.csv"
+    more.write_text("network,geoname_id\n2001:db8::/32,2\n\n")
+
+    import_places(blocks, more, locations)
+
+    assert places("1.0.0.7", "2001:db8::7") == ["CH/ZH/Zürich", "DE"]
+
+
+def refused(*paths: Path, **options: Any) -> str:
+    with pytest.raises(InvalidGeoSource) as error:
+        import_places(*paths, **options)
+    assert look() is None
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 100, -1, -30, -60])
+def test_a_maxmind_db_that_is_cut_off_is_told(redis: Redis, tmp_path: Path, kept: int) -> None:
+    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
+    content = path.read_bytes()
+    path.write_bytes(content[:kept])
+
+    assert f"{path} is no whole MaxMind DB" in refused(path)
+
+
+def test_a_maxmind_db_that_lost_its_middle_is_told(redis: Redis, tmp_path: Path) -> None:
+    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
+    content = path.read_bytes()
+    path.write_bytes(content[:-400] + content[-300:])
+
+    assert str(path) in refused(path)
+
+
+def test_a_maxmind_db_of_something_else_is_told(redis: Redis, tmp_path: Path) -> None:
+    record = {"autonomous_system_number": 15169}
+    path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Test-ASN")
+
+    assert "any.mmdb: none of 1 ranges has a country" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "US",
+        {"country": "US"},
+        {"country": {"names": ["a"]}},
+        {"subdivisions": {"a": 1}},
+        {"country": {"iso_code": 5}},
+        5,
+    ],
+)
+def test_a_record_of_another_form_is_told(redis: Redis, tmp_path: Path, record: Any) -> None:
+    path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Flat")
+
+    said = refused(path)
+
+    assert "network 1.0.0.0/8" in said
+    assert "'Flat'" in said
+
+
+def test_one_record_for_all_addresses_is_no_crash(redis: Redis, tmp_path: Path) -> None:
+    path = write_mmdb(tmp_path / "any.mmdb", {"::/1": city("US")})
+
+    assert str(path) in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        ([(1, 5, 1), (9, 7, 1)], "Blocks.csv, line 4: the range from 9 to 7"),
+        (
+            [(1, 5, 1), (5, 7, 1)],
+            "Blocks.csv, line 4: 0.0.0.5 to 0.0.0.7 overlaps 0.0.0.1 to 0.0.0.5 of GeoLiteCity-",
+        ),
+        ([(1, 2**32, 1)], "line 3: the range from 1 to 4294967296"),
+        ([(1, 5, 9)], "line 3: location '9' is not in GeoLiteCity-Location.csv"),
+        ([("x", 5, 1)], "line 3: invalid literal"),
+        ([(1, "", 1)], "line 3: invalid literal"),
+        ([(1, 5, 3)], "none of 1 ranges has a country"),
+        ([], "none of 0 ranges has a country"),
+    ],
+)
+def test_blocks_that_are_wrong_are_told_with_file_and_line(
+    redis: Redis, tmp_path: Path, blocks: list[tuple[object, object, object]], said: str
+) -> None:
+    assert said in refused(*write_old_csv(tmp_path, blocks, OLD))
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ("1.0.0.1/24", "line 3: 1.0.0.1/24 has host bits set"),
+        ("1.0.0.0/33", "line 3: '1.0.0.0/33' does not appear to be"),
+        (
+            "1.0.0.0/8",
+            "line 3: 1.0.0.0 to 1.255.255.255 overlaps 1.0.0.0 to 1.0.0.255 of GeoLite2-City-Blocks.csv, line 2",
+        ),
+        ("", "line 3: '' does not appear to be"),
+    ],
+)
+def test_networks_that_are_wrong_are_told_with_file_and_line(
+    redis: Redis, tmp_path: Path, network: str, said: str
+) -> None:
+    assert said in refused(*write_new_csv(tmp_path, [("1.0.0.0/24", "1"), (network, "1")]))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (b"1,2\n", "line 6: 2 columns, of 9"),
+        (b"1,US,CA,Palo Alto\n", "line 6: location '1' was another place before"),
+        (b'1,"' + b"x" * 200_000 + b'"\n', "line 6: field larger than field limit"),
+    ],
+)
+def test_locations_that_are_wrong_are_told_with_file_and_line(
+    redis: Redis, tmp_path: Path, more: bytes, said: str
+) -> None:
+    blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
+    with locations.open("ab") as file:
+        file.write(more)
+
+    assert said in refused(blocks, locations)
+
+
+def test_locations_that_are_not_in_utf_8_are_told(redis: Redis, tmp_path: Path) -> None:
+    blocks, locations = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
+    locations.write_bytes(locations.read_bytes().replace("ü".encode(), b"\xfc"))
+
+    assert "en.csv, line 2: 'utf-8" in refused(blocks, locations)
+
+
+def test_junk_in_blocks_is_told_with_file_and_line(redis: Redis, tmp_path: Path) -> None:
+    blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
+    with blocks.open("ab") as file:
+        file.write(b"\xff" * 20_000)
+
+    assert f"{blocks}, line" in refused(blocks, locations)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 999, b"\xff\xd8\xff" * 999, b"a,b,c\n1,2,3\n", b"{}\n"])
+def test_a_file_of_no_known_kind_is_told(redis: Redis, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "any"
+    path.write_bytes(content)
+
+    assert f"{path} is no MaxMind DB" in refused(path)
+
+
+def test_files_that_do_not_belong_together_are_told(redis: Redis, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    mmdb = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
+    blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
+    new_blocks, new_locations = write_new_csv(tmp_path / "new", [("1.0.0.0/24", "1")])
+
+    for files in (
+        [blocks],
+        [locations],
+        [blocks, new_locations],
+        [blocks, locations, new_locations],
+        [new_blocks],
+    ):
+        assert "belong together" in refused(*files)
+    assert "imported alone" in refused(mmdb, blocks)
+    assert "No file is named" in refused()
+
+
+@pytest.mark.parametrize("make", [lambda path: None, Path.mkdir], ids=["nothing", "a folder"])
+def test_what_cannot_be_opened_is_told_by_the_system(redis: Redis, tmp_path: Path, make: Any) -> None:
+    for name in ("any.mmdb", "any.csv"):
+        make(tmp_path / name)
+
+        with pytest.raises(OSError, match=name):
+            import_places(tmp_path / name)
+
+
+def test_without_the_package_it_is_named(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
+    monkeypatch.setitem(sys.modules, "maxminddb", None)
+
+    with pytest.raises(ExtraNotInstalled, match=r"components\[logs\]"):
+        import_places(path)
+
+
+def test_a_table_needs_a_name(redis: Redis, tmp_path: Path) -> None:
+    for ask in (lambda: import_places(tmp_path, name=""), lambda: look(""), lambda: GeoTable.load("")):
+        with pytest.raises(InvalidName):
+            ask()
