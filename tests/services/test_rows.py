@@ -16,7 +16,7 @@ from components import keys
 from components.buckets import BUCKETS, bucket
 from components.client import get_client
 from components.exceptions import RowNotLoaded, RowNotSerializable
-from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, member
+from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, flights, member
 from components.services.rows.claims import begin
 from components.services.rows.core import by_bucket
 from components.services.rows.flights import Flights
@@ -440,15 +440,28 @@ def test_ten_thousand_readers_of_a_missing_row_make_one_load(redis: Redis) -> No
     assert loads == [["1"]]
 
 
-def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_each(redis: Redis) -> None:
+def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_each(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loads: list[Sequence[str]] = []
-
-    async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        loads.append(wanted)
-        await asyncio.sleep(0.05)
-        raise LookupError("the database is away")
+    waiting = set[object]()
+    wait = flights._LoopFlight.wait
 
     async def read() -> list[Any]:
+        all_wait = asyncio.Event()
+
+        async def note(self: flights._LoopFlight, seconds: float) -> bool:
+            waiting.add(asyncio.current_task())
+            if len(waiting) == 99:
+                all_wait.set()
+            return await wait(self, seconds)
+
+        async def load(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+            loads.append(wanted)
+            await all_wait.wait()
+            raise LookupError("the database is away")
+
+        monkeypatch.setattr(flights._LoopFlight, "wait", note)
         readers = (cache().aget_or_load(["1"], load, delay=60, wait=60) for _ in range(100))
         return await asyncio.gather(*readers, return_exceptions=True)
 
