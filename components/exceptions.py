@@ -225,3 +225,19 @@ class RowNotLoaded(ComponentsError):
 
 class RowsUnavailable(ComponentsError):
     """The database did not answer who wanted to cache rows. What was asked may be asked again."""
+
+
+class ExtraNotInstalled(ComponentsError, ImportError):
+    """What an optional part of this app needs is not installed; the message says how to install it."""
+
+
+class InvalidFormat(ComponentsError, ValueError):
+    """A format of log lines is not known, or its regular expression cannot be used."""
+
+
+class InvalidRanges(ComponentsError, ValueError):
+    """Ranges of addresses overlap, are turned round, unsorted, or not stored as they must be."""
+
+
+class UnknownKernel(ComponentsError, ValueError):
+    """There is no kernel of this name to count logs with."""
