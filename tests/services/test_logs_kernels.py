@@ -62,7 +62,9 @@ ipv4 = st.one_of(
     st.integers(0, 2**32 - 1).map(lambda n: f"{n >> 24}.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}"),
     st.lists(numbers, min_size=3, max_size=5).map(".".join),
 )
+groups = st.sampled_from(["", "", "0", "1", "7", "00ab", "ffff", "FFFF", "12345", "g", "1.2.3.4"])
 ipv6 = st.one_of(
+    st.lists(groups, min_size=2, max_size=10).map(":".join),
     st.ip_addresses(v=6).map(str),
     ipv4.map("::ffff:{}".format),
     st.sampled_from(

@@ -8,7 +8,6 @@ silence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
@@ -21,6 +20,7 @@ from components.services.logs.addresses import remembered
 Offsets: TypeAlias = NDArray[np.int64]
 
 READ = 0  # what stands in place of a reason where a line could be read
+READ_IPV6 = 254
 MAYBE_IPV6 = 255  # and where a fast kernel has left the address to Python
 
 
@@ -64,64 +64,53 @@ class Columns:
 
 @dataclass(frozen=True)
 class Raw:
-    """What kernels fill in: an entry for each line, readable or not, and a Reason, READ or MAYBE_IPV6 for each."""
+    """What kernels fill in: an entry for each line; *reasons* has a Reason, READ, READ_IPV6 or MAYBE_IPV6 for it."""
 
     starts: Offsets
     ends: Offsets
     rests: Offsets
     days: NDArray[np.int32]
-    addresses: NDArray[np.uint32]
+    #: The bits of addresses, signed since machine code is simpler then. IPv4 is in *low*.
+    high: NDArray[np.int64]
+    low: NDArray[np.int64]
     reasons: NDArray[np.uint8]
 
     @classmethod
     def empty(cls, lines: int) -> Raw:
         """Room for so many lines."""
-        starts, ends, rests = (np.empty(lines, np.int64) for _ in range(3))
-        return cls(
-            starts,
-            ends,
-            rests,
-            np.empty(lines, np.int32),
-            np.empty(lines, np.uint32),
-            np.empty(lines, np.uint8),
-        )
+        starts, ends, rests, high, low = (np.empty(lines, np.int64) for _ in range(5))
+        return cls(starts, ends, rests, np.empty(lines, np.int32), high, low, np.empty(lines, np.uint8))
 
     def columns(self, block: bytes) -> Columns:
         """Read what was left to Python, and set apart the lines that could not be read."""
-        if not self.reasons.any():
-            return self._chosen(slice(None), (), ())
-        ipv6: dict[int, bytes] = {}
         for line in np.flatnonzero(self.reasons == MAYBE_IPV6).tolist():
-            self._read(block, line, ipv6)
-        good = np.flatnonzero(self.reasons == READ)
-        at = np.searchsorted(good, [line for line in ipv6 if self.reasons[line] == READ])
-        return self._chosen(good, at, [ipv6[line] for line in good[at].tolist()])
-
-    def _read(self, block: bytes, line: int, ipv6: dict[int, bytes]) -> None:
-        start = int(self.starts[line])
-        found = remembered(block[start : block.index(b" ", start)])
-        if found is None:
-            self.reasons[line] = Reason.ADDRESS
-            return
-        version, address = found
-        self.reasons[line] = READ if self.days[line] else Reason.DATE
-        self.addresses[line] = address if version == 4 else 0
-        if version == 6:
-            ipv6[line] = address.to_bytes(16, "big")
-
-    def _chosen(
-        self, good: slice | Offsets, ipv6_lines: Sequence[int] | Offsets, ipv6: Sequence[bytes]
-    ) -> Columns:
-        bad = np.flatnonzero(self.reasons) if isinstance(good, np.ndarray) else slice(0)
+            self._read(block, line)
+        is_bad = (self.reasons != READ) & (self.reasons != READ_IPV6)
+        bad = np.flatnonzero(is_bad)
+        good = np.flatnonzero(~is_bad) if len(bad) else slice(None)  # a slice copies nothing
+        ipv6_lines = np.flatnonzero(self.reasons[good] == READ_IPV6)
+        addresses = self.low[good].astype(np.uint32)
+        addresses[ipv6_lines] = 0
+        halves = np.stack((self.high[good][ipv6_lines], self.low[good][ipv6_lines]), axis=1)
         return Columns(
             starts=self.starts[good],
             ends=self.ends[good],
             rests=self.rests[good],
             days=self.days[good],
-            addresses=self.addresses[good],
-            ipv6_lines=np.asarray(ipv6_lines, np.int64),
-            ipv6=np.frombuffer(b"".join(ipv6), "V16"),
+            addresses=addresses,
+            ipv6_lines=ipv6_lines,
+            ipv6=np.frombuffer(halves.astype(">i8").tobytes(), "V16"),
             rejected_starts=self.starts[bad],
             rejected_ends=self.ends[bad],
             reasons=self.reasons[bad],
         )
+
+    def _read(self, block: bytes, line: int) -> None:
+        start = int(self.starts[line])
+        found = remembered(block[start : block.index(b" ", start)])
+        if found is None or not self.days[line]:
+            self.reasons[line] = Reason.ADDRESS if found is None else Reason.DATE
+            return
+        version, address = found
+        self.reasons[line] = READ if version == 4 else READ_IPV6
+        self.high.view(np.uint64)[line], self.low.view(np.uint64)[line] = divmod(address, 1 << 64)

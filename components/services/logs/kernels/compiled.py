@@ -36,7 +36,8 @@ class Compiled:
             raw.ends,
             raw.rests,
             raw.days,
-            raw.addresses,
+            raw.high,
+            raw.low,
             raw.reasons,
         )
         return raw.columns(block)

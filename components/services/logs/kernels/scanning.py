@@ -2,9 +2,10 @@
 Lines read by machine code: one pass over the bytes, byte after byte.
 
 The block ends with a newline, and no comparison goes on after a byte that differs. So nothing is read beyond a
-line's end, and no index needs to be checked. What is no IPv4 address but has a colon is left to Python. Functions
-that call each other stand in one module, since numba's cache looks at no other. parse_book and parse_combined are
-longer than functions are elsewhere: what a loop carries from line to line would travel through a tuple of eight.
+line's end, and no index needs to be checked. Addresses that end as IPv4 ones or look odd in another way, but have a
+colon, are left to Python. Functions that call each other stand in one module, since numba's cache looks at no
+other. parse_book and parse_combined are longer than functions are elsewhere: what a loop carries from line to line
+would travel through a tuple of eight.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from components.services.logs.addresses import LONGEST
-from components.services.logs.columns import MAYBE_IPV6, READ, Offsets, Reason
+from components.services.logs.columns import MAYBE_IPV6, READ, READ_IPV6, Offsets, Reason
 from components.services.logs.kernels.compiling import compiled
 
 _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE = b'\n\r .:-/"'
 _OPEN, _CLOSE = b"[]"
-_ZERO = 48
+_ZERO, _A = b"0a"
 _STAMP = len("[10/Oct/2000:13:55:36 -0700")
 _EMPTY, _FORMAT, _ADDRESS, _DATE = (int(reason) for reason in Reason)
 #: Days before each month of a year that is no leap year.
@@ -115,16 +116,63 @@ def _find(a: NDArray[np.uint8], p: int, byte: int) -> int:
 
 
 @compiled
-def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int]:
-    """The address that a line begins with; the blank after it, or -1; and what Python is to do with it."""
-    address, p = _ipv4(a, start)
+def _ipv6(a: NDArray[np.uint8], p: int) -> tuple[int, int, int]:
+    """The two halves of an address of hexadecimal groups, and where it ends; -1 if Python has to look at it."""
+    high = low = head_high = head_low = groups = 0
+    gap = -1  # how many groups stand before "::"
+    if a[p] == _COLON and a[p + 1] == _COLON:
+        gap, p = 0, p + 2
+    while True:
+        group, end = _group(a, p)
+        if end == p:
+            break
+        high, low = high << 16 | (low >> 48) & 0xFFFF, low << 16 | group
+        groups, p = groups + 1, end
+        if groups > 8 or a[p] != _COLON:
+            break
+        p += 1
+        if a[p] == _COLON and gap < 0:
+            head_high, head_low, high, low = high, low, 0, 0
+            gap, p = groups, p + 1
+        elif _group(a, p)[1] == p:
+            return 0, 0, -1
+    if groups > 8 or (groups == 8) != (gap < 0):
+        return 0, 0, -1
+    for _ in range(8 - gap if gap > 0 else 0):
+        head_high, head_low = head_high << 16 | (head_low >> 48) & 0xFFFF, head_low << 16
+    return head_high | high, head_low | low, p
+
+
+@compiled
+def _group(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
+    """The number of up to four hexadecimal digits at *p*, and where it ends."""
+    value, last = 0, p + 4
+    while p < last:
+        digit = a[p] - _ZERO
+        if digit < 0 or digit > 9:
+            digit = (a[p] | 32) - _A + 10  # a letter, small or not
+            if digit < 10 or digit > 15:
+                break
+        value, p = value * 16 + digit, p + 1
+    return value, p
+
+
+@compiled
+def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
+    """The address that a line begins with, in halves; the blank after it, or -1; and what it was read as."""
+    low, p = _ipv4(a, start)
     if p >= 0 and a[p] == _BLANK:
-        return address, p, READ
+        return 0, low, p, READ
+    high, low, p = _ipv6(a, start)
+    if p >= 0 and a[p] == _BLANK:
+        if high == 0 and low >> 32 == 0xFFFF:  # it holds an IPv4 address
+            return 0, low & 0xFFFFFFFF, p, READ
+        return high, low, p, READ_IPV6
     p = _find(a, start, _BLANK)
     if a[p] != _BLANK:
-        return 0, -1, _FORMAT
+        return 0, 0, -1, _FORMAT
     is_ipv6 = p - start <= LONGEST and _find(a, start, _COLON) < p
-    return 0, p, MAYBE_IPV6 if is_ipv6 else _ADDRESS
+    return 0, 0, p, MAYBE_IPV6 if is_ipv6 else _ADDRESS
 
 
 @compiled
@@ -134,14 +182,15 @@ def parse_book(
     ends: Offsets,
     rests: Offsets,
     days: NDArray[np.int32],
-    addresses: NDArray[np.uint32],
+    high: NDArray[np.int64],
+    low: NDArray[np.int64],
     reasons: NDArray[np.uint8],
 ) -> None:
     """Fill in what each line says, in the book's format."""
     start = line = 0
     known, known_day = -1, 0  # most lines are of the day of the line before
     while start < len(a):
-        address, blank, reason = _token(a, start)
+        first, second, blank, reason = _token(a, start)
         date = _iso_date(a, blank + 1) if blank >= 0 else -1
         after = blank + 11 if date >= 0 else start
         newline = _find(a, after, _NEWLINE)
@@ -152,10 +201,11 @@ def parse_book(
             known, known_day = date, _ordinal(date)
         if start == end:
             reason = _EMPTY
-        elif known_day == 0 and reason == READ:
+        elif known_day == 0 and reason in (READ, READ_IPV6):
             reason = _DATE
         starts[line], ends[line], rests[line] = start, end, after + (a[after] == _BLANK)
-        days[line], addresses[line], reasons[line] = known_day, address, reason
+        days[line], reasons[line] = known_day, reason
+        high[line], low[line] = first, second
         line += 1
         start = newline + 1
 
@@ -167,14 +217,15 @@ def parse_combined(
     ends: Offsets,
     rests: Offsets,
     days: NDArray[np.int32],
-    addresses: NDArray[np.uint32],
+    high: NDArray[np.int64],
+    low: NDArray[np.int64],
     reasons: NDArray[np.uint8],
 ) -> None:
     """Fill in what each line says, in the format of web servers."""
     start = line = 0
     known, known_day = -1, 0
     while start < len(a):
-        address, blank, reason = _token(a, start)
+        first, second, blank, reason = _token(a, start)
         close, date = start, -1
         if blank >= 0:
             close = _find(a, blank + 1, _CLOSE)
@@ -191,9 +242,10 @@ def parse_combined(
             known, known_day = date, _ordinal(date)
         if start == end:
             reason = _EMPTY
-        elif known_day == 0 and reason == READ:
+        elif known_day == 0 and reason in (READ, READ_IPV6):
             reason = _DATE
         starts[line], ends[line], rests[line] = start, end, close + 2
-        days[line], addresses[line], reasons[line] = known_day, address, reason
+        days[line], reasons[line] = known_day, reason
+        high[line], low[line] = first, second
         line += 1
         start = newline + 1

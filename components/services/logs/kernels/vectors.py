@@ -50,11 +50,11 @@ class Vectors:
         blanks = _next(_all(a, " "), starts, newlines)
         fields = _book if isinstance(form, Book) else _combined
         is_form, days, rests = fields(a, blanks, ends)
-        addresses, reasons = _addresses(a, starts, np.where(is_form, blanks, starts))
+        low, reasons = _addresses(a, starts, np.where(is_form, blanks, starts))
         reasons[(reasons == READ) & (days == 0)] = Reason.DATE
         reasons[~is_form] = Reason.FORMAT
         reasons[starts == ends] = Reason.EMPTY
-        return Raw(starts, ends, rests, days, addresses, reasons).columns(block)
+        return Raw(starts, ends, rests, days, np.zeros_like(low), low, reasons).columns(block)
 
     def places(self, columns: Columns, table: PlaceTable) -> Places:
         places: Places = table.slots[columns.addresses >> 8].astype(np.uint32)
@@ -144,7 +144,7 @@ def _ordinals(
     return np.where(is_date, days + _BEFORE[month] + (is_leap & (month > 2)) + day, 0).astype(np.int32)
 
 
-def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """IPv4 addresses, and READ, ADDRESS or MAYBE_IPV6 for each."""
     dots = np.append(_all(a, "."), [_NOWHERE] * 3)
     first = np.searchsorted(dots[:-3], starts)
@@ -153,7 +153,7 @@ def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.uin
     for begin, end in pairwise(marks):
         digits = end - begin - 1
         number = np.zeros(len(starts), np.int64)
-        is_good &= (digits >= 1) & (digits <= 3) & (end <= ends)
+        is_good &= (digits >= 1) & (digits <= 3)  # so all dots stand before the end
         for place in (1, 2, 3):  # from the right
             digit = _at(a, end - place) - np.uint8(ord("0"))
             is_good &= (digit <= 9) | (digits < place)
@@ -162,4 +162,4 @@ def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.uin
         value = value << 8 | number
     has_colon = (_next(_all(a, ":"), starts, ends) >= 0) & (ends - starts <= LONGEST)
     others = np.where(has_colon, MAYBE_IPV6, Reason.ADDRESS)
-    return np.where(is_good, value, 0).astype(np.uint32), np.where(is_good, READ, others).astype(np.uint8)
+    return value, np.where(is_good, READ, others).astype(np.uint8)
