@@ -41,7 +41,9 @@ def make_tables() -> Iterator[tuple[str, PlaceTable]]:
     world = lines.world()
     for level, places in (("country", world.countries), ("city", world.cities)):
         begun = process_time()
-        table = PlaceTable(Ranges(world.starts, world.ends, places))
+        table = PlaceTable(
+            Ranges(world.starts, world.ends, places), Ranges(world.ipv6_starts, world.ipv6_ends, places)
+        )
         took, size = (
             process_time() - begun,
             table.slots.nbytes + table.bounds.nbytes + table.bound_places.nbytes,

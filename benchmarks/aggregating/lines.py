@@ -29,12 +29,31 @@ _BROWSER = (
 
 @dataclass(frozen=True)
 class World:
-    """Ranges, with a city and a country each: numbers from 1 on, of which low ones have most."""
+    """
+    Ranges, with a city and a country each: numbers from 1 on, of which low ones have most.
+
+    Those of IPv6 are the same, with 2001: before them.
+    """
 
     starts: NDArray[np.uint32]
     ends: NDArray[np.uint32]
     cities: NDArray[np.uint32]
     countries: NDArray[np.uint32]
+
+    @property
+    def ipv6_starts(self) -> bytes:
+        return _wide(self.starts, 0)
+
+    @property
+    def ipv6_ends(self) -> bytes:
+        return _wide(self.ends, 0xFF)
+
+
+def _wide(numbers: NDArray[np.uint32], fill: int) -> bytes:
+    wide = np.full((len(numbers), 16), fill, np.uint8)
+    wide[:, :2] = 0x20, 0x01
+    wide[:, 2:6] = numbers.astype(">u4").view(np.uint8).reshape(-1, 4)
+    return wide.tobytes()
 
 
 def world(ranges: int = 500_000, cities: int = 120_000, countries: int = 240) -> World:
@@ -77,7 +96,7 @@ def _addresses(random: Generator, count: int, ipv6: float) -> list[str]:
     numbers = near & ~0xFFF | random.integers(0, 1 << 12, count)
     is_ipv6 = random.random(count) < ipv6
     return [
-        f"2001:db8:{n >> 16:x}::{n & 0xFFFF:x}"
+        f"2001:{n >> 16:x}:{n & 0xFFFF:x}::1"
         if six
         else f"{n >> 24}.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}"
         for n, six in zip(numbers.tolist(), is_ipv6.tolist(), strict=True)

@@ -135,6 +135,22 @@ def test_a_place_of_more_than_31_bits_is_refused() -> None:
         PlaceTable(ipv4_ranges([(1, 2, 2**31)]))
 
 
+def test_places_can_be_counted_by_the_group_they_belong_to() -> None:
+    ranges = ipv4_ranges(
+        [(0x01000000, 0x0100FFFF, 1), (0x01010000, 0x01FFFFFF, 2), (0x02000000, 0x02FFFFFF, 3)]
+    )
+    one = (1).to_bytes(16, "big")
+    countries = array.array("I", [0, 9, 9, 4])
+    found = PlaceTable(ranges, Ranges(one, one, array.array("I", [3])), groups=countries)
+    counting = Counting(found, Book())
+
+    counting.add(GOOD + b"1.0.0.1 2011-10-10\n2.0.0.0 2011-10-10\n::1 2011-10-10\n3.0.0.0 2011-10-10\n")
+
+    assert counting.take().counts == {(DAY, 9): 2, (DAY, 4): 2, (DAY, 0): 1}
+    with pytest.raises(InvalidRanges, match="There are groups of 3 places; place 3 has none"):
+        PlaceTable(ranges, groups=countries[:3])
+
+
 @pytest.mark.parametrize(
     ("ranges", "complaint"),
     [
@@ -161,5 +177,5 @@ def test_ipv6_ranges_are_checked_alike() -> None:
 def test_buffers_of_the_wrong_length_are_refused() -> None:
     with pytest.raises(InvalidRanges, match="There are 1 starts, 2 ends and 1 places of IPv4 ranges"):
         PlaceTable(Ranges(b"\0" * 4, b"\0" * 8, b"\0" * 4))
-    with pytest.raises(InvalidRanges, match="IPv6 ranges are 16 bytes each, places 4"):
+    with pytest.raises(InvalidRanges, match="IPv6 ranges: a column is no run of 16 bytes each"):
         PlaceTable(Ranges(), Ranges(b"\0" * 8, b"\0" * 8, b"\0" * 4))

@@ -183,6 +183,24 @@ def test_every_line_is_read_as_the_plain_loop_reads_it(kernel: str, form: Format
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("kernel", FAST)
+def test_ipv6_addresses_are_read_as_the_plain_loop_reads_them(kernel: str) -> None:
+    """With any number of groups before "::" and after it, and with two of it; and what else is nearly an address."""
+    groups = ["1", "ab", "00ff", "FFFF", "0", "6", "7", "8", "9", "10"]
+    texts = [
+        ":".join(groups[:before]) + middle + ":".join(groups[before : before + after])
+        for before in range(10)
+        for after in range(10 - before)
+        for middle in ("::", ":", ":::", "::ffff::", "::ffff:", "::12345:", "::g:", ":@::")
+    ]
+    block = "".join(f"{text} 2011-10-10 x\n{text}\n{text}x 2011-10-10\n" for text in texts).encode()
+
+    found = choose_kernel(kernel).columns(block, Book())
+
+    assert len(found.ipv6_lines) > 40
+    assert_same(found, choose_kernel("naive").columns(block, Book()))
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 @settings(max_examples=100, deadline=None)
 @given(table=tables, data=st.data())

@@ -11,7 +11,7 @@ is sought among its ranges.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,17 @@ _SLOT = 256  # addresses of an entry
 _SMALL = 0xFFFF  # the most places of a table of 16 bits: one number is SPLIT
 
 Places: TypeAlias = NDArray[np.uint32]
+
+
+class SortedRanges(Protocol):
+    """What a table is made of: Ranges, or whatever else has these columns, such as those of a GeoTable."""
+
+    @property
+    def starts(self) -> Any: ...
+    @property
+    def ends(self) -> Any: ...
+    @property
+    def places(self) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -45,13 +56,19 @@ class PlaceTable:
     """
     Addresses and where they are. Places are numbers from 1 on; 0 is unknown. Raises InvalidRanges.
 
-    It takes a tenth of a second to make, and can be used by many threads.
+    *groups* has a number for each place, such as that of its country, which is then counted in its stead. A table
+    takes a tenth of a second to make, and can be used by many threads.
     """
 
-    def __init__(self, ipv4: Ranges, ipv6: Ranges | None = None) -> None:
-        ipv6 = ipv6 or Ranges()
+    def __init__(self, ipv4: SortedRanges, ipv6: SortedRanges | None = None, *, groups: Any = None) -> None:
+        ipv6 = Ranges() if ipv6 is None else ipv6
         self.ipv4_starts, self.ipv4_ends, self.ipv4_places = _columns(ipv4, "IPv4", np.dtype(np.uint32))
         self.ipv6_starts, self.ipv6_ends, self.ipv6_places = _columns(ipv6, "IPv6", np.dtype("S16"))
+        if groups is not None:
+            groups = _array(groups, np.dtype(np.uint32), "Groups of places")
+            self.ipv4_places, self.ipv6_places = (
+                _grouped(places, groups) for places in (self.ipv4_places, self.ipv6_places)
+            )
         #: How many numbers of places there may be: one more than the largest.
         self.size = 1 + max(int(places.max(initial=0)) for places in (self.ipv4_places, self.ipv6_places))
         if self.size > 1 << 31:
@@ -94,9 +111,17 @@ class PlaceTable:
         return np.where(is_in, self.ipv6_places[at], np.uint32(UNKNOWN))
 
 
-def _columns(ranges: Ranges, what: str, kind: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any], Places]:
-    starts, ends = (_array(each, kind, what) for each in (ranges.starts, ranges.ends))
-    places = _array(ranges.places, np.dtype(np.uint32), what)
+def _grouped(places: Places, groups: Places) -> Places:
+    if len(places) and places.max() >= len(groups):
+        raise InvalidRanges(f"There are groups of {len(groups):,} places; place {places.max():,} has none.")
+    return groups[places]
+
+
+def _columns(
+    ranges: SortedRanges, what: str, kind: np.dtype[Any]
+) -> tuple[NDArray[Any], NDArray[Any], Places]:
+    starts, ends = (_array(each, kind, f"{what} ranges") for each in (ranges.starts, ranges.ends))
+    places = _array(ranges.places, np.dtype(np.uint32), f"{what} ranges")
     if not len(starts) == len(ends) == len(places):
         raise InvalidRanges(
             f"There are {len(starts):,} starts, {len(ends):,} ends and {len(places):,} places of {what} ranges; "
@@ -115,4 +140,4 @@ def _array(buffer: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
     try:
         return np.frombuffer(buffer, kind)
     except ValueError as error:
-        raise InvalidRanges(f"{what} ranges are {kind.itemsize} bytes each, places 4: {error}.") from error
+        raise InvalidRanges(f"{what}: a column is no run of {kind.itemsize} bytes each: {error}.") from error
