@@ -56,6 +56,8 @@ class Conf:
     count_requests: bool = True
     #: Whether tasks, chats, mailboxes, address books, locks and semaphores count what happens to them.
     count_services: bool = False
+    #: What counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
+    log_kernel: str = "auto"
 
 
 @dataclass(frozen=True)

@@ -281,3 +281,15 @@ class GeoTableNotFound(ComponentsError):
 
 class GeoTableDamaged(ComponentsError):
     """Parts of a table of addresses are not in Redis any more, or are not what was written."""
+
+
+class InvalidFormat(ComponentsError, ValueError):
+    """A format of log lines is not known, or its regular expression cannot be used."""
+
+
+class InvalidRanges(ComponentsError, ValueError):
+    """Ranges of addresses overlap, are turned round, unsorted, or not stored as they must be."""
+
+
+class UnknownKernel(ComponentsError, ValueError):
+    """There is no kernel of this name to count logs with."""

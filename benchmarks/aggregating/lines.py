@@ -1,0 +1,121 @@
+"""
+Made-up ranges and log lines, the same in every run: few addresses are in most lines, few countries have most
+addresses.
+
+Of 700,000 addresses that of rank r has a share of 1/(r + 50), so the first 1,000 have a third of all lines, as the
+visitors of a site do. Ranges follow each other over all of IPv4; after a tenth of them comes a gap, and a fifth end
+within a /24. A log goes from one day to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+FIRST_DAY = date(2011, 10, 8)
+_FIRST, _LAST = 1 << 24, 224 << 24  # unicast
+_AT_ONCE = 50_000  # lines of a block: 2 MB in the book's format
+_FLATNESS = 50  # of the ranks: the first address is in one line of 480
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_BROWSER = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """
+    Ranges, with a city and a country each: numbers from 1 on, of which low ones have most.
+
+    Those of IPv6 are the same, with 2001: before them.
+    """
+
+    starts: NDArray[np.uint32]
+    ends: NDArray[np.uint32]
+    cities: NDArray[np.uint32]
+    countries: NDArray[np.uint32]
+
+    @property
+    def ipv6_starts(self) -> bytes:
+        return _wide(self.starts, 0)
+
+    @property
+    def ipv6_ends(self) -> bytes:
+        return _wide(self.ends, 0xFF)
+
+
+def _wide(numbers: NDArray[np.uint32], fill: int) -> bytes:
+    wide = np.full((len(numbers), 16), fill, np.uint8)
+    wide[:, :2] = 0x20, 0x01
+    wide[:, 2:6] = numbers.astype(">u4").view(np.uint8).reshape(-1, 4)
+    return wide.tobytes()
+
+
+def world(ranges: int = 500_000, cities: int = 120_000, countries: int = 240) -> World:
+    """Ranges all over IPv4."""
+    random = np.random.default_rng(11)
+    edges = np.cumsum(np.exp2(random.uniform(4, 16, ranges + 1)))
+    edges = (_FIRST + edges / edges[-1] * (_LAST - _FIRST)).astype(np.int64)
+    edges = np.unique(np.where(random.random(len(edges)) < 0.2, edges & ~0xF, edges & ~0xFF))
+    lengths = np.diff(edges)
+    lengths = np.where(random.random(len(lengths)) < 0.1, lengths - lengths // 3, lengths)
+    city = 1 + (cities * random.random(len(lengths)) ** 3).astype(np.int64)
+    country_of_city = np.minimum(random.zipf(1.3, cities + 1), countries)
+    columns = edges[:-1], edges[:-1] + lengths - 1, city, country_of_city[city]
+    return World(*(column.astype(np.uint32) for column in columns))
+
+
+def blocks(
+    lines: int, form: str = "book", *, addresses: int = 700_000, days: int = 3, ipv6: float = 0.0
+) -> Iterator[bytes]:
+    """A log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of such addresses."""
+    random = np.random.default_rng(7)
+    texts = _addresses(random, addresses, ipv6)
+    reach = np.cumsum(1 / (np.arange(addresses) + _FLATNESS))
+    write = {"book": _book, "combined": _combined}[form]
+    for first in range(0, lines, _AT_ONCE):
+        count = min(_AT_ONCE, lines - first)
+        visitors = np.searchsorted(reach, random.random(count) * reach[-1]).tolist()
+        seconds = ((first + np.arange(count)) * (days * 86_400) // lines).tolist()
+        events = random.integers(0, 1_000, count).tolist()
+        written = [
+            write(texts[visitor], second, event)
+            for visitor, second, event in zip(visitors, seconds, events, strict=True)
+        ]
+        yield "".join(written).encode()
+
+
+def _addresses(random: Generator, count: int, ipv6: float) -> list[str]:
+    """In neighbourhoods of 4,096, of which there are a quarter as many."""
+    near = random.integers(_FIRST, _LAST, 1 + count // 4)[random.integers(0, 1 + count // 4, count)]
+    numbers = near & ~0xFFF | random.integers(0, 1 << 12, count)
+    is_ipv6 = random.random(count) < ipv6
+    return [
+        f"2001:{n >> 16:x}:{n & 0xFFFF:x}::1"
+        if six
+        else f"{n >> 24}.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}"
+        for n, six in zip(numbers.tolist(), is_ipv6.tolist(), strict=True)
+    ]
+
+
+def _when(second: int) -> tuple[date, str]:
+    day, second = divmod(second, 86_400)
+    time = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return FIRST_DAY + timedelta(days=day), time
+
+
+def _book(address: str, second: int, event: int) -> str:
+    day, time = _when(second)
+    return f"{address} {day} {time} achievement-{event}\n"
+
+
+def _combined(address: str, second: int, event: int) -> str:
+    day, time = _when(second)
+    stamp = f"{day.day:02}/{_MONTHS[day.month - 1]}/{day.year}:{time} +0000"
+    request = f'"GET /achievements/{event}/ HTTP/1.1" 200 {5_000 + event}'
+    return f'{address} - - [{stamp}] {request} "https://fakegame.example/" "{_BROWSER}"\n'

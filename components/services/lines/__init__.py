@@ -1,0 +1,28 @@
+"""Lines of logs, counted by day and by the place of their address. Needs the extra "logs"."""
+
+from components.services.lines import extras as extras  # the first: it says what is missing
+from components.services.lines.addresses import parse_address
+from components.services.lines.columns import Columns, Reason
+from components.services.lines.counting import Counting, Counts, Rejected
+from components.services.lines.formats import Book, Combined, Format, JsonLines, Pattern, find_format
+from components.services.lines.kernels import KERNELS, choose_kernel
+from components.services.lines.places import PlaceTable, Ranges
+
+__all__ = [
+    "KERNELS",
+    "Book",
+    "Columns",
+    "Combined",
+    "Counting",
+    "Counts",
+    "Format",
+    "JsonLines",
+    "Pattern",
+    "PlaceTable",
+    "Ranges",
+    "Reason",
+    "Rejected",
+    "choose_kernel",
+    "find_format",
+    "parse_address",
+]
