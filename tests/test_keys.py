@@ -26,7 +26,7 @@ from components.services.fences import FencedValue
 from components.services.geo.layout import Manifest
 from components.services.geo.storing import activate, put
 from components.services.locks import Lock
-from components.services.logs import Aggregation
+from components.services.logs import Aggregation, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues.parking import Parking
@@ -226,7 +226,12 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     counted, kept = living.claim(2)
     living.flush([counted], {"country:2011-10-10": {"US": 1}})
     redis.delete(*redis.keys(f"*:call:{dying.id}"))
+    note_job(name)
+    redis.set(keys.log_worker(name, living.id), "{}", ex=15)
+    redis.zadd(keys.log_samples(name, "one"), {"{}": 1})
     return {
+        "log_samples": "one",
+        "log_worker": living.id,
         "log_chunk": kept.id,
         "log_call": living.id,
         "log_flushed": living.id,

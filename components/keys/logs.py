@@ -26,7 +26,10 @@ def log_aggregations(job: str) -> str:
 
 
 def log_state(job: str) -> str:
-    """HASH bytes and chunks in flight; lines and bytes (raw) ever copied; aggregations ever joined. Stays."""
+    """
+    HASH bytes and chunks in flight, limit of these bytes as the last producer said; lines and bytes (raw) ever
+    copied; aggregations ever joined. Stays.
+    """
     return _key("logs", job, "state")
 
 
@@ -63,3 +66,18 @@ def log_dead(job: str) -> str:
 def log_table(job: str, table: str) -> str:
     """ZSET member by count, such as countries of a day (in scripts a prefix of "level:day"). Stays."""
     return _key("logs", job, f"daily:{table}")
+
+
+def log_samples(job: str, aggregation: str) -> str:
+    """ZSET rejected lines, as JSON, by the millisecond they were read; the oldest go when there are too many."""
+    return _key("logs", job, f"samples:{aggregation}")
+
+
+def log_worker(job: str, consumer: str) -> str:
+    """STRING what a worker says of itself, as JSON. Expires 15 s after it last did."""
+    return _key("logs", job, f"worker:{consumer}")
+
+
+def log_jobs(tag: str) -> str:
+    """SET of jobs that ever had a producer or an aggregation. Stays."""
+    return _key("logs", tag, "jobs")
