@@ -2,8 +2,8 @@
 How tables of days are read: some of them in a round trip, the large ones by pages.
 
 Redis serves nobody else while it works off what one client has sent together, so a round trip asks for some
-thousand members, which are milliseconds. A table that is being counted meanwhile may give a member twice, in two
-pages; the one that came later counts.
+thousand members, which are milliseconds. A table that grows meanwhile may give a member twice, in two pages: the
+count that came later is taken.
 """
 
 from __future__ import annotations
@@ -22,16 +22,13 @@ _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 
 def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[bytes, int]]:
     """The members of each table and their counts, in this order; only those that begin so."""
-    client = get_client()
     match = f"{beginning.translate(_ESCAPED)}*" if beginning else None
     for some in _parts(tables, _TOGETHER):
         opened = [("zscan", keys.log_table(job, table), 0, match, _FIRST) for table in some]
         for (_command, key, *_), (cursor, found) in zip(opened, _ask(opened), strict=True):
             members = dict(found)
             while cursor:
-                with redis_errors():
-                    answer: Any = client.zscan(key, cursor, match, _PAGE)
-                cursor, found = answer
+                ((cursor, found),) = _ask([("zscan", key, cursor, match, _PAGE)])
                 members.update(found)
             yield {member: int(count) for member, count in members.items()}
 
