@@ -63,3 +63,13 @@ def log_dead(job: str) -> str:
 def log_table(job: str, table: str) -> str:
     """ZSET member by count, such as countries of a day (in scripts a prefix of its name). Stays."""
     return _key("logs", job, f"table:{table}")
+
+
+def log_samples(job: str, aggregation: str) -> str:
+    """ZSET JSON of a rejected line by the millisecond it was rejected. At most a hundred, the newest. Stays."""
+    return _key("logs", job, f"samples:{aggregation}")
+
+
+def log_worker(job: str, consumer: str) -> str:
+    """STRING JSON, what a worker says of itself. Expires some seconds after it said so last."""
+    return _key("logs", job, f"worker:{consumer}")

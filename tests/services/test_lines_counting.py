@@ -134,7 +134,7 @@ def test_places_are_not_taken_for_something_else(place: int) -> None:
     )
 
     for kernel in KERNELS:
-        places = Counting(table(), Book(), kernel=kernel).kernel.places(columns, found)
+        places = choose_kernel(kernel).places(columns, found)
         assert places.tolist() == [7, 0, place, 0]
 
 

@@ -8,6 +8,8 @@ from components.services.logs.files import CopiedFile
 from components.services.logs.following import PAUSE, Follower
 from components.services.logs.jobs import DEFAULT_JOB
 from components.services.logs.paths import find_files
+from components.services.logs.samples import Sample
+from components.services.logs.workers import LogWorkerInfo, WorkerRecord
 
 __all__ = [
     "DEFAULT_JOB",
@@ -24,8 +26,11 @@ __all__ = [
     "Follower",
     "LogStatus",
     "LogStream",
+    "LogWorkerInfo",
     "Place",
     "Problem",
+    "Sample",
+    "WorkerRecord",
     "find_files",
     "readblocks",
     "readlines",
