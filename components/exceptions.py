@@ -204,7 +204,11 @@ class InvalidPrecision(ComponentsError, ValueError):
 
 
 class InvalidRange(ComponentsError, ValueError):
-    """A counter is asked for a time that is turned round, lies ahead, or is older than what it keeps."""
+    """A counter or a report is asked for a time that is turned round, lies ahead, or is older than what it keeps."""
+
+
+class InvalidLevel(ComponentsError, ValueError):
+    """There is no such level of places, or a place cannot be divided by it."""
 
 
 class InvalidShape(ComponentsError, ValueError):
