@@ -64,17 +64,17 @@ def log_dead(job: str) -> str:
 
 
 def log_table(job: str, table: str) -> str:
-    """ZSET member by count, such as countries of a day (in scripts a prefix of "level:day"). Stays."""
-    return _key("logs", job, f"daily:{table}")
+    """ZSET member by count, such as countries of a day (in scripts a prefix of its name). Stays."""
+    return _key("logs", job, f"table:{table}")
 
 
 def log_samples(job: str, aggregation: str) -> str:
-    """ZSET rejected lines, as JSON, by the millisecond they were read; the oldest go when there are too many."""
+    """ZSET JSON of a rejected line by the millisecond it was rejected. At most a hundred, the newest. Stays."""
     return _key("logs", job, f"samples:{aggregation}")
 
 
 def log_worker(job: str, consumer: str) -> str:
-    """STRING what a worker says of itself, as JSON. Expires 15 s after it last did."""
+    """STRING JSON, what a worker says of itself. Expires some seconds after it said so last."""
     return _key("logs", job, f"worker:{consumer}")
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from redis import Redis
@@ -12,8 +11,7 @@ from components import keys
 from components.exceptions import LogsFull
 from components.services.logs import (
     Aggregation,
-    Consumer,
-    LogWorker,
+    WorkerRecord,
     dead_chunks,
     list_jobs,
     look_at,
@@ -22,24 +20,7 @@ from components.services.logs import (
 from components.services.logs.looking import MOST_WAITING
 from tests.support.logs import append, fill, ids, joined, let_leases_pass, stream
 
-SAID = {
-    "host": "node-1",
-    "pid": 7,
-    "started_at": "2026-01-01T12:00:00+00:00",
-    "lines": 1_000,
-    "chunks": 3,
-    "rate": 250.5,
-    "format": "book",
-    "level": "city",
-    "kernel": "numba",
-    "geo": "v1",
-}
-
-
-def say(redis: Redis, consumer: Consumer, **said: Any) -> None:
-    """What a worker says of itself."""
-    key = keys.log_worker(consumer.aggregation.job, consumer.id)
-    redis.set(key, json.dumps({**SAID, **said}), ex=15)
+SAID = WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", 1_000, 3, 250.5, "book", "city", "numba")
 
 
 def give_up(redis: Redis, aggregation: Aggregation, count: int) -> None:
@@ -96,7 +77,7 @@ def test_an_aggregation_tells_what_it_holds_what_waits_and_how_far_behind_it_is(
     consumer = aggregation.consumer()
     counted, *_held = consumer.claim(3)
     consumer.flush([counted], {"totals:geo": {"lines": 12, "counted": 10, "date": 2}})
-    say(redis, consumer)
+    consumer.tell(SAID)
 
     geo, other = look_at("default").aggregations
 
@@ -139,24 +120,19 @@ def test_a_worker_is_alive_as_long_as_it_says_something(redis: Redis) -> None:
     dying.claim(2)
     idle.claim()
     silent.claim()
-    say(redis, living)
-    say(redis, idle, rate=0, lines=0)
+    living.tell(SAID)
+    idle.tell(SAID)
 
     [status] = look_at("default").aggregations
     workers = {each.id: each for each in status.workers}
 
     assert set(workers) == {living.id, dying.id, idle.id}
-    assert workers[dying.id] == LogWorker(dying.id, 2, is_alive=False)
-    found = workers[living.id]
-    assert (found.is_alive, found.claimed, found.host, found.pid, found.lines) == (
-        True,
-        1,
-        "node-1",
-        7,
-        1_000,
-    )
-    assert (found.started_at and found.started_at.year, found.kernel, found.geo) == (2026, "numba", "v1")
-    assert (workers[idle.id].is_alive, workers[idle.id].claimed) == (True, 0)
+    assert (workers[dying.id].record, workers[dying.id].pending) == (None, 2)
+    assert (workers[living.id].record, workers[living.id].pending) == (SAID, 1)
+    assert (workers[idle.id].record, workers[idle.id].pending) == (SAID, 0)
+    assert [replace(each, idle=0) for each in status.workers] == [
+        replace(each, idle=0) for each in aggregation.workers()
+    ]
 
 
 def test_a_consumer_that_has_given_all_back_is_none_until_it_claims_again(redis: Redis) -> None:
@@ -165,7 +141,7 @@ def test_a_consumer_that_has_given_all_back_is_none_until_it_claims_again(redis:
     first, second = aggregation.consumer(), aggregation.consumer()
     first.claim()
     for consumer in (first, second):
-        say(redis, consumer)
+        consumer.tell(SAID)
         consumer.release()
         consumer.release()
     assert [each.id for each in look_at("default").aggregations[0].workers] == [first.id]
@@ -176,17 +152,6 @@ def test_a_consumer_that_has_given_all_back_is_none_until_it_claims_again(redis:
     first.claim()
 
     assert [each.id for each in look_at("default").aggregations[0].workers] == [first.id]
-
-
-def test_a_worker_of_another_release_may_say_less_or_more(redis: Redis) -> None:
-    fill(stream(), 1)
-    consumer = joined().consumer()
-    consumer.claim()
-    redis.set(keys.log_worker("default", consumer.id), json.dumps({"host": "node-2", "mood": "good"}), ex=15)
-
-    [[worker]] = [each.workers for each in look_at("default").aggregations]
-
-    assert worker == LogWorker(consumer.id, 1, is_alive=True, host="node-2")
 
 
 def test_what_was_given_up_is_listed_and_is_neither_held_nor_waiting(redis: Redis) -> None:

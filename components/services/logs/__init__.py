@@ -13,13 +13,14 @@ from components.services.logs.looking import (
     AggregationStatus,
     DeadChunk,
     JobStatus,
-    LogWorker,
     dead_chunks,
     list_jobs,
     look_at,
     note_job,
 )
 from components.services.logs.paths import find_files
+from components.services.logs.samples import Sample
+from components.services.logs.workers import LogWorkerInfo, WorkerRecord
 
 __all__ = [
     "DEFAULT_JOB",
@@ -41,9 +42,11 @@ __all__ = [
     "JobStatus",
     "LogStatus",
     "LogStream",
-    "LogWorker",
+    "LogWorkerInfo",
     "Place",
     "Problem",
+    "Sample",
+    "WorkerRecord",
     "dead_chunks",
     "find_files",
     "list_jobs",

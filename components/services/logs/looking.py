@@ -9,45 +9,22 @@ first producer or aggregation on, and stays so.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from components import keys
 from components.client import get_client, redis_errors
 from components.services.logs.jobs import DEFAULT_JOB, Keys
+from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
 
 #: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
 MOST_WAITING = MOST_DEAD = 1_000
-#: Consumer under which lies what was sent again, until somebody claims it: as in resend.lua.
-_NOBODY = "-"
 _FIGURES = ("bytes", "chunks", "lines", "raw", "limit")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class LogWorker:
-    """A consumer of an aggregation that says it is at work, or holds chunks without saying so."""
-
-    id: str
-    #: Chunks that it holds.
-    claimed: int
-    #: Whether it has said something lately. If not, others get its chunks when their lease is over.
-    is_alive: bool
-    host: str = ""
-    pid: int = 0
-    started_at: datetime | None = None
-    #: What it has counted so far, and lines a second, lately.
-    lines: int = 0
-    chunks: int = 0
-    rate: float = 0.0
-    format: str = ""
-    level: str = ""
-    kernel: str = ""
-    #: The version of its table of addresses.
-    geo: str = ""
+#: As XINFO CONSUMERS has them.
+_Consumers: TypeAlias = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -67,12 +44,13 @@ class AggregationStatus:
     dead: int
     #: Lines that it has counted and rejected: "lines" is all of them.
     totals: Mapping[str, int]
-    workers: Sequence[LogWorker]
+    #: Those that live, and those that hold chunks.
+    workers: Sequence[LogWorkerInfo]
 
     @property
     def rate(self) -> float:
         """Lines a second of all its workers."""
-        return sum(each.rate for each in self.workers)
+        return sum(each.record.rate for each in self.workers if each.record)
 
 
 @dataclass(frozen=True)
@@ -188,10 +166,10 @@ class _Looking:
                 pipe.zrange(keys.log_table(self._keys.job, f"totals:{name}"), 0, -1, withscores=True)
             groups, *found = pipe.execute()
         last = {each["name"].decode(): each["last-delivered-id"].decode() for each in groups}
-        consumers = {name: _holding(each) for name, each in zip(leases, found[1::3], strict=True)}
-        new, said = self._more(last, consumers)
+        consumers: dict[str, _Consumers] = dict(zip(leases, found[1::3], strict=True))
+        new, records = self._more(last, consumers)
         return [
-            self._aggregation(name, lease, consumers[name], new[name], said, dead, *answers)
+            self._aggregation(name, lease, consumers[name], new[name], records, dead, *answers)
             for (name, lease), *answers in zip(leases.items(), found[::3], found[2::3], strict=True)
         ]
 
@@ -199,74 +177,39 @@ class _Looking:
         self,
         name: str,
         lease: float,
-        holding: Mapping[str, int],
+        consumers: _Consumers,
         new: Sequence[Any],
-        said: Mapping[str, Mapping[str, Any]],
+        records: Mapping[str, bytes | None],
         dead: Sequence[str],
         pending: Mapping[str, Any],
         totals: Sequence[tuple[bytes, float]],
     ) -> AggregationStatus:
         ids = [*([pending["min"]] if pending["min"] else []), *(each for each, _fields in new[:1])]
+        unheld = sum(each["pending"] for each in consumers if each["name"].decode() == NOBODY)
         return AggregationStatus(
             name=name,
             lease=lease,
-            claimed=sum(held for consumer, held in holding.items() if consumer != _NOBODY),
-            waiting=len(new) + holding.get(_NOBODY, 0),
+            claimed=pending["pending"] - unheld,
+            waiting=len(new) + unheld,
             lag=max((_age(self._now, each) for each in ids), default=None),
             dead=sum(each.endswith(f" {name}") for each in dead),
             totals={member.decode(): int(count) for member, count in totals},
-            workers=_workers(holding, said),
+            workers=worker_infos(consumers, records),
         )
 
     def _more(
-        self, last: Mapping[str, str], consumers: Mapping[str, Mapping[str, int]]
-    ) -> tuple[dict[str, list[Any]], dict[str, Mapping[str, Any]]]:
+        self, last: Mapping[str, str], consumers: Mapping[str, _Consumers]
+    ) -> tuple[dict[str, list[Any]], dict[str, bytes | None]]:
         """Of each aggregation what was not handed out; and what each consumer says of itself."""
-        ids = [each for some in consumers.values() for each in some]
+        ids = [each["name"].decode() for some in consumers.values() for each in some]
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             for name in consumers:
                 pipe.xrange(self._keys.stream, f"({last[name]}", count=MOST_WAITING)
             for each in ids:
                 pipe.get(keys.log_worker(self._keys.job, each))
             found = pipe.execute()
-        said = {
-            each: json.loads(text) for each, text in zip(ids, found[len(consumers) :], strict=True) if text
-        }
-        return dict(zip(consumers, found[: len(consumers)], strict=True)), said
-
-
-def _holding(consumers: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    return {each["name"].decode(): int(each["pending"]) for each in consumers}
-
-
-def _workers(consumers: Mapping[str, int], said: Mapping[str, Mapping[str, Any]]) -> list[LogWorker]:
-    """Those who say something or hold chunks."""
-    return [
-        _worker(name, held, said.get(name))
-        for name, held in sorted(consumers.items())
-        if name != _NOBODY and (held or name in said)
-    ]
-
-
-def _worker(name: str, held: int, said: Mapping[str, Any] | None) -> LogWorker:
-    if said is None:
-        return LogWorker(name, held, is_alive=False)
-    started = said.get("started_at")
-    return LogWorker(
-        name,
-        held,
-        is_alive=True,
-        host=str(said.get("host", "")),
-        pid=int(said.get("pid", 0)),
-        started_at=datetime.fromisoformat(started) if started else None,
-        lines=int(said.get("lines", 0)),
-        chunks=int(said.get("chunks", 0)),
-        rate=float(said.get("rate", 0)),
-        format=str(said.get("format", "")),
-        level=str(said.get("level", "")),
-        kernel=str(said.get("kernel", "")),
-        geo=str(said.get("geo", "")),
-    )
+        new = dict(zip(consumers, found[: len(consumers)], strict=True))
+        return new, dict(zip(ids, found[len(consumers) :], strict=True))
 
 
 def _age(now: int, name: bytes) -> float:
