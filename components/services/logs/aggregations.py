@@ -223,6 +223,12 @@ class Consumer:
         """Hold it no longer, without giving it back: others get it when its lease is over, as another try."""
         self.held.pop(chunk.id, None)
 
+    def now(self) -> datetime:
+        """What time it is, by Redis' clock."""
+        with redis_errors():
+            seconds, micros = get_client().time()
+        return _EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
+
     def is_drained(self) -> bool:
         """Whether no consumer of the aggregation holds a chunk; after a claim of nothing, all is counted."""
         with redis_errors():
