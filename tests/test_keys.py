@@ -26,7 +26,7 @@ from components.services.fences import FencedValue
 from components.services.geo.layout import Manifest
 from components.services.geo.storing import activate, put
 from components.services.locks import Lock
-from components.services.logs import Aggregation, Sample, WorkerRecord
+from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues.parking import Parking
@@ -228,6 +228,7 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     living.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
     living.tell(WorkerRecord("host", 7, "2026-01-01T00:00:00+00:00", 1, 1, 0.5, "book", "city", "numpy"))
     redis.delete(*redis.keys(f"*:call:{dying.id}"))
+    note_job(name)
     return {
         "log_chunk": kept.id,
         "log_call": living.id,

@@ -46,7 +46,7 @@ for each = 5, last do
   if is_needed then
     redis.call("HSET", counted, id, by)
   else
-    redis.call("HINCRBY", state, "bytes", -redis.call("STRLEN", chunk .. id))
+    redis.call("HINCRBY", state, "bytes", 0 - redis.call("STRLEN", chunk .. id))
     redis.call("HINCRBY", state, "chunks", -1)
     redis.call("XDEL", stream, id)
     redis.call("UNLINK", chunk .. id)

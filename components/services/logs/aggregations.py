@@ -214,10 +214,9 @@ class Consumer:
         self._lost(ids)
 
     def release(self) -> None:
-        """Give back all that is held; others can claim it at once."""
-        if self.held:
-            _release(get_client(), keys=self._keys.release, args=[*self._head, *self.held])
-            self.held.clear()
+        """Give back all that is held; others can claim it at once. Its group forgets it, until it claims again."""
+        _release(get_client(), keys=self._keys.release, args=[*self._head, *self.held])
+        self.held.clear()
 
     def forget(self, chunk: Chunk) -> None:
         """Hold it no longer, without giving it back: others get it when its lease is over, as another try."""

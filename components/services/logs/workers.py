@@ -8,6 +8,7 @@ holds some and says nothing is dead, or stopped: its chunks go to others when th
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from components.client import get_client, redis_errors
 
 #: Seconds after which nothing is known of a worker that says nothing.
 SILENCE = 15
+#: Consumer under which lies what was sent again, until somebody claims it: as in resend.lua.
+NOBODY = "-"
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,17 @@ def list_workers(job: str, aggregation: str) -> list[LogWorkerInfo]:
         found: Any = client.xinfo_consumers(stream, aggregation)
         names = [each["name"].decode() for each in found]
         records: Any = client.mget([keys.log_worker(job, name) for name in names]) if names else []
+    return worker_infos(found, dict(zip(names, records, strict=True)))
+
+
+def worker_infos(
+    consumers: Sequence[Mapping[str, Any]], records: Mapping[str, bytes | None]
+) -> list[LogWorkerInfo]:
+    """Those of a group's consumers that live or hold chunks, with what they say of themselves."""
     infos = [
-        LogWorkerInfo(name, each["pending"], each["idle"] / 1000, _record(record))
-        for name, each, record in zip(names, found, records, strict=True)
+        LogWorkerInfo(name, each["pending"], each["idle"] / 1000, _record(records[name]))
+        for each in consumers
+        if (name := each["name"].decode()) != NOBODY
     ]
     return sorted((each for each in infos if each.record or each.pending), key=lambda each: each.id)
 
