@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
-from components.services.logs import Aggregation, Place
+from components.services.logs import Aggregation, Place, Sample
 from tests.support.logs import FILE, append, bytes_in_flight, fill, joined, let_leases_pass, stream
 
 
@@ -155,6 +155,11 @@ def discard(redis: Redis) -> Callable[[], Any]:
     return act
 
 
+def sample(redis: Redis) -> Callable[[], Any]:
+    consumer = joined().consumer()
+    return lambda: consumer.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
+
+
 CASES = {
     "logs/discard": [discard],
     "logs/append": [append_chunk, append_without_room, append_elsewhere],
@@ -167,4 +172,5 @@ CASES = {
     "logs/recognise": [recognise],
     "logs/release": [release],
     "logs/resend": [resend],
+    "logs/sample": [sample],
 }

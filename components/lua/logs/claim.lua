@@ -17,6 +17,7 @@ local ANSWERED, FIELDS = 60000, 10 -- ms; names and values of a descriptor
 if redis.call("LINDEX", call, 0) == number then return redis.call("LRANGE", call, 1, -1) end
 local lease = string.match(redis.call("HGET", aggregations, name) or "", "%d+$")
 if not lease then return {} end
+redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- who gets nothing is at work, too
 
 local answer = { "0-0", lease }
 local function add(entry, deliveries)
