@@ -117,7 +117,7 @@ def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.Monkey
     redis.config_resetstat()
 
     check(Traffic().report("city", first=DAY - timedelta(2), last=DAY, top=600), days, 600)
-    calls = redis.info("commandstats")["cmdstat_zscan"]["calls"]
+    calls = redis.info("commandstats")["cmdstat_hscan"]["calls"]
     check(Traffic().report("city", first=DAY, last=DAY, within="US/4", top=3), days, 3)
 
     assert calls >= 3 + 2 * (2_000 // 500 - 1)
@@ -145,14 +145,15 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
     monkeypatch.setattr(scanning, "_PAGE", 100)
     days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
     count(days)
-    ask, seen = scanning._ask, list[Any]()
+    ask, seen = scanning._ask, dict[bytes, bytes]()
 
     def ask_again(commands: Any) -> list[Any]:
         answers = ask(commands)
-        if commands[0][0] == "zscan":
+        if commands[0][0] == "hscan":
             ((cursor, found),) = answers
-            answers = [(cursor, [*found, *seen])]
-            seen[:] = found
+            answers = [(cursor, {**found, **seen})]
+            seen.clear()
+            seen.update(found)
         return answers
 
     monkeypatch.setattr(scanning, "_ask", ask_again)
@@ -220,6 +221,19 @@ def test_days_are_told_in_their_order(redis: Redis) -> None:
     assert traffic.days() == tuple(DayTotal(day, number + 1) for number, day in enumerate(WEEK))
     assert [each.day for each in traffic.days(WEEK[2], WEEK[3])] == WEEK[2:4]
     assert [each.day for each in traffic.days(first=WEEK[5])] == WEEK[5:]
+
+
+def test_the_latest_days_end_with_the_newest_that_has_lines(redis: Redis) -> None:
+    traffic = Traffic()
+    assert traffic.latest() is None
+    count({DAY: {"US": 1}, date(1970, 1, 1): {"US": 1}})
+
+    assert traffic.latest() == (WEEK[0], DAY)
+    assert traffic.latest(1) == (DAY, DAY)
+    assert traffic.latest(10**9) == (date.min, DAY)
+    for days in (0, -1, True, 1.5):
+        with pytest.raises(InvalidRange, match="The number of days"):
+            traffic.latest(days)  # type: ignore[arg-type]
 
 
 def test_jobs_and_aggregations_do_not_meet(redis: Redis) -> None:
