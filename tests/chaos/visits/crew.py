@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from random import Random
 
@@ -109,4 +110,7 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     django.setup()
+    # Loaded once, before anybody is forked.
+    for name in ("tests.chaos.visits.actors", "tests.chaos.visits.events", "components.workers.logs"):
+        import_module(name)
     main(Path(sys.argv[1]))

@@ -17,7 +17,7 @@ from components import keys
 from components.services.logs import PLACES
 from tests.chaos.visits import plan
 
-_PAUSE = 0.01  # seconds
+_PAUSE = 0.02  # seconds
 _LOOK = """
 local names, weight, handed = redis.call("KEYS", KEYS[1] .. "*"), 0, 0
 for _, name in ipairs(names) do weight = weight + redis.call("STRLEN", name) end
@@ -26,8 +26,9 @@ for _, group in ipairs(ARGV) do
     handed = math.max(handed, pending[4])
   end
 end
-local state = redis.call("HMGET", KEYS[3], "bytes", "chunks", "lines")
-return { weight, #names, tonumber(state[1] or 0), tonumber(state[2] or 0), tonumber(state[3] or 0), handed }
+local state = redis.call("HMGET", KEYS[3], "bytes", "chunks")
+local lines = redis.call("HGET", KEYS[4], "lines") or 0
+return { weight, #names, tonumber(state[1] or 0), tonumber(state[2] or 0), tonumber(lines), handed }
 """
 
 
@@ -36,12 +37,17 @@ class Observer:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._keys = [keys.log_chunk(plan.JOB, ""), keys.log_stream(plan.JOB), keys.log_state(plan.JOB)]
+        self._keys = [
+            keys.log_chunk(plan.JOB, ""),
+            keys.log_stream(plan.JOB),
+            keys.log_state(plan.JOB),
+            keys.log_table(plan.JOB, f"totals:{PLACES}"),
+        ]
         self._is_over = Event()
         self._thread = Thread(target=self._run, name="observer")
         #: How often it has looked, and the most bytes and chunks that it saw.
         self.looks = self.bytes = self.chunks = 0
-        #: Lines copied so far, and how often a chunk was handed out, at most.
+        #: Lines counted by places so far, and how often a chunk was handed out, at most.
         self.lines = self.handed_out = 0
         self.complaints: list[str] = []
 

@@ -1,7 +1,7 @@
 """
 What is done to those who copy and count, to their connections and to Redis; the seed decides to whom.
 
-Each act comes when so many more lines were copied, so that all of them meet processes that are at work.
+Each act comes when so many more lines were counted, so that all of them meet processes that are at work.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tests.chaos.visits.observer import Observer
 from tests.support.proxy import LossyProxy
 
 _PAUSE = 0.01  # seconds
+_LAST = 0.75  # of the lines: until then producers have something left to copy
 _SCRIPTS = ("append", "claim", "beat", "flush")
 
 
@@ -40,7 +41,7 @@ class Trouble:
         acts = [act for _ in range(plan.ROUNDS) for act in self._round()]
         deadline = time.monotonic() + within
         for number, act in enumerate(acts, 1):
-            threshold = plan.LINES * number // (len(acts) + 2)
+            threshold = _LAST * plan.LINES * number / len(acts)
             while self._observer.lines < threshold and not is_over():
                 assert time.monotonic() < deadline, f"It stands still at {self._observer.lines:,} lines."
                 self._let_go_on(time.monotonic())

@@ -16,7 +16,7 @@ from components import keys
 from tests.chaos.visits import plan
 
 _SHOWN = 5  # of the members of a table that differ
-Tables: TypeAlias = Mapping[str, Mapping[str, float]]
+Tables: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
 class Verdict:
@@ -33,10 +33,11 @@ class Verdict:
     def _tables(self) -> Tables:
         prefix = keys.log_table(plan.JOB, "").encode()
         names: Any = self._client.keys(prefix + b"*")
-        found: dict[str, dict[str, float]] = {}
+        found: dict[str, dict[str, int]] = {}
         for name in names:
-            counts: Any = self._client.zrange(name, 0, -1, withscores=True, score_cast_func=_number)
-            found[name.removeprefix(prefix).decode()] = {member.decode(): count for member, count in counts}
+            counts: Any = self._client.hgetall(name)
+            table = name.removeprefix(prefix).decode()
+            found[table] = {member.decode(): int(count) for member, count in counts.items()}
         return found
 
     def _copied(self, lines: int, raw: int) -> Iterator[str]:
@@ -68,9 +69,3 @@ def _differences(expected: Tables, found: Tables) -> Iterator[str]:
             yield f"{table}: {member!r} is {does.get(member)} instead of {should.get(member)}."
         if len(wrong) > _SHOWN:
             yield f"{table}: {len(wrong) - _SHOWN} more are wrong."
-
-
-def _number(score: bytes) -> float:
-    """A whole number, where it is one."""
-    found = float(score)
-    return int(found) if found.is_integer() else found
