@@ -24,6 +24,20 @@ import django
 
 from tests.chaos.visits import plan
 
+#: Loaded once, before anybody is forked.
+_NEEDED = (
+    "components.backends.tasks",
+    "components.management.commands.aggregatelogs",
+    "components.management.commands.copylogs",
+    "components.services.lines.kernels.naive",
+    "components.services.lines.kernels.vectors",
+    "components.services.traffic.places",
+    "components.workers.logs",
+    "django_redis.cache",
+    "tests.chaos.visits.actors",
+    "tests.chaos.visits.events",
+    "zstandard",
+)
 _MAY_BE = frozenset({-signal.SIGKILL, 0, 2})  # 2: Redis was away when it began
 
 
@@ -110,7 +124,6 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     django.setup()
-    # Loaded once, before anybody is forked.
-    for name in ("tests.chaos.visits.actors", "tests.chaos.visits.events", "components.workers.logs"):
+    for name in _NEEDED:
         import_module(name)
     main(Path(sys.argv[1]))

@@ -21,7 +21,7 @@ Ids: TypeAlias = tuple[str, str, str]
 
 UNKNOWN = ("unknown", "unknown", "unknown")
 ADDRESSES = 3_000
-_NETWORKS = {4: 150, 6: 50}
+_NETWORKS = {4: 150, 6: 20}
 #: By version: where the first network begins, bits of an address, and how long prefixes may be.
 _SPACES = {4: ("16.0.0.0", 32, (13, 28)), 6: ("2001:db8::", 128, (40, 64))}
 _COUNTRIES = ("US", "DE", "FR", "BR", "JP", "IN", "ZA", "AU")
@@ -101,5 +101,5 @@ def addresses() -> list[str]:
 
 def _written(random: Random, number: int, version: int) -> str:
     if version == 4:
-        return f"{random.choice(('', '', '', '::ffff:'))}{IPv4Address(number)}"
+        return ("::ffff:" if random.random() < 0.05 else "") + str(IPv4Address(number))
     return random.choice((str, lambda each: each.exploded.upper()))(IPv6Address(number))
