@@ -63,6 +63,7 @@ def test_each_line_counts_once_in_each_table_whatever_happens(
             assert "Traceback" not in command.output, command.output
         verdict = Verdict(client, sums.tables(), lines=sums.lines, raw=sums.bytes)
 
+    refused = command.output.count("are no longer held")
     figures = [
         ("lines, bytes", f"{sums.lines:,}, {sums.bytes:,}"),
         (
@@ -70,6 +71,8 @@ def test_each_line_counts_once_in_each_table_whatever_happens(
             f"{observer.looks:,}, {observer.bytes:,}, {observer.chunks}",
         ),
         ("a chunk was handed out, at most", f"{observer.handed_out} times"),
+        ("flushes that were refused", str(refused)),
+        ("times that chunks were given up", str(command.output.count("given up, and sent again"))),
         ("done to them", str(dict(trouble.done))),
         ("replies lost", str(proxy.lost)),
         ("seed", str(plan.SEED)),
@@ -84,6 +87,7 @@ def test_each_line_counts_once_in_each_table_whatever_happens(
     assert not complaints, "\n".join(complaints[:20])
     assert observer.bytes > 0.9 * plan.LIMIT, "the limit was never reached: nothing was tested"
     assert observer.handed_out > 1, "no chunk was taken over: nothing was tested"
+    assert refused, "nobody was late with a flush: nothing was tested"
     assert proxy.lost
 
 

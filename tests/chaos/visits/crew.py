@@ -4,8 +4,8 @@ Processes that copy and count logs, forked from one that has loaded Django; who 
     python -m tests.chaos.visits.crew FOLDER        # with the environment of a worker
 
 There is a file FOLDER/role.pid.pid for each process. FOLDER/copied says that the producers have done their work. When
-FOLDER/over is there, too, all that count are told to end, and what is left is counted by those who stay until nothing
-is.
+FOLDER/over is there, too, all that count are told to end; what is left is counted by others, and what was given up is
+sent again.
 """
 
 from __future__ import annotations
@@ -105,8 +105,16 @@ class Crew:
         for pid in self._roles:
             os.kill(pid, number)
 
+    def drain(self) -> None:
+        """Let all that is left be counted."""
+        for role in ("worker", "counter"):
+            self.fork(role, "--drain")
+        self.watch(self.has_none_left, may_be=frozenset({0}))
+
 
 def main(folder: Path) -> None:
+    from tests.chaos.visits.actors import send_again
+
     crew = Crew(folder)
     for role, number in plan.ROLES.items():
         for _ in range(number):
@@ -117,9 +125,10 @@ def main(folder: Path) -> None:
     crew.end()
     # Who had only just begun does not know yet what SIGTERM means here.
     crew.watch(crew.has_none_left, may_be=_MAY_BE | {-signal.SIGTERM})
-    for role in ("worker", "counter"):
-        crew.fork(role, "--drain")
-    crew.watch(crew.has_none_left, may_be=frozenset({0}))
+    crew.drain()
+    while again := send_again():
+        sys.stdout.write(f"{again} chunks were given up, and sent again.\n")
+        crew.drain()
 
 
 if __name__ == "__main__":

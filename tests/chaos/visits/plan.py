@@ -23,6 +23,7 @@ FILES = 12
 CHUNK = 65_536  # bytes of lines: some 1,400
 LIMIT = 1_000_000  # bytes in flight, compressed: some 60 chunks
 LEASE = 1  # second
+LATE = 0.1  # of all flushes come when the lease is over
 SOCKET_TIMEOUT = 1.0  # seconds: how long a reply that was lost silently is waited for
 
 #: Each round of troubles is done once for so many lines.

@@ -51,7 +51,9 @@ class Trouble:
         self._proxy.lose_replies(to="", times=0)
 
     def _round(self) -> list[Callable[[], None]]:
-        acts: list[Callable[[], None]] = [self._kill_redis, self._kill_redis, self._flush_scripts, self._cut]
+        acts: list[Callable[[], None]] = [self._flush_scripts, self._cut]
+        # Once for so long that all leases are over.
+        acts += [partial(self._kill_redis, longest) for longest in (0.3, 1.5 * plan.LEASE)]
         for role, kills, stops in (("worker", 5, 5), ("counter", 2, 2), ("producer", 2, 1)):
             acts += [partial(self._strike, signal.SIGKILL, role)] * kills
             acts += [partial(self._strike, signal.SIGSTOP, role)] * stops
@@ -78,9 +80,9 @@ class Trouble:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
 
-    def _kill_redis(self) -> None:
+    def _kill_redis(self, longest: float) -> None:
         self._server.kill()
-        time.sleep(self._random.uniform(0, 0.3))
+        time.sleep(self._random.uniform(0.7, 1) * longest)
         self._server.start()
         self.done["Redis killed"] += 1
 
