@@ -271,6 +271,10 @@ class ChunksLost(ComponentsError):
         self.lost = lost
 
 
+class WorkersDiffer(ComponentsError):
+    """Workers of one aggregation would count the same lines in different ways."""
+
+
 class InvalidAddress(ComponentsError, ValueError):
     """What is to be located is no address of IPv4 or IPv6."""
 

@@ -222,6 +222,19 @@ def test_days_are_told_in_their_order(redis: Redis) -> None:
     assert [each.day for each in traffic.days(first=WEEK[5])] == WEEK[5:]
 
 
+def test_the_latest_days_end_with_the_newest_that_has_lines(redis: Redis) -> None:
+    traffic = Traffic()
+    assert traffic.latest() is None
+    count({DAY: {"US": 1}, date(1970, 1, 1): {"US": 1}})
+
+    assert traffic.latest() == (WEEK[0], DAY)
+    assert traffic.latest(1) == (DAY, DAY)
+    assert traffic.latest(10**9) == (date.min, DAY)
+    for days in (0, -1, True, 1.5):
+        with pytest.raises(InvalidRange, match="The number of days"):
+            traffic.latest(days)  # type: ignore[arg-type]
+
+
 def test_jobs_and_aggregations_do_not_meet(redis: Redis) -> None:
     count({DAY: {"US": 1}})
     count({DAY: {"DE": 2}}, job="nightly")

@@ -1,6 +1,6 @@
 """Logs: handed out through Redis in chunks, and counted exactly once."""
 
-from components.services.logs.aggregations import Aggregation, Chunk, Consumer
+from components.services.logs.aggregations import LEASE, PLACES, Aggregation, Chunk, Consumer
 from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
 from components.services.logs.chunks import LIMIT, LogStatus, LogStream
 from components.services.logs.copying import PATIENCE, Copier
@@ -24,11 +24,13 @@ from components.services.logs.workers import LogWorkerInfo, WorkerRecord
 
 __all__ = [
     "DEFAULT_JOB",
+    "LEASE",
     "LIMIT",
     "MOST_DEAD",
     "MOST_WAITING",
     "PATIENCE",
     "PAUSE",
+    "PLACES",
     "SIZE",
     "Aggregation",
     "AggregationStatus",

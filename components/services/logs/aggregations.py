@@ -37,6 +37,8 @@ _join, _leave, _resend = Script("logs/join"), Script("logs/leave"), Script("logs
 _claim, _beat, _release = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
 _flush, _discard = Script("logs/flush"), Script("logs/discard")
 
+#: The aggregation that counts by places; others are called by callbacks of one's own.
+PLACES = "places"
 #: Seconds for which chunks are claimed, as a rule.
 LEASE = 30.0
 #: How often a chunk is handed out before it is given up.
@@ -221,6 +223,12 @@ class Consumer:
     def forget(self, chunk: Chunk) -> None:
         """Hold it no longer, without giving it back: others get it when its lease is over, as another try."""
         self.held.pop(chunk.id, None)
+
+    def now(self) -> datetime:
+        """What time it is, by Redis' clock."""
+        with redis_errors():
+            seconds, micros = get_client().time()
+        return _EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
 
     def is_drained(self) -> bool:
         """Whether no consumer of the aggregation holds a chunk; after a claim of nothing, all is counted."""

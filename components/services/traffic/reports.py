@@ -44,6 +44,15 @@ class Traffic:
         inside = (each for each in days if (first or date.min) <= each.day <= (last or date.max))
         return tuple(sorted(inside, key=lambda each: each.day))
 
+    def latest(self, days: int = 7) -> tuple[date, date] | None:
+        """The first and last of so many *days*, up to the newest that has lines; None if nothing was counted."""
+        if type(days) is not int or days < 1:
+            raise InvalidRange(f"The number of days is {days!r}; it must be a whole number from 1 on.")
+        if not (found := self.days()):
+            return None
+        last = found[-1].day
+        return date.fromordinal(max(1, last.toordinal() - days + 1)), last
+
     def totals(self, aggregation: str = "places") -> dict[str, int]:
         """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""
         (found,) = scan(self.job, [f"totals:{check_name('aggregation of logs', aggregation)}"])
