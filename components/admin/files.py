@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 
 from django.http import HttpResponse
 
 _CALCULATED = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"-[0-9.]+(e-?[0-9]+)?", re.ASCII)
 
 
 def as_csv(filename: str, rows: Iterable[Sequence[object]]) -> HttpResponse:
@@ -19,4 +21,6 @@ def as_csv(filename: str, rows: Iterable[Sequence[object]]) -> HttpResponse:
 
 
 def _harmless(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_CALCULATED) else cell
+    if not isinstance(cell, str) or not cell.startswith(_CALCULATED) or _NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import get_args
 from urllib.parse import unquote
 
-from components.services.geo import UNKNOWN, Level
+from components.services.geo import UNKNOWN, Level, place_name
 from components.templatetags.control_room import legible
 
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -20,20 +20,23 @@ def parts(place: str) -> list[str]:
 
 
 def label(place: str, level: Level, within: str = "") -> str:
-    """What it is called among those of its level, the smallest first; within another that needs no saying."""
+    """What it is called among those of its level; what it lies in *within* needs no saying."""
     if place == NOWHERE:
         return place
-    known = parts(place)
-    own = [part for part in known[len(parts(within)) :] if part]
-    name = legible(", ".join(reversed(own)))
-    if len(known) > LEVELS.index(level):
+    name = "" if place == within else full_name(place)
+    if within:
+        name = name.removesuffix(f", {full_name(within)}")
+    if len(parts(place)) > LEVELS.index(level):
         return name
     return f"{name} (no {level} known)" if name else f"no {level} known"
 
 
 def full_name(place: str) -> str:
-    """What it is called in the world."""
-    return legible(", ".join(reversed([part for part in parts(place) if part])))
+    """What it is called in the world, the smallest first: "California, United States", or "CA, US"."""
+    name = place_name(place)
+    if name == place:  # its country has no name
+        name = ", ".join(reversed([part for part in parts(place) if part]))
+    return legible(name)
 
 
 def closer(place: str, level: Level) -> Level | None:

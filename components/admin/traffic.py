@@ -8,7 +8,6 @@ something was counted, by country; a place leads to what lies in it. What cannot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
@@ -26,7 +25,7 @@ from components.admin.places import LEVELS, around, closer, full_name, label, pa
 from components.charts import MOST_LAYERS, Bars
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
 from components.services.geo import Level
-from components.services.traffic import MOST_ROWS, Others, Report, Row, Traffic
+from components.services.traffic import MOST_ROWS, Others, Report, Row, Traffic, sheet
 
 LISTED = 1_000  # places that the pages of a table reach
 DAYS = 14  # if nobody asks for others
@@ -148,7 +147,7 @@ class TrafficPages(NamedPages):
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
         named = "-".join([job.id, *parts(report.within), report.level])
         slug = re.sub(r"[^A-Za-z0-9]+", "-", named).strip("-")[:80]
-        return as_csv(f"traffic-{slug}-{first}-{last}.csv", _cells(report))
+        return as_csv(f"traffic-{slug}-{first}-{last}.csv", sheet(report))
 
     def _report(self, request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
         paging = Paging.of(request, total=LISTED)
@@ -235,21 +234,6 @@ def _before(report: Report) -> tuple[date, date] | None:
 
 def _others(count: int) -> str:
     return f"{number_format(count, force_grouping=True)} other{'' if count == 1 else 's'}"
-
-
-def _cells(report: Report) -> Iterator[Sequence[object]]:
-    """A table of all its rows, for a file."""
-    yield ["place", *LEVELS, "lines", "share", "lines before", "growth", *(str(day) for day in report.days)]
-    for row in report.rows:
-        known = [*parts(row.id), "", "", ""]
-        yield [row.id, *known[: len(LEVELS)], *_figures(row)]
-    if report.others.places:
-        yield ["others", *("" for _level in LEVELS), *_figures(report.others)]
-
-
-def _figures(row: Row | Others) -> list[object]:
-    grown = "" if row.growth is None else round(row.growth, 6)
-    return [row.count, round(row.share, 6), row.before, grown, *row.by_day]
 
 
 def _day(what: str, text: str) -> date | None:
