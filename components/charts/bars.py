@@ -123,7 +123,7 @@ class Bars:
     def times(self) -> Iterator[Tick]:
         """Below it, from the left."""
         count = len(self._totals)
-        every = -(-count // _MOST_TICKS)
+        every = max(1, -(-count // _MOST_TICKS))
         has_years = self.days[0].year != self.days[-1].year
         edge = _EDGE_OF_YEARS if has_years else _EDGE
         for number, place in enumerate(range(0, count, every)):
