@@ -99,7 +99,7 @@ class Place:
 
     @property
     def share(self) -> str:
-        return f"{number_format(100 * self.row.share, 1)}\N{NO-BREAK SPACE}%"
+        return _percent(self.row.share)
 
     @property
     def bar(self) -> str:
@@ -201,7 +201,11 @@ def growth(part: float | None, count: int) -> str:
     """0.5 as "+50.0 %"."""
     if part is None:
         return "new" if count else "\N{EN DASH}"
-    return f"{'+' if part > 0 else ''}{number_format(100 * part, 1)}\N{NO-BREAK SPACE}%"
+    return f"{'+' if part > 0 else ''}{_percent(part)}"
+
+
+def _percent(part: float) -> str:
+    return f"{number_format(round(100 * part, 1), 1)}\N{NO-BREAK SPACE}%"
 
 
 def _read(asked: Asked, first: date, last: date, top: int) -> Report:
