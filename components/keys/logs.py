@@ -64,7 +64,7 @@ def log_dead(job: str) -> str:
 
 
 def log_table(job: str, table: str) -> str:
-    """ZSET member by count, such as countries of a day (in scripts a prefix of its name). Stays."""
+    """HASH member -> count, such as countries of a day (in scripts a prefix of its name). Stays."""
     return _key("logs", job, f"table:{table}")
 
 

@@ -117,7 +117,7 @@ def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.Monkey
     redis.config_resetstat()
 
     check(Traffic().report("city", first=DAY - timedelta(2), last=DAY, top=600), days, 600)
-    calls = redis.info("commandstats")["cmdstat_zscan"]["calls"]
+    calls = redis.info("commandstats")["cmdstat_hscan"]["calls"]
     check(Traffic().report("city", first=DAY, last=DAY, within="US/4", top=3), days, 3)
 
     assert calls >= 3 + 2 * (2_000 // 500 - 1)
@@ -145,14 +145,15 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
     monkeypatch.setattr(scanning, "_PAGE", 100)
     days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
     count(days)
-    ask, seen = scanning._ask, list[Any]()
+    ask, seen = scanning._ask, dict[bytes, bytes]()
 
     def ask_again(commands: Any) -> list[Any]:
         answers = ask(commands)
-        if commands[0][0] == "zscan":
+        if commands[0][0] == "hscan":
             ((cursor, found),) = answers
-            answers = [(cursor, [*found, *seen])]
-            seen[:] = found
+            answers = [(cursor, {**found, **seen})]
+            seen.clear()
+            seen.update(found)
         return answers
 
     monkeypatch.setattr(scanning, "_ask", ask_again)

@@ -42,5 +42,5 @@ def add(counts: Mapping[str, Mapping[str, int]], *, job: str = "default") -> Non
     pipe = get_client().pipeline(transaction=False)
     for table, members in counts.items():
         for member, lines in members.items():
-            pipe.zincrby(keys.log_table(job, table), lines, member)
+            pipe.hincrby(keys.log_table(job, table), member, lines)
     pipe.execute()

@@ -6,7 +6,7 @@
 -- KEYS[5] state         HASH bytes, chunks
 -- KEYS[6] room          LIST that wakes a producer
 -- KEYS[7] flushed       STRING the last batch of this consumer
--- KEYS[8] tables        ZSET, prefix to the name of a table: member by count
+-- KEYS[8] tables        HASH, prefix to the name of a table: member -> count
 -- ARGV[1] name of the aggregation
 -- ARGV[2] consumer
 -- ARGV[3] batch
@@ -29,11 +29,11 @@ if #lost > 0 then return lost end
 
 for at = last + 1, #ARGV, 2 do -- a table that is something else must be told before anything is written
   local kind = redis.call("TYPE", tables .. ARGV[at]).ok
-  if kind ~= "none" and kind ~= "zset" then return redis.error_reply("WRONGTYPE " .. tables .. ARGV[at]) end
+  if kind ~= "none" and kind ~= "hash" then return redis.error_reply("WRONGTYPE " .. tables .. ARGV[at]) end
 end
 for at = last + 1, #ARGV, 2 do
   local key, sums = tables .. ARGV[at], ARGV[at + 1]
-  for member, count in string.gmatch(sums, "([^%z]*)%z([^%z]*)%z") do redis.call("ZINCRBY", key, count, member) end
+  for member, count in string.gmatch(sums, "([^%z]*)%z([^%z]*)%z") do redis.call("HINCRBY", key, member, count) end
 end
 
 local numbers, freed = {}, 0

@@ -5,9 +5,11 @@ from components.services.geo.lookups import alocate, forget, locate
 from components.services.geo.names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.records import UNKNOWN, Imported, Level, Place, TableInfo
+from components.services.geo.tables import DEFAULT as DEFAULT_TABLE
 from components.services.geo.tables import GeoTable, alook, look
 
 __all__ = [
+    "DEFAULT_TABLE",
     "UNKNOWN",
     "GeoTable",
     "Imported",

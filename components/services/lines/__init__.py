@@ -3,6 +3,7 @@
 from components.services.lines import extras as extras  # the first: it says what is missing
 from components.services.lines.addresses import parse_address
 from components.services.lines.callbacks import Callback
+from components.services.lines.cells import Cells
 from components.services.lines.columns import Columns, Reason
 from components.services.lines.counting import Counting, Counts
 from components.services.lines.formats import Book, Combined, Format, JsonLines, Pattern, find_format
@@ -14,6 +15,7 @@ __all__ = [
     "KERNELS",
     "Book",
     "Callback",
+    "Cells",
     "Columns",
     "Combined",
     "Counting",

@@ -46,7 +46,7 @@ TRIES = 5
 MOST = 500  # chunks in a claim: a millisecond or two of the server
 _PAGE = 500
 _FIELDS = 7  # words about a chunk in the answer to a claim
-_LARGEST = 2**53 - 1  # up to here the scores of Redis are exact
+_LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where Redis has no more numbers
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -121,10 +121,10 @@ class Aggregation:
         return list_workers(self.job, self.name)
 
     def table(self, table: str) -> dict[str, int]:
-        """What was counted in *table*, such as "daily:country:2011-10-10"."""
+        """All that was counted in *table*, such as "daily:country:2011-10-10"; of large ones Traffic reads pages."""
         with redis_errors():
-            found: Any = get_client().zrange(keys.log_table(self.job, table), 0, -1, withscores=True)
-        return {member.decode(): int(count) for member, count in found}
+            found: Any = get_client().hgetall(keys.log_table(self.job, table))
+        return {member.decode(): int(count) for member, count in found.items()}
 
 
 class Consumer:

@@ -163,7 +163,7 @@ class _Looking:
             for name in leases:
                 pipe.xpending(self._keys.stream, name)
                 pipe.xinfo_consumers(self._keys.stream, name)
-                pipe.zrange(keys.log_table(self._keys.job, f"totals:{name}"), 0, -1, withscores=True)
+                pipe.hgetall(keys.log_table(self._keys.job, f"totals:{name}"))
             groups, *found = pipe.execute()
         last = {each["name"].decode(): each["last-delivered-id"].decode() for each in groups}
         consumers: dict[str, _Consumers] = dict(zip(leases, found[1::3], strict=True))
@@ -182,7 +182,7 @@ class _Looking:
         records: Mapping[str, bytes | None],
         dead: Sequence[str],
         pending: Mapping[str, Any],
-        totals: Sequence[tuple[bytes, float]],
+        totals: Mapping[bytes, bytes],
     ) -> AggregationStatus:
         ids = [*([pending["min"]] if pending["min"] else []), *(each for each, _fields in new[:1])]
         unheld = sum(each["pending"] for each in consumers if each["name"].decode() == NOBODY)
@@ -193,7 +193,7 @@ class _Looking:
             waiting=len(new) + unheld,
             lag=max((_age(self._now, each) for each in ids), default=None),
             dead=sum(each.endswith(f" {name}") for each in dead),
-            totals={member.decode(): int(count) for member, count in totals},
+            totals={member.decode(): int(count) for member, count in totals.items()},
             workers=worker_infos(consumers, records),
         )
 

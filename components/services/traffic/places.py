@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from components.exceptions import ComponentsError, InvalidLevel
 from components.renewals import clock
-from components.services.geo import GeoTable, Level, Place
-from components.services.geo.tables import DEFAULT
-from components.services.lines import Columns, Kernel, PlaceTable, choose_kernel
-from components.services.lines.cells import Cells
+from components.services.geo import DEFAULT_TABLE, GeoTable, Level, Place
+from components.services.lines import Cells, Columns, Kernel, PlaceTable, choose_kernel
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +38,7 @@ class PlaceCounter:
     """
 
     def __init__(
-        self, geo: str = DEFAULT, *, level: str = "city", kernel: str | Kernel | None = None
+        self, geo: str = DEFAULT_TABLE, *, level: str = "city", kernel: str | Kernel | None = None
     ) -> None:
         self._kernel = choose_kernel(kernel) if isinstance(kernel, str | None) else kernel
         self._levels = _down_to(level)

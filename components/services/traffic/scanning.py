@@ -16,7 +16,7 @@ from components.client import get_client, redis_errors
 
 _TOGETHER = 60  # tables of which a round trip asks for the first page
 _FIRST = 200  # members of that; smaller tables, such as most of countries, need no other
-_PAGE = 4_000  # members of the other pages, and scores of a round trip
+_PAGE = 4_000  # members of the other pages, and counts of a round trip
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 
 
@@ -24,11 +24,11 @@ def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[
     """The members of each table and their counts, in this order; only those that begin so."""
     match = f"{beginning.translate(_ESCAPED)}*" if beginning else None
     for some in _parts(tables, _TOGETHER):
-        opened = [("zscan", keys.log_table(job, table), 0, match, _FIRST) for table in some]
+        opened = [("hscan", keys.log_table(job, table), 0, match, _FIRST) for table in some]
         for (_command, key, *_), (cursor, found) in zip(opened, _ask(opened), strict=True):
             members = dict(found)
             while cursor:
-                ((cursor, found),) = _ask([("zscan", key, cursor, match, _PAGE)])
+                ((cursor, found),) = _ask([("hscan", key, cursor, match, _PAGE)])
                 members.update(found)
             yield {member: int(count) for member, count in members.items()}
 
@@ -39,7 +39,7 @@ def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> I
         yield from ([] for _ in tables)
         return
     for some in _parts(tables, max(1, _PAGE // len(members))):
-        for found in _ask([("zmscore", keys.log_table(job, table), members) for table in some]):
+        for found in _ask([("hmget", keys.log_table(job, table), members) for table in some]):
             yield [int(count or 0) for count in found]
 
 
