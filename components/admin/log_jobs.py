@@ -100,9 +100,8 @@ class Counted:
     def rejected_in_all(self) -> int:
         return sum(count for _name, _words, count in self.rejected)
 
-    @cached_property
     def samples(self) -> Sequence[tuple[Sample, datetime]]:
-        """Rejected lines, the newest first."""
+        """Rejected lines, the newest first: one round trip."""
         return self.service.samples(_SAMPLES)
 
 

@@ -55,7 +55,14 @@ class LogJobAdmin(TrafficPages, LogVerbs):
 
     def job(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
-        context = {"job": job, "info": job.status, "subject": self.subject(job.id)}
+        # Read here: what fails while a page is rendered becomes no page that says so.
+        aggregations = [(each, each.samples()) for each in job.aggregations]
+        context = {
+            "job": job,
+            "info": job.status,
+            "aggregations": aggregations,
+            "subject": self.subject(job.id),
+        }
         return self.render(request, "admin/components/logs/job.html", f"Job {job.name}", context)
 
     def dead(self, request: HttpRequest) -> HttpResponse:
