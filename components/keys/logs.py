@@ -26,7 +26,7 @@ def log_aggregations(job: str) -> str:
 
 
 def log_state(job: str) -> str:
-    """HASH bytes and chunks in flight; lines and bytes (raw) ever copied; aggregations ever joined. Stays."""
+    """HASH bytes, chunks in flight; lines, bytes (raw) ever copied, lines left out; aggregations joined. Stays."""
     return _key("logs", job, "state")
 
 

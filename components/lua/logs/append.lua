@@ -2,7 +2,7 @@
 -- KEYS[1] stream  STREAM of descriptors
 -- KEYS[2] chunk   STRING, prefix to an id: lines, compressed
 -- KEYS[3] files   HASH fingerprint -> position, start and id of its last chunk, lines, mark, state, size, name
--- KEYS[4] state   HASH bytes, chunks, lines, raw
+-- KEYS[4] state   HASH bytes, chunks, lines, raw, skipped
 -- KEYS[5] room    LIST that wakes a producer
 -- ARGV[1] fingerprint
 -- ARGV[2] bytes in flight that are allowed
@@ -20,7 +20,7 @@ local print, limit, after, start, till = ARGV[1], tonumber(ARGV[2]), ARGV[3], AR
 local line, lines, mark, name, payload = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
 local record = redis.call("HGET", files, print)
-local position, last_start, last = string.match(record or "", "^(%d+) (%d+) (%S+)")
+local position, last_start, last, known = string.match(record or "", "^(%d+) (%d+) (%S+) (%d+)")
 if position == till and last_start == start then return { "copied", last } end
 if position ~= after then return { "at", record or "" } end
 
@@ -29,11 +29,12 @@ if used + #payload > limit then return { "full" } end
 
 local id = redis.call("XADD", stream, "*", "file", name, "start", start, "end", till, "line", line, "lines", lines)
 redis.call("SET", chunk .. id, payload)
-local next_line = string.format("%.0f", line + lines)
-redis.call("HSET", files, print, table.concat({ till, start, id, next_line, mark, "copying", "0", name }, " "))
+local before = string.format("%.0f", line - 1 + lines)
+redis.call("HSET", files, print, table.concat({ till, start, id, before, mark, "copying", "0", name }, " "))
 redis.call("HINCRBY", state, "bytes", #payload)
 redis.call("HINCRBY", state, "chunks", 1)
 redis.call("HINCRBY", state, "lines", lines)
 redis.call("HINCRBY", state, "raw", string.format("%.0f", till - start))
+if line - 1 > tonumber(known) then redis.call("HINCRBY", state, "skipped", string.format("%.0f", line - 1 - known)) end
 if used + 2 * #payload <= limit and redis.call("LLEN", room) == 0 then redis.call("RPUSH", room, "1") end
 return { "copied", id }

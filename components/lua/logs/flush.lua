@@ -33,6 +33,8 @@ while start < #ARGV do -- a table that is something else must be told before any
   if kind ~= "none" and kind ~= "zset" then return redis.error_reply("WRONGTYPE " .. tables .. ARGV[start]) end
   starts[#starts + 1], start = start, start + 2 + 2 * ARGV[start + 1]
 end
+-- Where memory is full a script may do all it likes after a first write, if that one needs no memory: this frees some.
+for at = 5, last do redis.call("XACK", stream, name, ARGV[at]) end
 for _, at in ipairs(starts) do
   local key = tables .. ARGV[at]
   for each = at + 2, at + 1 + 2 * ARGV[at + 1], 2 do redis.call("ZINCRBY", key, ARGV[each + 1], ARGV[each]) end
@@ -42,7 +44,6 @@ local numbers, freed = {}, 0
 for _, about in ipairs(redis.call("HVALS", aggregations)) do numbers[#numbers + 1] = string.match(about, "^%d+") end
 for each = 5, last do
   local id = ARGV[each]
-  redis.call("XACK", stream, name, id)
   local by, is_needed = (redis.call("HGET", counted, id) or " ") .. own .. " ", false
   for _, number in ipairs(numbers) do is_needed = is_needed or not string.find(by, " " .. number .. " ", 1, true) end
   if is_needed then

@@ -103,6 +103,10 @@ class Command(BaseCommand):
             self._progress.end()
             self.stderr.write(str(problem))
 
+        def say(what: str) -> None:
+            self._progress.end()
+            self.stderr.write(what)
+
         def show() -> None:
             if not options["no_progress"]:
                 self._progress.tell(copier.taken, copier.lines)
@@ -115,6 +119,7 @@ class Command(BaseCommand):
                 format=options["format"],
                 patience=math.inf if options["follow"] else PATIENCE,
                 tell=tell,
+                say=say,
                 progress=show,
             )
         except (InvalidLimit, InvalidName) as error:

@@ -37,6 +37,8 @@ class LogStatus:
     #: Ever copied.
     lines: int
     raw_bytes: int
+    #: Lines that were left out because they are longer than a chunk.
+    skipped: int
 
 
 class LogStream:
@@ -93,7 +95,7 @@ class LogStream:
 
     def status(self) -> LogStatus:
         with redis_errors():
-            found = get_client().hmget(self._keys.state, ["bytes", "chunks", "lines", "raw"])
+            found = get_client().hmget(self._keys.state, ["bytes", "chunks", "lines", "raw", "skipped"])
         return LogStatus(*(int(each or 0) for each in found))
 
     def _wait_for_room(self, until: float | None) -> None:

@@ -111,7 +111,7 @@ class _Growing:
                 self._copy(is_final=is_over)
             except (FileDiffers, FileDamaged, OSError) as error:
                 self._is_refused = True
-                self._copier.tell(self._copying.problem(str(error)))
+                self._copier.tell(self._copying.problem(error))
         return not is_over
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ class Keys:
         counted = keys.log_counted(job)
         self.recognise = [self.files, self.heads]
         self.append = [self.stream, self.chunk, self.files, self.state, self.room]
-        self.finish = [self.files]
+        self.finish = [self.files, self.state]
         self.join = [self.stream, self.aggregations, self.state]
         self.beat = self.release = [self.stream, self.aggregations]
         self.resend = [self.stream, self.aggregations, self.dead]
