@@ -9,8 +9,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
-from components.services.logs import Aggregation, Place
-from tests.support.logs import FILE, append, bytes_in_flight, fill, joined, let_leases_pass, stream
+from components.services.logs import Aggregation, Block, Place
+from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
 
 
 def _stream_is(redis: Redis) -> Any:
@@ -27,6 +27,19 @@ def append_chunk(redis: Redis) -> Callable[[], Any]:
 
     def act() -> Any:
         append(stream(), 1)
+        return _stream_is(redis)
+
+    return act
+
+
+def append_after_a_line_that_was_left_out(redis: Redis) -> Callable[[], Any]:
+    append(stream(), 0)
+    block = blocks(2)[1]
+    later = Block(block.data, block.after, block.start + 5_000, block.line + 2, block.lines, block.mark)
+
+    def act() -> Any:
+        stream().append(FILE, later, name="access.log")
+        assert stream().status().skipped == 2
         return _stream_is(redis)
 
     return act
@@ -51,8 +64,15 @@ def append_elsewhere(redis: Redis) -> Callable[[], Any]:
 
 
 def finish(redis: Redis) -> Callable[[], Any]:
+    """After lines that were left out."""
     place = Place(500, 11, "-")
-    return lambda: stream().finish(FILE, place, after=0, name="access.log", size=500, is_damaged=True)
+
+    def act() -> Any:
+        stream().finish(FILE, place, after=0, name="access.log", size=500, is_damaged=True)
+        assert stream().status().skipped == 11
+        return _stream_is(redis)
+
+    return act
 
 
 def join(redis: Redis) -> Callable[[], Any]:
@@ -157,7 +177,12 @@ def discard(redis: Redis) -> Callable[[], Any]:
 
 CASES = {
     "logs/discard": [discard],
-    "logs/append": [append_chunk, append_without_room, append_elsewhere],
+    "logs/append": [
+        append_chunk,
+        append_after_a_line_that_was_left_out,
+        append_without_room,
+        append_elsewhere,
+    ],
     "logs/beat": [beat],
     "logs/claim": [claim],
     "logs/finish": [finish],

@@ -35,6 +35,7 @@ redis.call("HINCRBY", state, "bytes", #payload)
 redis.call("HINCRBY", state, "chunks", 1)
 redis.call("HINCRBY", state, "lines", lines)
 redis.call("HINCRBY", state, "raw", string.format("%.0f", till - start))
-if line - 1 > tonumber(known) then redis.call("HINCRBY", state, "skipped", string.format("%.0f", line - 1 - known)) end
+local skipped = line - 1 - known
+if skipped > 0 then redis.call("HINCRBY", state, "skipped", string.format("%.0f", skipped)) end
 if used + 2 * #payload <= limit and redis.call("LLEN", room) == 0 then redis.call("RPUSH", room, "1") end
 return { "copied", id }

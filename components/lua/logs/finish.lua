@@ -17,7 +17,7 @@ local how, size, name = ARGV[6], ARGV[7], ARGV[8]
 local record = redis.call("HGET", files, print)
 local position, start, last, known = string.match(record or "", "^(%d+) (%d+) (%S+) (%d+)")
 if position ~= after and position ~= till then return { "at", record or "" } end
--- All lines since the last chunk were left out.
-if tonumber(lines) > tonumber(known) then redis.call("HINCRBY", state, "skipped", string.format("%.0f", lines - known)) end
+local skipped = lines - known -- all lines since the last chunk were left out
+if skipped > 0 then redis.call("HINCRBY", state, "skipped", string.format("%.0f", skipped)) end
 redis.call("HSET", files, print, table.concat({ till, start, last, lines, mark, how, size, name }, " "))
 return { "finished" }

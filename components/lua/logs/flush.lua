@@ -33,7 +33,7 @@ while start < #ARGV do -- a table that is something else must be told before any
   if kind ~= "none" and kind ~= "zset" then return redis.error_reply("WRONGTYPE " .. tables .. ARGV[start]) end
   starts[#starts + 1], start = start, start + 2 + 2 * ARGV[start + 1]
 end
--- Where memory is full a script may do all it likes after a first write, if that one needs no memory: this frees some.
+-- First: it is allowed where memory is full, and after one write all others are; they make room.
 for at = 5, last do redis.call("XACK", stream, name, ARGV[at]) end
 for _, at in ipairs(starts) do
   local key = tables .. ARGV[at]

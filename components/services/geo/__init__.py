@@ -4,6 +4,7 @@ from components.services.geo.importing import import_places
 from components.services.geo.lookups import alocate, forget, locate
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.records import UNKNOWN, Imported, Level, Place, TableInfo
+from components.services.geo.storing import remove
 from components.services.geo.tables import GeoTable, alook, look
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "import_places",
     "locate",
     "look",
+    "remove",
 ]

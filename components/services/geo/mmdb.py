@@ -43,7 +43,8 @@ def read_mmdb(path: Path, builder: Builder) -> str:
                 return _read_all(path, reader, builder)
         except InvalidGeoSource:
             raise
-        except (maxminddb.InvalidDatabaseError, ValueError) as error:  # either where bytes are junk
+        except (maxminddb.InvalidDatabaseError, ValueError, OverflowError) as error:
+            # Bytes that are junk make any of them.
             shown = str(error).replace(copy.name, path.name).rstrip(".")
             raise InvalidGeoSource(
                 f"{path} is no whole MaxMind DB: {shown}. It may be cut off: get it anew."
