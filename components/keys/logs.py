@@ -31,8 +31,13 @@ def log_state(job: str) -> str:
 
 
 def log_files(job: str) -> str:
-    """HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again."""
+    """HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again, until forgotten."""
     return _key("logs", job, "files")
+
+
+def log_seen(job: str) -> str:
+    """ZSET fingerprint of a file by the millisecond at which it was last looked at or copied. Goes with its file."""
+    return _key("logs", job, "seen")
 
 
 def log_heads(job: str) -> str:

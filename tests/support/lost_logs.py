@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from components import keys
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
 from components.services.logs import Aggregation, Block, Place
 from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
@@ -175,7 +176,20 @@ def discard(redis: Redis) -> Callable[[], Any]:
     return act
 
 
+def forget(redis: Redis) -> Callable[[], Any]:
+    append(stream(), 0)
+    stream().recognise(b"a line\n", "other.log")
+    redis.zadd(keys.log_seen("default"), {FILE: 1})
+
+    def act() -> Any:
+        stream().forget(60)  # its count is that of the last sending
+        return [each.name for each in stream().files()]
+
+    return act
+
+
 CASES = {
+    "logs/forget": [forget],
     "logs/discard": [discard],
     "logs/append": [
         append_chunk,

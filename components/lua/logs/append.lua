@@ -4,6 +4,7 @@
 -- KEYS[3] files   HASH fingerprint -> position, start and id of its last chunk, lines, mark, state, size, name
 -- KEYS[4] state   HASH bytes, chunks, lines, raw, skipped
 -- KEYS[5] room    LIST that wakes a producer
+-- KEYS[6] seen    ZSET fingerprint by millisecond
 -- ARGV[1] fingerprint
 -- ARGV[2] bytes in flight that are allowed
 -- ARGV[3] where the file's last chunk ended
@@ -15,7 +16,7 @@
 -- ARGV[9] name of the file
 -- ARGV[10] the lines, compressed
 -- Returns "copied" and the id; "full"; "at" and the record, if the file is copied up to elsewhere
-local stream, chunk, files, state, room = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local stream, chunk, files, state, room, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local print, limit, after, start, till = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local line, lines, mark, name, payload = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 
@@ -29,6 +30,7 @@ if used + #payload > limit then return { "full" } end
 
 local id = redis.call("XADD", stream, "*", "file", name, "start", start, "end", till, "line", line, "lines", lines)
 redis.call("SET", chunk .. id, payload)
+redis.call("ZADD", seen, string.match(id, "^%d+"), print)
 local before = string.format("%.0f", line - 1 + lines)
 redis.call("HSET", files, print, table.concat({ till, start, id, before, mark, "copying", "0", name }, " "))
 redis.call("HINCRBY", state, "bytes", #payload)

@@ -21,10 +21,11 @@ from components.services.logs.files import CopiedFile, known_files, recognise, s
 from components.services.logs.jobs import DEFAULT_JOB, Keys, check_bytes
 from components.validation import check_seconds
 
-_append, _finish = Script("logs/append"), Script("logs/finish")
+_append, _finish, _forget = Script("logs/append"), Script("logs/finish"), Script("logs/forget")
 
 #: Bytes in flight, compressed: a quarter of the lines, as a rule.
 LIMIT = 256 * 1024 * 1024
+_PAGE = 1_000  # files that one script forgets, a millisecond or two of the server
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,19 @@ class LogStream:
     def files(self) -> Iterable[CopiedFile]:
         """All files that were copied, in no order."""
         return known_files(self._keys)
+
+    def forget(self, age: float) -> int:
+        """
+        Forget files that nobody has looked at or copied for *age* seconds; how many, or fewer if a reply was lost.
+
+        If one of them comes again, it is copied again, and so counts again.
+        """
+        args = [round(check_seconds("age", age) * 1000), _PAGE]
+        forgotten, page = 0, _PAGE
+        while page == _PAGE:
+            page = _forget(get_client(), keys=self._keys.forget, args=args)
+            forgotten += page
+        return forgotten
 
     def status(self) -> LogStatus:
         with redis_errors():

@@ -154,6 +154,7 @@ class Copying:
     reader: BlockReader
     _source: Source
     _known: CopiedFile
+    _look: Callable[[], CopiedFile]
 
     def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
         self._copier, self._file, self._name = copier, file, name
@@ -184,8 +185,8 @@ class Copying:
         head = self.reader.head() if self.may_begin_again else secrets.token_bytes(16)
         if not head:
             return False
-        ask = partial(copier.stream.recognise, head, self._name, is_exact=is_exact)
-        self._known = copier.patiently(ask)
+        self._look = partial(copier.stream.recognise, head, self._name, is_exact=is_exact)
+        self._known = copier.patiently(self._look)
         self.is_known = True
         if self._is_done():
             return False
@@ -202,6 +203,11 @@ class Copying:
         is_compressed = not isinstance(self._source, Plain)
         size = os.fstat(self._file.fileno()).st_size
         return is_compressed and self._known.state == "done" and self._known.size == size
+
+    def keep(self) -> None:
+        """Let it not be forgotten although nothing comes."""
+        if self.is_known:
+            self._copier.patiently(self._look)
 
     def go_on(self, *, is_final: bool) -> None:
         """Copy what there is. Raises CopiedElsewhere, FileDamaged, OSError."""

@@ -26,6 +26,9 @@ from components.services.logs.sources import Plain, source_of
 PAUSE = 1.0
 #: Seconds without growth after which a file that is no longer at its path is done with.
 QUIET = 10.0
+#: Seconds after which Redis is told that a file is still there of which nothing comes: less than the least that
+#: files are kept for.
+KEPT = 3_600.0
 
 _Inode = tuple[int, int]
 
@@ -97,7 +100,7 @@ class _Growing:
         self._copying = Copying(copier, file, name)
         self._is_begun = self._is_refused = False
         self._size = -1
-        self._grew_at = clock()
+        self._grew_at = self._told_at = clock()
 
     def go_on(self, *, is_there: bool, quiet: float) -> bool:
         """Copy what has come; False if nothing more will, since it *is_there* no longer and has been quiet."""
@@ -112,6 +115,9 @@ class _Growing:
             except (FileDiffers, FileDamaged, OSError) as error:
                 self._is_refused = True
                 self._copier.tell(self._copying.problem(error))
+        if is_there and clock() - self._told_at >= KEPT:
+            self._told_at = clock()
+            self._copying.keep()
         return not is_over
 
     def close(self) -> None:
