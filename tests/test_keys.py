@@ -26,7 +26,7 @@ from components.services.fences import FencedValue
 from components.services.geo.layout import Manifest
 from components.services.geo.storing import activate, put
 from components.services.locks import Lock
-from components.services.logs import Aggregation
+from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues.parking import Parking
@@ -226,11 +226,16 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     let_leases_pass(redis, one)
     counted, kept = living.claim(2)
     living.flush([counted], {"country:2011-10-10": {"US": 1}})
+    living.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
+    living.tell(WorkerRecord("host", 7, "2026-01-01T00:00:00+00:00", 1, 1, 0.5, "book", "city", "numpy"))
     redis.delete(*redis.keys(f"*:call:{dying.id}"))
+    note_job(name)
     return {
         "log_chunk": kept.id,
         "log_call": living.id,
         "log_flushed": living.id,
+        "log_samples": "one",
+        "log_worker": living.id,
         "log_table": "country:2011-10-10",
     }
 

@@ -84,10 +84,10 @@ def check(counts: list[Counts]) -> None:
 
 def stages(counting: Counting, blocks: list[bytes]) -> tuple[float, ...]:
     """Seconds per line of each part of the work, which is that of Counting.add()."""
-    kernel, spent, done = counting.kernel, [0.0, 0.0, 0.0], 0
+    kernel, spent, done = counting.reader.kernel, [0.0, 0.0, 0.0], 0
     for block in blocks:
         marks = [process_time()]
-        columns = kernel.columns(block, counting.form)
+        columns = kernel.columns(block, counting.reader.form)
         marks.append(process_time())
         places = kernel.places(columns, counting.table)
         marks.append(process_time())

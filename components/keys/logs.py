@@ -26,7 +26,10 @@ def log_aggregations(job: str) -> str:
 
 
 def log_state(job: str) -> str:
-    """HASH bytes, chunks in flight; lines, bytes (raw) ever copied, lines left out; aggregations joined. Stays."""
+    """
+    HASH bytes and chunks in flight, limit of these bytes as the last producer said; lines and bytes (raw) ever
+    copied, lines left out (skipped); aggregations ever joined. Stays.
+    """
     return _key("logs", job, "state")
 
 
@@ -66,5 +69,20 @@ def log_dead(job: str) -> str:
 
 
 def log_table(job: str, table: str) -> str:
-    """ZSET member by count, such as countries of a day (in scripts a prefix of "level:day"). Stays."""
-    return _key("logs", job, f"daily:{table}")
+    """HASH member -> count, such as countries of a day (in scripts a prefix of its name). Stays."""
+    return _key("logs", job, f"table:{table}")
+
+
+def log_samples(job: str, aggregation: str) -> str:
+    """ZSET JSON of a rejected line by the millisecond it was rejected. At most a hundred, the newest. Stays."""
+    return _key("logs", job, f"samples:{aggregation}")
+
+
+def log_worker(job: str, consumer: str) -> str:
+    """STRING JSON, what a worker says of itself. Expires some seconds after it said so last."""
+    return _key("logs", job, f"worker:{consumer}")
+
+
+def log_jobs(tag: str) -> str:
+    """SET of jobs that ever had a producer or an aggregation. Stays."""
+    return _key("logs", tag, "jobs")

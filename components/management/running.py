@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from django.core.management.base import CommandError
 
@@ -22,7 +22,6 @@ from components.management.restarting import command_line, flush, restart
 from components.services.servers import inspect_server
 from components.workers.base import STUCK, UNHEALTHY, Worker
 from components.workers.pulse import Pulse
-from components.workers.rows import RowWorker
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ class Run:
 
 def run(worker: Worker, what: str, how: Run) -> NoReturn:
     """Run *worker* to its end and exit with its code, or become a new process."""
-    _log(how.verbosity)
+    log(how.verbosity)
     worker.ends_process = True
     pulse = worker.pulse = _pulse(how)
     if how.lifeline is not None:
@@ -68,12 +67,21 @@ def run(worker: Worker, what: str, how: Run) -> NoReturn:
     _exit(UNHEALTHY if code == STUCK else code)
 
 
-def run_rows(worker: RowWorker, what: str, how: Run) -> NoReturn:
-    """Run a worker of cached rows to its end and exit with its code."""
-    _log(how.verbosity)
-    worker.ends_process = True
-    pulse = worker.pulse = _pulse(how)
-    code = _guarded(f"{what} {worker.loader.id}", worker.run)
+class Daemon(Protocol):
+    """A worker that is no worker of queues."""
+
+    ends_process: bool
+    pulse: Pulse | None
+
+    def run(self) -> int: ...
+
+
+def run_daemon(daemon: Daemon, what: str, how: Run) -> NoReturn:
+    """Run *daemon* to its end and exit with its code."""
+    log(how.verbosity)
+    daemon.ends_process = True
+    pulse = daemon.pulse = _pulse(how)
+    code = _guarded(what, daemon.run)
     if pulse and not code:
         pulse.end()
     _exit(code)
@@ -81,7 +89,7 @@ def run_rows(worker: RowWorker, what: str, how: Run) -> NoReturn:
 
 def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:
     """Run *number* processes of the command that this one is, to their end, and exit with the worst code."""
-    _log(verbosity)
+    log(verbosity)
     patience = shutdown_timeout + MARGIN
     processes = Processes(number, command_line(), patience=patience, restarts=restarts)
     _exit(_guarded(what, processes.run))
@@ -131,7 +139,7 @@ def _exit(code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _log(verbosity: int) -> None:
+def log(verbosity: int) -> None:
     """Make the app's log visible where the project has not set one up."""
     app = logging.getLogger("components")
     if app.level == logging.NOTSET or verbosity != 1:

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from components.exceptions import InvalidRanges
-from components.services.lines import KERNELS, Book, Columns, Counting, PlaceTable, Ranges, Reason, Rejected
+from components.services.lines import (
+    KERNELS,
+    Book,
+    Columns,
+    Counting,
+    PlaceTable,
+    Ranges,
+    Reason,
+    Rejected,
+    choose_kernel,
+)
 
 GOOD = b"1.2.3.4 2011-10-10 13:55:36 achievement-762\n"
 DAY = date(2011, 10, 10)
@@ -64,10 +74,10 @@ def test_rejected_lines_are_told_with_their_place_and_beginning(counting: Counti
     counting.add(b"1.2.3.4 2011-02-29 x\n\n1.2.3 2011-10-10", source="b.log")
 
     assert counting.take().samples == (
-        Rejected(Reason.FORMAT, "a.log", 1_000 + len(GOOD), b"\0\xff" * 100),
-        Rejected(Reason.EMPTY, "b.log", 21, b""),
-        Rejected(Reason.ADDRESS, "b.log", 22, b"1.2.3 2011-10-10"),
-        Rejected(Reason.DATE, "b.log", 0, b"1.2.3.4 2011-02-29 x"),
+        Rejected(Reason.FORMAT, "a.log", 2, 1_000 + len(GOOD), b"\0\xff" * 100),
+        Rejected(Reason.EMPTY, "b.log", 2, 21, b""),
+        Rejected(Reason.ADDRESS, "b.log", 3, 22, b"1.2.3 2011-10-10"),
+        Rejected(Reason.DATE, "b.log", 1, 0, b"1.2.3.4 2011-02-29 x"),
     )
 
 
@@ -119,12 +129,12 @@ def test_a_table_without_ranges_knows_no_place() -> None:
 @pytest.mark.parametrize("place", [1, 65_534, 65_535, 65_536, 2**31 - 1])
 def test_places_are_not_taken_for_something_else(place: int) -> None:
     found = PlaceTable(ipv4_ranges([(0x01020304, 0x01020304, 7), (0x02000000, 0x020001FF, place)]))
-    columns = Counting(table(), Book(), kernel="naive").kernel.columns(
+    columns = choose_kernel("naive").columns(
         b"1.2.3.4 2011-10-10\n1.2.3.5 2011-10-10\n2.0.1.255 2011-10-10\n2.0.2.0 2011-10-10", Book()
     )
 
     for kernel in KERNELS:
-        places = Counting(table(), Book(), kernel=kernel).kernel.places(columns, found)
+        places = choose_kernel(kernel).places(columns, found)
         assert places.tolist() == [7, 0, place, 0]
 
 

@@ -77,7 +77,11 @@ def test_nothing_else_of_the_app_needs_what_the_extra_installs() -> None:
         if re.search(r"^\s*(import|from) (numpy|numba)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
 
-    assert importers == {"components/services/lines", "components/services/lines/kernels"}
+    assert importers == {
+        "components/services/lines",
+        "components/services/lines/kernels",
+        "components/services/traffic",
+    }
 
 
 def test_the_fastest_that_is_installed_is_taken() -> None:

@@ -420,6 +420,20 @@ def test_a_chunk_that_was_given_up_can_be_discarded(redis: Redis) -> None:
     assert stream().status() == replace(stream().status(), bytes=0, chunks=0)
 
 
+def test_a_dead_chunk_whose_lines_redis_has_evicted_can_be_discarded(redis: Redis) -> None:
+    fill(stream(), 1)
+    aggregation = joined(tries=1)
+    aggregation.consumer().claim()
+    let_leases_pass(redis, aggregation)
+    aggregation.consumer().claim()
+    [(chunk, _at)] = aggregation.dead()
+    redis.delete(keys.log_chunk("default", chunk))
+
+    assert aggregation.discard([chunk]) == 1
+
+    assert (aggregation.dead(), stream().status().chunks) == ([], 0)
+
+
 def test_what_is_given_back_is_claimed_at_once_and_was_no_try(redis: Redis) -> None:
     fill(stream(), 1)
     aggregation = joined()

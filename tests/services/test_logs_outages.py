@@ -16,8 +16,10 @@ import pytest
 from components.client import get_client
 from components.embedded import EmbeddedServer, find_server
 from components.exceptions import RedisUnavailable
+from components.services.lines import Columns, LineReader, find_format
 from components.services.logs import Aggregation, Chunk, Copier, LogStream
 from components.testing import redis_at
+from components.workers.logs import LogWorker
 from tests.support.geo import city, import_networks
 from tests.support.logs import bytes_in_flight, joined, let_leases_pass, lines
 from tests.support.waiting import eventually
@@ -144,6 +146,45 @@ def test_while_memory_is_full_copying_waits_and_counting_goes_on_and_makes_room(
         assert "maxmemory" in said
         worker.count_all()
         assert_each_line_counted_once()
+
+
+class Lines:
+    """A callback that counts lines, and fills the memory of Redis when it has the first."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def block(self, columns: Columns) -> None:
+        if not self._count:
+            get_client().config_set("maxmemory", 1)
+        self._count += len(columns)
+
+    def flush(self) -> dict[str, dict[str, int]]:
+        count, self._count = self._count, 0
+        return {"lines": {"all": count}}
+
+
+def test_workers_make_room_where_memory_is_full(server_with: Start, log: Path) -> None:
+    """They end when it is not any more, since an end needs a little."""
+    with redis_at(server_with("everysec").url) as client, ThreadPoolExecutor() as pool:
+        log.write_bytes(lines(0, LINES) + b"junk\n")
+        Copier(LogStream(), size=SIZE).copy(log)
+        reader = LineReader(find_format("book"), kernel="numpy")
+        worker = LogWorker(Aggregation("lines"), reader, [Lines], drains=True)
+
+        def make_room() -> bool:
+            is_counted = eventually(lambda: not LogStream().status().chunks)
+            client.config_set("maxmemory", 0)
+            return is_counted
+
+        room = pool.submit(make_room)
+
+        assert worker.run() == 0
+        assert room.result()
+        aggregation = Aggregation("lines")
+        assert aggregation.table("lines") == {"all": LINES}
+        assert aggregation.table("totals:lines")["format"] == 1
+        assert [sample.head for sample, _at in aggregation.samples()] == ["junk"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux lets a process change another's limits.")

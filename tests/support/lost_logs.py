@@ -10,7 +10,7 @@ from redis import Redis
 
 from components import keys
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
-from components.services.logs import Aggregation, Block, Place
+from components.services.logs import Aggregation, Block, Place, Sample
 from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
 
 
@@ -188,6 +188,11 @@ def forget(redis: Redis) -> Callable[[], Any]:
     return act
 
 
+def sample(redis: Redis) -> Callable[[], Any]:
+    consumer = joined().consumer()
+    return lambda: consumer.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
+
+
 CASES = {
     "logs/forget": [forget],
     "logs/discard": [discard],
@@ -206,4 +211,5 @@ CASES = {
     "logs/recognise": [recognise],
     "logs/release": [release],
     "logs/resend": [resend],
+    "logs/sample": [sample],
 }

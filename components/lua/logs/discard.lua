@@ -27,7 +27,7 @@ for at = 2, #ARGV do
     if is_needed then
       redis.call("HSET", counted, id, by)
     else
-      redis.call("HINCRBY", state, "bytes", -redis.call("STRLEN", chunk .. id))
+      redis.call("HINCRBY", state, "bytes", 0 - redis.call("STRLEN", chunk .. id))
       redis.call("HINCRBY", state, "chunks", -1)
       redis.call("XDEL", stream, id)
       redis.call("UNLINK", chunk .. id)

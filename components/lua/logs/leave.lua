@@ -24,7 +24,7 @@ for _, entry in ipairs(page) do
   for _, number in ipairs(numbers) do is_needed = is_needed or not string.find(by, " " .. number .. " ", 1, true) end
   redis.call("ZREM", dead, id .. " " .. name)
   if by ~= "" and #numbers > 0 and not is_needed then
-    redis.call("HINCRBY", state, "bytes", -redis.call("STRLEN", chunk .. id))
+    redis.call("HINCRBY", state, "bytes", 0 - redis.call("STRLEN", chunk .. id))
     redis.call("HINCRBY", state, "chunks", -1)
     redis.call("XDEL", stream, id)
     redis.call("UNLINK", chunk .. id)

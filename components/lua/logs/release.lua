@@ -1,4 +1,5 @@
--- Give chunks back: the next who claims gets them, and this does not count as a try. Repeated, it changes nothing.
+-- Give chunks back: the next who claims gets them, and this is no try. Repeated, it changes nothing.
+-- Who holds none is no consumer any more, until it claims again.
 -- KEYS[1] stream        STREAM of descriptors
 -- KEYS[2] aggregations  HASH name -> number, milliseconds of the lease
 -- ARGV[1] name of the aggregation
@@ -21,5 +22,8 @@ for at = 3, #ARGV do
       redis.call("XCLAIM", stream, name, consumer, 0, id, "IDLE", lease, "RETRYCOUNT", tries, "JUSTID")
     end
   end
+end
+if #redis.call("XPENDING", stream, name, "-", "+", 1, consumer) == 0 then
+  redis.call("XGROUP", "DELCONSUMER", stream, name, consumer)
 end
 return held

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from components.db.rows import cached_rows
 from components.management.options import add_heartbeat_file, natural
-from components.management.running import Run, run_rows
+from components.management.running import Run, run_daemon
 from components.services.rows import AT_A_TIME, LEASE
 from components.workers.rows import RowWorker
 
@@ -45,4 +45,4 @@ class Command(BaseCommand):
             raise CommandError("No model has cached rows: none derives from CachedRow.", returncode=2)
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
         how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
-        run_rows(worker, f"Cached rows of {len(sources)} models", how)
+        run_daemon(worker, f"Cached rows of {len(sources)} models {worker.loader.id}", how)

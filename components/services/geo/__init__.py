@@ -2,12 +2,15 @@
 
 from components.services.geo.importing import import_places
 from components.services.geo.lookups import alocate, forget, locate
+from components.services.geo.names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.records import UNKNOWN, Imported, Level, Place, TableInfo
 from components.services.geo.storing import remove
+from components.services.geo.tables import DEFAULT as DEFAULT_TABLE
 from components.services.geo.tables import GeoTable, alook, look
 
 __all__ = [
+    "DEFAULT_TABLE",
     "UNKNOWN",
     "GeoTable",
     "Imported",
@@ -22,5 +25,6 @@ __all__ = [
     "import_places",
     "locate",
     "look",
+    "place_name",
     "remove",
 ]

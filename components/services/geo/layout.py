@@ -118,6 +118,20 @@ def read_table(data: bytearray, manifest: Manifest) -> tuple[Ipv4Ranges, Ipv6Ran
     return Ipv4Ranges(starts, ends, places), ipv6, _read_names(bytes(view[at:]))
 
 
+def names_start(manifest: Manifest) -> int:
+    """Where in the bytes of a table the columns end."""
+    return manifest.ipv4 * 3 * _NARROW + manifest.ipv6 * (2 * WIDE + _NARROW)
+
+
+def read_regions(text: bytes | bytearray) -> dict[str, tuple[str, str]]:
+    """By the ids of countries and regions the names of both."""
+    countries, regions, _cities = json.loads(text)
+    known = [(*each, "", "") for each in countries]
+    known += [(*countries[country], code, name) for country, code, name in regions]
+    places = [Place(*names) for names in known]
+    return {place.id: (place.country_name, place.region_name) for place in places if place.country}
+
+
 def _little(cells: array[int]) -> bytes:
     if sys.byteorder == "big":
         cells = array(cells.typecode, cells)

@@ -15,6 +15,7 @@ import os
 import threading
 from contextlib import AsyncExitStack
 from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from components import keys
 from components.client import kept_by_the_loop
@@ -28,13 +29,27 @@ logger = logging.getLogger(__name__)
 INTERVAL = 5.0  # seconds between two looks for another version
 
 
-class Kept:
-    """A table that is kept in memory, and up to date."""
+class Versioned(Protocol):
+    """What is loaded of a table, and gives another one when another version is current."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    version: str
+
+    @classmethod
+    def load(cls, name: str) -> Self: ...
+
+    def newest(self) -> Self: ...
+
+
+_T = TypeVar("_T", bound=Versioned)
+
+
+class Kept(Generic[_T]):
+    """A table, or part of one, that is kept in memory, and up to date."""
+
+    def __init__(self, kind: type[_T], name: str) -> None:
+        self._kind, self._name = kind, name
         self.renew_guard()
-        self._table: GeoTable | None = None
+        self._table: _T | None = None
         self._look_at = 0.0
         self._has_failed = False
         self._error: ComponentsError | None = None
@@ -44,13 +59,13 @@ class Kept:
     def renew_guard(self) -> None:
         self._guard = threading.Lock()
 
-    def ready(self) -> GeoTable | None:
+    def ready(self) -> _T | None:
         """The table, if nobody need look now."""
         return self._table if clock() < self._look_at else None
 
-    def get(self, failures: int | None = None) -> GeoTable:
+    def get(self, failures: int | None = None) -> _T:
         """
-        The table; may load it first. Raises as GeoTable.load() does.
+        The table; may load it first. Raises as load() does.
 
         If loading has failed since there were so many *failures*, it raises the same: those who waited for it do not
         each wait for a server that does not answer.
@@ -67,10 +82,10 @@ class Kept:
         finally:
             self._guard.release()
 
-    def _look(self) -> GeoTable:
+    def _look(self) -> _T:
         before = self._table
         try:
-            self._table = before.newest() if before else GeoTable.load(self._name)
+            self._table = before.newest() if before else self._kind.load(self._name)
         except ComponentsError as error:
             if before is None:
                 self._error, self.failures = error, self.failures + 1
@@ -89,15 +104,19 @@ class _Turns(dict[str, asyncio.Lock]):
     """Who loads a table in an event loop: one at a time, so that the others take no threads."""
 
 
-_kept: dict[str, Kept] = {}
+_kept: dict[tuple[type, str], Kept[Any]] = {}
 
 
-def _table(name: str) -> Kept:
+def kept(kind: type[_T], name: str) -> Kept[_T]:
     """By its key: where the prefix is another, so is the table."""
-    key = keys.geo_current(name)
+    key = (kind, keys.geo_current(name))
     if key not in _kept:
-        _kept.setdefault(key, Kept(name))
+        _kept.setdefault(key, Kept(kind, name))
     return _kept[key]
+
+
+def _table(name: str) -> Kept[GeoTable]:
+    return kept(GeoTable, name)
 
 
 def locate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
@@ -112,12 +131,12 @@ def locate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Plac
 
 async def alocate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
     """locate(), awaited: what loads a table lets other coroutines run."""
-    kept = _table(table)
-    if found := kept.ready():
+    there = _table(table)
+    if found := there.ready():
         return found.find(ip)
-    turn, failures = kept_by_the_loop(_Turns, _no_turns).setdefault(table, asyncio.Lock()), kept.failures
+    turn, failures = kept_by_the_loop(_Turns, _no_turns).setdefault(table, asyncio.Lock()), there.failures
     async with turn:
-        current = await asyncio.to_thread(kept.get, failures)
+        current = await asyncio.to_thread(there.get, failures)
     return current.find(ip)
 
 
@@ -131,8 +150,8 @@ def forget() -> None:
 
 
 def _begin_anew() -> None:
-    for kept in _kept.values():
-        kept.renew_guard()
+    for each in _kept.values():
+        each.renew_guard()
 
 
 os.register_at_fork(after_in_child=_begin_anew)

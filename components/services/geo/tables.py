@@ -7,9 +7,11 @@ after that, so who loads it meanwhile finds all of them; who was too slow even f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import AF_INET, inet_pton
+from typing import TypeVar
 
 from components import keys
 from components.client import AnyRedis, get_async_client, get_client, redis_errors
@@ -18,6 +20,8 @@ from components.services.geo.layout import Manifest, decompress, read_table
 from components.services.geo.records import UNKNOWN, Place, TableInfo
 from components.twins import answer, at_once
 from components.validation import check_name
+
+_T = TypeVar("_T")
 
 DEFAULT = "default"
 _TRIES = 3  # an import may come while one loads; three in a row do not
@@ -39,18 +43,9 @@ class GeoTable:
     @classmethod
     def load(cls, name: str = DEFAULT) -> GeoTable:
         """The current version. Raises GeoTableNotFound, GeoTableDamaged, UnknownFormat, RedisUnavailable."""
-        check_name("geo table", name)
-        client = get_client()
-        for _ in range(_TRIES):
-            version = at_once(current_version(client, name))
-            if (found := at_once(_read_manifest(client, name, version))) is None:
-                continue
-            try:
-                return cls(name, version, _read_data(name, version, found), found)
-            except GeoTableDamaged:
-                if at_once(current_version(client, name)) == version:
-                    raise
-        raise GeoTableDamaged(f"The geo table {name!r} has no manifest in Redis. {_AGAIN}")
+        return load_version(
+            name, lambda version, found: cls(name, version, read_data(name, version, found), found)
+        )
 
     def newest(self) -> GeoTable:
         """This one, or another if that is current by now; one round trip. Raises as load() does."""
@@ -66,6 +61,22 @@ class GeoTable:
     def place_of(self, ip: str | IPv4Address | IPv6Address) -> Place:
         """find() for tables of one's own: UNKNOWN if nobody knows."""
         return self.find(ip) or UNKNOWN
+
+
+def load_version(name: str, load: Callable[[str, Manifest], _T]) -> _T:
+    """What *load* makes of the current version. Raises as GeoTable.load() does."""
+    check_name("geo table", name)
+    client = get_client()
+    for _ in range(_TRIES):
+        version = at_once(current_version(client, name))
+        if (found := at_once(_read_manifest(client, name, version))) is None:
+            continue
+        try:
+            return load(version, found)
+        except GeoTableDamaged:
+            if at_once(current_version(client, name)) == version:
+                raise
+    raise GeoTableDamaged(f"The geo table {name!r} has no manifest in Redis. {_AGAIN}")
 
 
 def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
@@ -140,15 +151,17 @@ async def _read_manifest(client: AnyRedis, name: str, version: str) -> Manifest 
         raise GeoTableDamaged(f"The geo table {name!r} in Redis: {error}. {_AGAIN}") from None
 
 
-def _read_data(name: str, version: str, manifest: Manifest) -> bytearray:
+def read_data(name: str, version: str, manifest: Manifest, first: int = 0) -> bytearray:
+    """All bytes from the part *first* on."""
     client, data = get_client(), bytearray()
-    for number, expected in enumerate(manifest.digests):
+    size = manifest.size - first * manifest.part
+    for number, expected in enumerate(manifest.digests[first:], first):
         with redis_errors():
             stored: bytes | None = client.get(keys.geo_part(name, f"{version}:{number}"))  # type: ignore[assignment]
         try:
             if stored is None:
                 raise GeoTableDamaged("it is not there")
-            data += decompress(stored, min(manifest.part, manifest.size - len(data)), expected)
+            data += decompress(stored, min(manifest.part, size - len(data)), expected)
         except GeoTableDamaged as error:
             part = f"part {number} of {len(manifest.digests)}"
             raise GeoTableDamaged(f"The geo table {name!r}, {part}, in Redis: {error}. {_AGAIN}") from None

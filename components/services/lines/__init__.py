@@ -2,26 +2,34 @@
 
 from components.services.lines import extras as extras  # the first: it says what is missing
 from components.services.lines.addresses import parse_address
+from components.services.lines.callbacks import Callback
+from components.services.lines.cells import Cells
 from components.services.lines.columns import Columns, Reason
-from components.services.lines.counting import Counting, Counts, Rejected
+from components.services.lines.counting import Counting, Counts
 from components.services.lines.formats import Book, Combined, Format, JsonLines, Pattern, find_format
-from components.services.lines.kernels import KERNELS, choose_kernel
+from components.services.lines.kernels import KERNELS, Kernel, choose_kernel
 from components.services.lines.places import PlaceTable, Ranges
+from components.services.lines.reading import LineReader, Rejected, Tally
 
 __all__ = [
     "KERNELS",
     "Book",
+    "Callback",
+    "Cells",
     "Columns",
     "Combined",
     "Counting",
     "Counts",
     "Format",
     "JsonLines",
+    "Kernel",
+    "LineReader",
     "Pattern",
     "PlaceTable",
     "Ranges",
     "Reason",
     "Rejected",
+    "Tally",
     "choose_kernel",
     "find_format",
     "parse_address",

@@ -8,6 +8,7 @@ counted since the last flush ends with the process, whose chunks are then counte
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,11 +49,26 @@ class Cells:
         for cell, count in zip(*(each.tolist() for each in np.unique_counts(packed)), strict=True):
             self.add(cell >> 32, cell & 0xFFFFFFFF, count)
 
-    def __iter__(self) -> Iterator[tuple[int, int, int]]:
-        """Day, place and count of each cell that is not 0."""
+    def clear(self) -> None:
+        """Begin anew."""
+        self.counts[self.days != 0] = 0
+        self.days[:] = 0
+        self._others.clear()
+
+    def by_day(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Days, each with its places and their counts that are not 0."""
         for day, counts in zip(self.days.tolist(), self.counts, strict=True):
             if day:
                 used = np.flatnonzero(counts)
-                for place, count in zip(used.tolist(), counts[used].tolist(), strict=True):
-                    yield day, place, count
-        yield from ((day, place, count) for (day, place), count in self._others.items())
+                yield day, used, counts[used]
+        others: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        for (day, place), count in self._others.items():
+            others[day][place] = count
+        for day, counted in others.items():
+            yield day, np.array([*counted], np.int64), np.array([*counted.values()], np.int64)
+
+    def __iter__(self) -> Iterator[tuple[int, int, int]]:
+        """Day, place and count of each cell that is not 0."""
+        for day, places, counts in self.by_day():
+            for place, count in zip(places.tolist(), counts.tolist(), strict=True):
+                yield day, place, count

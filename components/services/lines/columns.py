@@ -35,12 +35,16 @@ class Reason(IntEnum):
     ADDRESS = 3
     #: What stands where the time should does not begin with a day of the years 1 to 9999.
     DATE = 4
+    #: Its day is before the first, or after the last, that are counted.
+    LATE = 5
+    FUTURE = 6
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Offsets are those of bytes of the block. An end is that of the line's text, before \\n or \\r\\n."""
+    """Offsets are those of bytes of *data*, the block. An end is that of the line's text, before \\n or \\r\\n."""
 
+    data: bytes
     starts: Offsets
     ends: Offsets
     #: Where that begins which follows the time: how the format has it.
@@ -60,6 +64,35 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def text(self, line: int) -> bytes:
+        """One that could be read, without its end."""
+        return self.data[self.starts[line] : self.ends[line]]
+
+    def between(self, first: int, last: int) -> Columns:
+        """With lines of these days only, both included; the others are rejected."""
+        is_late, is_future = self.days < first, self.days > last
+        is_good = ~(is_late | is_future)
+        if is_good.all():
+            return self
+        bad = np.flatnonzero(~is_good)
+        starts = np.concatenate((self.rejected_starts, self.starts[bad]))
+        order = np.argsort(starts)
+        why = np.where(is_late[bad], Reason.LATE, Reason.FUTURE).astype(np.uint8)
+        has_ipv6 = is_good[self.ipv6_lines]
+        return Columns(
+            data=self.data,
+            starts=self.starts[is_good],
+            ends=self.ends[is_good],
+            rests=self.rests[is_good],
+            days=self.days[is_good],
+            addresses=self.addresses[is_good],
+            ipv6_lines=(np.cumsum(is_good) - 1)[self.ipv6_lines[has_ipv6]],
+            ipv6=self.ipv6[has_ipv6],
+            rejected_starts=starts[order],
+            rejected_ends=np.concatenate((self.rejected_ends, self.ends[bad]))[order],
+            reasons=np.concatenate((self.reasons, why))[order],
+        )
 
 
 @dataclass(frozen=True)
@@ -93,6 +126,7 @@ class Raw:
         addresses[ipv6_lines] = 0
         halves = np.stack((self.high[good][ipv6_lines], self.low[good][ipv6_lines]), axis=1)
         return Columns(
+            data=block,
             starts=self.starts[good],
             ends=self.ends[good],
             rests=self.rests[good],

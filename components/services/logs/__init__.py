@@ -1,32 +1,59 @@
 """Logs: handed out through Redis in chunks, and counted exactly once."""
 
-from components.services.logs.aggregations import Aggregation, Chunk, Consumer
+from components.services.logs.aggregations import LEASE, PLACES, Aggregation, Chunk, Consumer
 from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
 from components.services.logs.chunks import LIMIT, LogStatus, LogStream
 from components.services.logs.copying import PATIENCE, Copier
 from components.services.logs.files import CopiedFile
 from components.services.logs.following import PAUSE, Follower
 from components.services.logs.jobs import DEFAULT_JOB
+from components.services.logs.looking import (
+    MOST_DEAD,
+    MOST_WAITING,
+    AggregationStatus,
+    DeadChunk,
+    JobStatus,
+    dead_chunks,
+    list_jobs,
+    look_at,
+    note_job,
+)
 from components.services.logs.paths import find_files
+from components.services.logs.samples import Sample
+from components.services.logs.workers import LogWorkerInfo, WorkerRecord
 
 __all__ = [
     "DEFAULT_JOB",
+    "LEASE",
     "LIMIT",
+    "MOST_DEAD",
+    "MOST_WAITING",
     "PATIENCE",
     "PAUSE",
+    "PLACES",
     "SIZE",
     "Aggregation",
+    "AggregationStatus",
     "Block",
     "Chunk",
     "Consumer",
     "CopiedFile",
     "Copier",
+    "DeadChunk",
     "Follower",
+    "JobStatus",
     "LogStatus",
     "LogStream",
+    "LogWorkerInfo",
     "Place",
     "Problem",
+    "Sample",
+    "WorkerRecord",
+    "dead_chunks",
     "find_files",
+    "list_jobs",
+    "look_at",
+    "note_job",
     "readblocks",
     "readlines",
 ]

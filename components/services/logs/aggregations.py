@@ -18,16 +18,27 @@ from typing import Any
 
 from components import keys
 from components.client import get_client, longest_block, redis_errors
-from components.exceptions import AggregationNotFound, ChunkNotFound, ChunksLost, InvalidCount, InvalidLimit
+from components.exceptions import (
+    AggregationNotFound,
+    ChunkNotFound,
+    ChunksLost,
+    InvalidCount,
+    InvalidLimit,
+    InvalidName,
+)
 from components.scripts import Script
 from components.services.logs import codec
 from components.services.logs.jobs import DEFAULT_JOB, Keys
+from components.services.logs.samples import Sample, keep_samples, read_samples
+from components.services.logs.workers import LogWorkerInfo, WorkerRecord, list_workers, tell
 from components.validation import check_name, check_seconds
 
 _join, _leave, _resend = Script("logs/join"), Script("logs/leave"), Script("logs/resend")
 _claim, _beat, _release = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
 _flush, _discard = Script("logs/flush"), Script("logs/discard")
 
+#: The aggregation that counts by places; others are called by callbacks of one's own.
+PLACES = "places"
 #: Seconds for which chunks are claimed, as a rule.
 LEASE = 30.0
 #: How often a chunk is handed out before it is given up.
@@ -35,7 +46,7 @@ TRIES = 5
 MOST = 500  # chunks in a claim: a millisecond or two of the server
 _PAGE = 500
 _FIELDS = 7  # words about a chunk in the answer to a claim
-_LARGEST = 2**53 - 1  # up to here the scores of Redis are exact
+_LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where Redis has no more numbers
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -101,11 +112,19 @@ class Aggregation:
             return 0
         return int(_discard(get_client(), keys=self._keys.leave, args=[self.name, *chunks]))
 
+    def samples(self, limit: int = 50) -> list[tuple[Sample, datetime]]:
+        """Lines that were rejected, the newest first, each with when."""
+        return read_samples(self.job, self.name, limit)
+
+    def workers(self) -> list[LogWorkerInfo]:
+        """Those that live, and those that hold chunks."""
+        return list_workers(self.job, self.name)
+
     def table(self, table: str) -> dict[str, int]:
-        """What was counted in *table*, such as "country:2011-10-10"."""
+        """All that was counted in *table*, such as "daily:country:2011-10-10"; of large ones Traffic reads pages."""
         with redis_errors():
-            found: Any = get_client().zrange(keys.log_table(self.job, table), 0, -1, withscores=True)
-        return {member.decode(): int(count) for member, count in found}
+            found: Any = get_client().hgetall(keys.log_table(self.job, table))
+        return {member.decode(): int(count) for member, count in found.items()}
 
 
 class Consumer:
@@ -197,10 +216,39 @@ class Consumer:
         self._lost(ids)
 
     def release(self) -> None:
-        """Give back all that is held; others can claim it at once."""
-        if self.held:
-            _release(get_client(), keys=self._keys.release, args=[*self._head, *self.held])
-            self.held.clear()
+        """Give back all that is held; others can claim it at once. Its group forgets it, until it claims again."""
+        _release(get_client(), keys=self._keys.release, args=[*self._head, *self.held])
+        self.held.clear()
+
+    def forget(self, chunk: Chunk) -> None:
+        """Hold it no longer, without giving it back: others get it when its lease is over, as another try."""
+        self.held.pop(chunk.id, None)
+
+    def now(self) -> datetime:
+        """What time it is, by Redis' clock."""
+        with redis_errors():
+            seconds, micros = get_client().time()
+        return _EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
+
+    def is_drained(self) -> bool:
+        """Whether no consumer of the aggregation holds a chunk; after a claim of nothing, all is counted."""
+        with redis_errors():
+            found: Any = get_client().xpending(self._keys.stream, self.aggregation.name)
+        return not found["pending"]
+
+    def leave(self) -> None:
+        """Give back all that is held, and be forgotten."""
+        self.release()
+        with redis_errors():
+            get_client().delete(keys.log_worker(self.aggregation.job, self.id))
+
+    def sample(self, samples: Iterable[Sample]) -> None:
+        """Show some of the lines that it has rejected, in chunks that it is about to flush."""
+        keep_samples(self.aggregation.job, self.aggregation.name, samples)
+
+    def tell(self, record: WorkerRecord) -> None:
+        """Say of itself that it is there, and what it does; to be said again every few seconds."""
+        tell(self.aggregation.job, self.id, record)
 
     def _lost(self, ids: Iterable[str]) -> frozenset[str]:
         """They are no longer held."""
@@ -222,12 +270,18 @@ def _chunk(words: list[Any]) -> Chunk:
     return Chunk(name.decode(), int(tries), shown, int(start), int(end), int(line), int(lines))
 
 
-def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | int]:
+def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes]:
+    """A text for each table: Redis takes it apart much faster than it reads as many arguments."""
     for table, counts in tables.items():
-        yield from (table, len(counts))
         for member, count in counts.items():
             if isinstance(count, bool) or not isinstance(count, int) or abs(count) > _LARGEST:
                 raise InvalidCount(
                     f"The count of {member!r} in {table!r} is {count!r}; it must be a whole number."
                 )
-            yield from (member, count)
+        text = "".join([f"{member}\0{count}\0" for member, count in counts.items()])
+        if text.count("\0") != 2 * len(counts):
+            raise InvalidName(f"A member of {table!r} has a NUL in it.")
+        try:
+            yield from (table, text.encode())
+        except UnicodeEncodeError as error:
+            raise InvalidName(f"A member of {table!r} is no text: {error}.") from None

@@ -19,6 +19,7 @@ from components.services.logs import codec
 from components.services.logs.blocks import Block, Place
 from components.services.logs.files import CopiedFile, known_files, recognise, shown
 from components.services.logs.jobs import DEFAULT_JOB, Keys, check_bytes
+from components.services.logs.looking import note_job
 from components.validation import check_seconds
 
 _append, _finish, _forget = Script("logs/append"), Script("logs/finish"), Script("logs/forget")
@@ -55,6 +56,7 @@ class LogStream:
 
         It may have been shorter when it was first seen, unless *is_exact*.
         """
+        note_job(self.job)
         return recognise(self._keys, head, name, is_exact=is_exact)
 
     def append(self, file: str, block: Block, *, name: str, wait: float | None = None) -> str:

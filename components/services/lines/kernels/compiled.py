@@ -27,11 +27,10 @@ class Compiled:
         parse = _PARSERS.get(type(form))
         if parse is None:
             return Naive().columns(block, form)
-        if block and not block.endswith(b"\n"):
-            block += b"\n"
-        raw = Raw.empty(block.count(b"\n"))
+        ended = block if block.endswith(b"\n") or not block else block + b"\n"
+        raw = Raw.empty(ended.count(b"\n"))
         parse(
-            np.frombuffer(block, np.uint8),
+            np.frombuffer(ended, np.uint8),
             raw.starts,
             raw.ends,
             raw.rests,

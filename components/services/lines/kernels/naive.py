@@ -43,7 +43,7 @@ class Naive:
             else:
                 read.append((start, start + len(line), found))
             start = following
-        return _columns(read, rejected)
+        return _columns(block, read, rejected)
 
     def places(self, columns: Columns, table: PlaceTable) -> Places:
         if table is not self._table:
@@ -65,9 +65,12 @@ class Naive:
             cells.add(day, place)
 
 
-def _columns(read: list[tuple[int, int, Fields]], rejected: list[tuple[int, int, Reason]]) -> Columns:
+def _columns(
+    block: bytes, read: list[tuple[int, int, Fields]], rejected: list[tuple[int, int, Reason]]
+) -> Columns:
     ipv6 = [line for line, (_start, _end, fields) in enumerate(read) if fields.version == 6]
     return Columns(
+        data=block,
         starts=np.array([start for start, _end, _fields in read], np.int64),
         ends=np.array([end for _start, end, _fields in read], np.int64),
         rests=np.array([start + fields.rest for start, _end, fields in read], np.int64),

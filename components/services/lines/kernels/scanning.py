@@ -21,7 +21,12 @@ _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE = b'\n\r .:-/"'
 _OPEN, _CLOSE = b"[]"
 _ZERO, _A = b"0a"
 _STAMP = len("[10/Oct/2000:13:55:36 -0700")
-_EMPTY, _FORMAT, _ADDRESS, _DATE = (int(reason) for reason in Reason)
+_EMPTY, _FORMAT, _ADDRESS, _DATE = (
+    int(Reason.EMPTY),
+    int(Reason.FORMAT),
+    int(Reason.ADDRESS),
+    int(Reason.DATE),
+)
 #: Days before each month of a year that is no leap year.
 _BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)

@@ -41,9 +41,8 @@ class Vectors:
     def columns(self, block: bytes, form: Format) -> Columns:
         if not block or type(form) not in (Book, Combined):
             return Naive().columns(block, form)
-        if not block.endswith(b"\n"):
-            block += b"\n"
-        a = np.frombuffer(block, np.uint8)
+        ended = block if block.endswith(b"\n") else block + b"\n"
+        a = np.frombuffer(ended, np.uint8)
         newlines = _all(a, "\n")
         starts = np.concatenate(([0], newlines[:-1] + 1))
         ends = newlines - ((newlines > starts) & (_at(a, newlines - 1) == ord("\r")))

@@ -1,0 +1,97 @@
+"""Count the lines of logs that copylogs hands out, until stopped."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.exceptions import ComponentsError
+from components.management.log_workers import make_worker
+from components.management.options import add_heartbeat_file, natural
+from components.management.running import Run, run_daemon
+from components.services.logs import DEFAULT_JOB, LEASE, note_job
+
+_LEVELS = ("country", "region", "city")
+_FORMATS = ("book", "combined", "json")
+
+
+class Command(BaseCommand):
+    help = (
+        "Counts the lines that copylogs hands out, by day and by the country, region and city of their address; any "
+        "number of these may run, on any number of machines. Each line counts once, whichever of them dies. The "
+        "first SIGTERM or Ctrl-C flushes what is counted, the second ends at once. Exit codes: 0 stopped as asked; "
+        "1 ended by an error; 2 wrong usage, no table of addresses, or Redis does not answer at the start."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--job",
+            default=DEFAULT_JOB,
+            help=f"Count what copylogs copies for this job (default: {DEFAULT_JOB}).",
+        )
+        _add_reading(parser)
+        parser.add_argument(
+            "--level", choices=_LEVELS, help="The finest places that are counted (default: city)."
+        )
+        parser.add_argument(
+            "--table", metavar="NAME", help="The table of addresses, of importgeoip (default: default)."
+        )
+        parser.add_argument(
+            "--callback",
+            action="append",
+            default=[],
+            metavar="DOTTED.CLASS",
+            help="Count by this class in place of places: block(columns) is given the lines, flush() says what to "
+            "add to which tables. May be given several times.",
+        )
+        parser.add_argument(
+            "--aggregation",
+            metavar="NAME",
+            help="What the callbacks count for. Each aggregation gets every line, once.",
+        )
+        parser.add_argument(
+            "--lease",
+            type=natural,
+            default=int(LEASE),
+            metavar="SECONDS",
+            help=f"After so long others count what a dead worker held (default: {LEASE:g}). A chunk must take less.",
+        )
+        parser.add_argument("--drain", action="store_true", help="End when nothing is left to count.")
+        add_heartbeat_file(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            worker = make_worker(options)
+            note_job(options["job"])
+        except ComponentsError as error:
+            raise CommandError(str(error), returncode=2) from None
+        how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
+        what = (
+            f"Logs of job {options['job']!r} for {worker.aggregation.name!r}, by {worker.reader.kernel.name}"
+        )
+        run_daemon(worker, f"{what}, {worker.consumer.id}", how)
+
+
+def _add_reading(parser: ArgumentParser) -> None:
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--format", choices=_FORMATS, default="book", help="What a line is like (default: book)."
+    )
+    which.add_argument(
+        "--pattern",
+        metavar="REGEX",
+        help="A regular expression for lines that are like nothing else, with groups called ip and time.",
+    )
+    parser.add_argument(
+        "--json-keys",
+        metavar="IP,TIME",
+        help="Where --format json finds address and time, such as request.ip,at (default: ip,time).",
+    )
+    parser.add_argument(
+        "--days",
+        type=natural,
+        metavar="N",
+        help="Lines of days longer ago are late: counted as rejected (default: those before 1970).",
+    )

@@ -1,0 +1,185 @@
+"""
+Show where lines of logs came from: for people as a table, for programs as JSON or CSV.
+
+The keys of the JSON and the first columns of the CSV are a promise (docs/logs.md): new keys may come, and none goes
+or changes its meaning without another number of format.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import date
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandError
+
+from components.conf import conf
+from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
+from components.management.options import natural
+from components.management.running import UNREACHABLE
+from components.management.tables import NOTHING, table
+from components.services.geo import Level, place_name
+from components.services.logs import DEFAULT_JOB
+from components.services.traffic import Others, Report, Row, Traffic, sheet
+
+FORMAT = 1
+_WRONG = 2  # exit code
+_DAYS = 7
+
+
+class Command(BaseCommand):
+    help = (
+        "Shows where lines of logs came from, of several days together, with shares, and growth against as many days "
+        "before. Exit codes: 0; 2 for a wrong argument, or if Redis does not answer."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--job", default=DEFAULT_JOB, help=f"The job that counts them (default: {DEFAULT_JOB})."
+        )
+        parser.add_argument("--level", choices=get_args(Level), default="country", help="(default: country)")
+        parser.add_argument(
+            "--within",
+            default="",
+            metavar="PLACE",
+            help="Only what lies in a country, US, or a region, US/CA.",
+        )
+        parser.add_argument("--from", dest="first", type=_day, metavar="DAY", help="As 2011-10-10.")
+        parser.add_argument(
+            "--to",
+            dest="last",
+            type=_day,
+            metavar="DAY",
+            help="This day too (default: the last that has lines).",
+        )
+        parser.add_argument(
+            "--days", type=natural, metavar="N", help=f"So many days, with --from or --to (default: {_DAYS})."
+        )
+        parser.add_argument(
+            "--top", type=natural, default=10, metavar="N", help="How many places (default: 10)."
+        )
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help="Write JSON; docs/logs.md lists its keys.")
+        form.add_argument("--csv", action="store_true", help="Write CSV, with a column for each day.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            traffic = Traffic(options["job"])
+            period = _period(traffic, options["first"], options["last"], options["days"])
+            report = _report(traffic, period, **options) if period else None
+            self._write(report, traffic.totals(), **options)
+        except RedisUnavailable as error:
+            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
+            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+        except (InvalidLevel, InvalidLimit, InvalidName, InvalidRange) as error:
+            raise CommandError(str(error), returncode=_WRONG) from None
+
+    def _write(self, report: Report | None, totals: dict[str, int], *, job: str, **options: Any) -> None:
+        if options["json"]:
+            self.stdout.write(json.dumps(_document(job, report, totals), indent=2))
+        elif options["csv"]:
+            csv.writer(self.stdout, lineterminator="\n").writerows(sheet(report) if report else [])
+        else:
+            said = _text(report) if report else [f"No lines were counted for the job {job!r}."]
+            self.stdout.write("\n".join([*said, *_rejected(totals)]))
+
+
+def _day(text: str) -> date:
+    """An argparse type."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no day: write it as 2011-10-10") from None
+
+
+def _period(
+    traffic: Traffic, first: date | None, last: date | None, days: int | None
+) -> tuple[date, date] | None:
+    """The first and last day that are asked for; None if that is left to the lines, and there are none."""
+    if first and last and days:
+        raise InvalidRange("--from, --to and --days together say twice how long: leave one of them out.")
+    length = (days or _DAYS) - 1
+    if first and days:
+        return first, _moved(first, length)
+    if last and not first:
+        return _moved(last, -length), last
+    if first and last:
+        return first, last
+    latest = traffic.latest(days or _DAYS)
+    return (first, max(first, latest[1])) if latest and first else latest
+
+
+def _moved(day: date, days: int) -> date:
+    try:
+        return date.fromordinal(day.toordinal() + days)
+    except (OverflowError, ValueError):
+        raise InvalidRange(f"{abs(days):,} days from {day} on lead out of the years 1 to 9999.") from None
+
+
+def _report(
+    traffic: Traffic, period: tuple[date, date], *, level: Level, within: str, top: int, **options: Any
+) -> Report:
+    first, last = period
+    return traffic.report(level, first=first, last=last, within=within, top=top)
+
+
+def _document(job: str, report: Report | None, totals: dict[str, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {"format": FORMAT, "job": job, "report": None, "totals": totals}
+    if report:
+        found["report"] = {
+            "level": report.level,
+            "within": report.within,
+            "first": report.first.isoformat(),
+            "last": report.last.isoformat(),
+            "days": [day.isoformat() for day in report.days],
+            **_figures(report),
+            "rows": [
+                {"id": row.id, "name": place_name(row.id), "share": row.share, **_figures(row)}
+                for row in report.rows
+            ],
+            "others": {
+                "places": report.others.places,
+                "share": report.others.share,
+                **_figures(report.others),
+            },
+        }
+    return found
+
+
+def _figures(part: Report | Row | Others) -> dict[str, Any]:
+    lines = part.total if isinstance(part, Report) else part.count
+    return {"lines": lines, "before": part.before, "growth": part.growth, "by_day": list(part.by_day)}
+
+
+def _text(report: Report) -> list[str]:
+    days = len(report.days)
+    period = f"{report.first} to {report.last} ({days:,} days)" if days > 1 else f"{report.first}"
+    place = f" of {place_name(report.within)}" if report.within else ""
+    headline = (
+        f"Lines by {report.level}{place}, {period}: {report.total:,}; "
+        f"in as many days before: {report.before:,} ({_growth(report.growth)})"
+    )
+    rows = [[row.id, place_name(row.id), *_cells(row)] for row in report.rows]
+    if report.others.places:
+        rows.append([NOTHING, f"{report.others.places:,} more", *_cells(report.others)])
+    return [headline, "", *table(["place", "name", ">lines", ">share", ">growth"], rows)]
+
+
+def _cells(part: Row | Others) -> list[str]:
+    return [f"{part.count:,}", f"{part.share:.1%}", _growth(part.growth)]
+
+
+def _growth(growth: float | None) -> str:
+    return NOTHING if growth is None else f"{growth:+.1%}"
+
+
+def _rejected(totals: dict[str, int]) -> list[str]:
+    """Of all days: lines that were rejected belong to none."""
+    if not totals:
+        return []
+    reasons = sorted(set(totals) - {"lines", "counted"})
+    rejected = ", ".join(f"{totals[reason]:,} {reason}" for reason in reasons if totals[reason])
+    counted = f"{totals.get('counted', 0):,} of {totals.get('lines', 0):,} lines ever read were counted"
+    return [f"{counted}; rejected: {rejected or 'none'}."]

@@ -1,0 +1,217 @@
+"""
+Looking at jobs: which there are, what is in flight, who counts it, and how far behind.
+
+Four round trips for a job, whatever is in it. What cannot be had in one step is counted up to a bound: chunks that
+wait, and those that were given up. Ages are by the server's clock, of which ids of chunks are made, too. Who works is
+known from the consumer groups; what a worker says of itself expires seconds after it died. A job is listed from its
+first producer or aggregation on, and stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from components import keys
+from components.client import get_client, redis_errors
+from components.services.logs.jobs import DEFAULT_JOB, Keys
+from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
+
+#: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
+MOST_WAITING = MOST_DEAD = 1_000
+_FIGURES = ("bytes", "chunks", "lines", "raw", "limit")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: As XINFO CONSUMERS has them.
+_Consumers: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class AggregationStatus:
+    """An aggregation that takes part in a job."""
+
+    name: str
+    #: Seconds for which chunks are claimed.
+    lease: float
+    #: Chunks that workers hold.
+    claimed: int
+    #: Chunks that nobody holds; there may be more than MOST_WAITING.
+    waiting: int
+    #: Seconds since the oldest chunk came that it has not counted; None if there is none. Without the dead ones.
+    lag: float | None
+    #: Chunks that were given up, among the last MOST_DEAD of all aggregations.
+    dead: int
+    #: Lines that it has counted and rejected: "lines" is all of them.
+    totals: Mapping[str, int]
+    #: Those that live, and those that hold chunks.
+    workers: Sequence[LogWorkerInfo]
+
+    @property
+    def rate(self) -> float:
+        """Lines a second of all its workers."""
+        return sum(each.record.rate for each in self.workers if each.record)
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """What a job has in Redis, and what went through it."""
+
+    name: str
+    #: In flight, compressed.
+    bytes: int
+    chunks: int
+    #: How many bytes may be in flight, as the last producer said; None if there was none.
+    limit: int | None
+    #: Ever copied.
+    lines: int
+    raw_bytes: int
+    #: Seconds since the oldest chunk came that is in flight; None if there is none.
+    oldest: float | None
+    aggregations: Sequence[AggregationStatus]
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it ever had a chunk, or has an aggregation."""
+        return self.limit is not None or bool(self.aggregations)
+
+
+@dataclass(frozen=True)
+class DeadChunk:
+    """A chunk that an aggregation has given up."""
+
+    id: str
+    at: datetime
+    #: Where its lines are from: nothing if the chunk is gone.
+    file: str = ""
+    line: int = 0
+    lines: int = 0
+
+
+def note_job(job: str) -> None:
+    """List *job* among those that there are. Again, it changes nothing. Raises RedisUnavailable."""
+    with redis_errors():
+        get_client().sadd(keys.log_jobs(DEFAULT_JOB), job)
+
+
+def list_jobs() -> list[str]:
+    """Jobs that ever had a producer or an aggregation. Raises RedisUnavailable."""
+    with redis_errors():
+        found: Any = get_client().smembers(keys.log_jobs(DEFAULT_JOB))
+    return sorted(each.decode() for each in found)
+
+
+def look_at(job: str) -> JobStatus:
+    """How *job* stands. Raises RedisUnavailable, and InvalidName."""
+    of_job, client = Keys(job), get_client()
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        seconds, micros = client.time()
+        now = int(seconds) * 1_000 + int(micros) // 1_000
+        pipe.hmget(of_job.state, _FIGURES)
+        pipe.hgetall(of_job.aggregations)
+        pipe.xrange(of_job.stream, count=1)
+        pipe.zrevrange(of_job.dead, 0, MOST_DEAD - 1)
+        figures, aggregations, oldest, dead = pipe.execute()
+    size, chunks, lines, raw, limit = figures
+    leases = {name.decode(): int(about.split()[1]) / 1_000 for name, about in sorted(aggregations.items())}
+    return JobStatus(
+        job,
+        int(size or 0),
+        int(chunks or 0),
+        int(limit) if limit else None,
+        int(lines or 0),
+        int(raw or 0),
+        _age(now, oldest[0][0]) if oldest else None,
+        _Looking(of_job, now).at(leases, [each.decode() for each in dead]),
+    )
+
+
+def dead_chunks(job: str, aggregation: str) -> list[DeadChunk]:
+    """Those that *aggregation* has given up, the last one first, at most MOST_DEAD. Raises RedisUnavailable."""
+    of_job, client, ours = Keys(job), get_client(), f" {aggregation}"
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        found: Any = client.zrevrange(of_job.dead, 0, MOST_DEAD - 1, withscores=True)
+        dead = [(name.decode(), int(at)) for name, at in found if name.decode().endswith(ours)]
+        ids = [name.removesuffix(ours) for name, _at in dead]
+        for each in ids:
+            pipe.xrange(of_job.stream, each, each)
+        entries = pipe.execute()
+    return [
+        DeadChunk(name, _EPOCH + timedelta(milliseconds=at), *_source(entry))
+        for name, (_member, at), entry in zip(ids, dead, entries, strict=True)
+    ]
+
+
+def _source(entry: Sequence[Any]) -> tuple[str, int, int]:
+    if not entry:
+        return "", 0, 0
+    about = entry[0][1]
+    return about[b"file"].decode("utf-8", "surrogateescape"), int(about[b"line"]), int(about[b"lines"])
+
+
+class _Looking:
+    """At the aggregations of a job, at the millisecond *now*."""
+
+    def __init__(self, of_job: Keys, now: int) -> None:
+        self._keys, self._now = of_job, now
+
+    def at(self, leases: Mapping[str, float], dead: Sequence[str]) -> list[AggregationStatus]:
+        if not leases:
+            return []
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            pipe.xinfo_groups(self._keys.stream)
+            for name in leases:
+                pipe.xpending(self._keys.stream, name)
+                pipe.xinfo_consumers(self._keys.stream, name)
+                pipe.hgetall(keys.log_table(self._keys.job, f"totals:{name}"))
+            groups, *found = pipe.execute()
+        last = {each["name"].decode(): each["last-delivered-id"].decode() for each in groups}
+        consumers: dict[str, _Consumers] = dict(zip(leases, found[1::3], strict=True))
+        new, records = self._more(last, consumers)
+        return [
+            self._aggregation(name, lease, consumers[name], new[name], records, dead, *answers)
+            for (name, lease), *answers in zip(leases.items(), found[::3], found[2::3], strict=True)
+        ]
+
+    def _aggregation(
+        self,
+        name: str,
+        lease: float,
+        consumers: _Consumers,
+        new: Sequence[Any],
+        records: Mapping[str, bytes | None],
+        dead: Sequence[str],
+        pending: Mapping[str, Any],
+        totals: Mapping[bytes, bytes],
+    ) -> AggregationStatus:
+        ids = [*([pending["min"]] if pending["min"] else []), *(each for each, _fields in new[:1])]
+        unheld = sum(each["pending"] for each in consumers if each["name"].decode() == NOBODY)
+        return AggregationStatus(
+            name=name,
+            lease=lease,
+            claimed=pending["pending"] - unheld,
+            waiting=len(new) + unheld,
+            lag=max((_age(self._now, each) for each in ids), default=None),
+            dead=sum(each.endswith(f" {name}") for each in dead),
+            totals={member.decode(): int(count) for member, count in totals.items()},
+            workers=worker_infos(consumers, records),
+        )
+
+    def _more(
+        self, last: Mapping[str, str], consumers: Mapping[str, _Consumers]
+    ) -> tuple[dict[str, list[Any]], dict[str, bytes | None]]:
+        """Of each aggregation what was not handed out; and what each consumer says of itself."""
+        ids = [each["name"].decode() for some in consumers.values() for each in some]
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            for name in consumers:
+                pipe.xrange(self._keys.stream, f"({last[name]}", count=MOST_WAITING)
+            for each in ids:
+                pipe.get(keys.log_worker(self._keys.job, each))
+            found = pipe.execute()
+        new = dict(zip(consumers, found[: len(consumers)], strict=True))
+        return new, dict(zip(ids, found[len(consumers) :], strict=True))
+
+
+def _age(now: int, name: bytes) -> float:
+    """Seconds since the chunk with this id came."""
+    return max(0, now - int(name.partition(b"-")[0])) / 1_000

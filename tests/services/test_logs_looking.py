@@ -1,0 +1,219 @@
+"""Looking at jobs: what is in flight, who counts it, and how far behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.exceptions import LogsFull
+from components.services.logs import (
+    Aggregation,
+    WorkerRecord,
+    dead_chunks,
+    list_jobs,
+    look_at,
+    note_job,
+)
+from components.services.logs.looking import MOST_WAITING
+from tests.support.logs import append, fill, ids, joined, let_leases_pass, stream
+
+SAID = WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", 1_000, 3, 250.5, "book", "city", "numba")
+
+
+def give_up(redis: Redis, aggregation: Aggregation, count: int) -> None:
+    """So many chunks are dead; they were tried once."""
+    aggregation.consumer().claim(count)
+    let_leases_pass(redis, aggregation)
+    aggregation.consumer().claim(count)
+
+
+def test_jobs_are_listed_from_their_first_producer_on(redis: Redis) -> None:
+    assert list_jobs() == []
+
+    stream(job="nightly").recognise(b"a line\n", "access.log")
+    note_job("default")
+    note_job("default")
+
+    assert list_jobs() == ["default", "nightly"]
+
+
+def test_of_an_unknown_job_there_is_nothing(redis: Redis) -> None:
+    status = look_at("nowhere")
+
+    assert not status.is_used
+    assert (status.bytes, status.chunks, status.limit, status.oldest) == (0, 0, None, None)
+    assert status.aggregations == []
+
+
+def test_what_is_in_flight_is_told_with_the_limit_that_the_last_producer_had(redis: Redis) -> None:
+    append(stream(5_000), 0)
+    append(stream(6_000), 1)
+
+    status = look_at("default")
+
+    assert status.is_used
+    assert (status.bytes, status.chunks, status.lines) == (stream().status().bytes, 2, 20)
+    assert (status.limit, status.raw_bytes) == (6_000, stream().status().raw_bytes)
+    assert status.oldest is not None
+
+
+def test_a_job_without_room_tells_its_limit_too(redis: Redis) -> None:
+    append(stream(5_000), 0)
+    redis.hdel(keys.log_state("default"), "limit")
+    used = look_at("default").bytes
+
+    with pytest.raises(LogsFull):
+        append(stream(used), 1, wait=0)
+
+    assert look_at("default").limit == used
+
+
+def test_an_aggregation_tells_what_it_holds_what_waits_and_how_far_behind_it_is(redis: Redis) -> None:
+    fill(stream(), 4)
+    aggregation, idle = joined(lease=45), joined("idle")
+    consumer = aggregation.consumer()
+    counted, *_held = consumer.claim(3)
+    consumer.flush([counted], {"totals:geo": {"lines": 12, "counted": 10, "date": 2}})
+    consumer.tell(SAID)
+
+    geo, other = look_at("default").aggregations
+
+    assert (geo.name, geo.lease, geo.claimed, geo.waiting, geo.dead) == ("geo", 45, 2, 1, 0)
+    assert geo.totals == {"lines": 12, "counted": 10, "date": 2}
+    assert geo.lag is not None
+    assert geo.rate == 250.5
+    assert (other.name, other.claimed, other.waiting, other.totals) == (idle.name, 0, 4, {})
+
+
+def test_lag_and_age_are_those_of_the_oldest_chunk_by_the_clock_of_redis(redis: Redis) -> None:
+    name = keys.log_stream("default")
+    now = redis.time()[0] * 1_000
+    for seconds in (90, 60, 30):
+        fields = {"file": "a", "start": 0, "end": 9, "line": 1, "lines": 2}
+        redis.xadd(name, fields, id=f"{now - seconds * 1_000}-0")
+    aggregation = joined()
+    consumer = aggregation.consumer()
+
+    status = look_at("default")
+    assert status.oldest is not None
+    assert 90 <= status.oldest < 120
+    consumer.flush(consumer.claim(1), {})
+    for others_hold in (False, True):
+        [found] = look_at("default").aggregations
+        assert found.lag is not None
+        assert 60 <= found.lag < 90, others_hold
+        consumer.claim(2)
+    consumer.flush(list(consumer.held.values()), {})
+
+    [found] = look_at("default").aggregations
+    assert found.lag is None
+
+
+def test_a_worker_is_alive_as_long_as_it_says_something(redis: Redis) -> None:
+    fill(stream(), 3)
+    aggregation = joined()
+    living, dying, idle, silent = (aggregation.consumer() for _ in range(4))
+    living.claim(1)
+    dying.claim(2)
+    idle.claim()
+    silent.claim()
+    living.tell(SAID)
+    idle.tell(SAID)
+
+    [status] = look_at("default").aggregations
+    workers = {each.id: each for each in status.workers}
+
+    assert set(workers) == {living.id, dying.id, idle.id}
+    assert (workers[dying.id].record, workers[dying.id].pending) == (None, 2)
+    assert (workers[living.id].record, workers[living.id].pending) == (SAID, 1)
+    assert (workers[idle.id].record, workers[idle.id].pending) == (SAID, 0)
+    assert [replace(each, idle=0) for each in status.workers] == [
+        replace(each, idle=0) for each in aggregation.workers()
+    ]
+
+
+def test_a_consumer_that_has_given_all_back_is_none_until_it_claims_again(redis: Redis) -> None:
+    fill(stream(), 1)
+    aggregation = joined()
+    first, second = aggregation.consumer(), aggregation.consumer()
+    first.claim()
+    for consumer in (first, second):
+        consumer.tell(SAID)
+        consumer.release()
+        consumer.release()
+    assert [each.id for each in look_at("default").aggregations[0].workers] == [first.id]
+
+    second.claim()
+    assert [each.id for each in look_at("default").aggregations[0].workers] == [second.id]
+    second.release()
+    first.claim()
+
+    assert [each.id for each in look_at("default").aggregations[0].workers] == [first.id]
+
+
+def test_what_was_given_up_is_listed_and_is_neither_held_nor_waiting(redis: Redis) -> None:
+    fill(stream(), 3)
+    aggregation, other = joined(tries=1), joined("other", tries=1)
+    give_up(redis, aggregation, 2)
+    give_up(redis, other, 1)
+
+    geo, others = look_at("default").aggregations
+
+    assert (geo.dead, geo.claimed, geo.waiting, others.dead) == (2, 1, 0, 1)
+    found = dead_chunks("default", "geo")
+    assert sorted(each.id for each in found) == sorted(name for name, _at in aggregation.dead())
+    assert {(each.file, each.line, each.lines) for each in found} == {
+        ("access.log", 1, 10),
+        ("access.log", 11, 10),
+    }
+    assert [each.at for each in found] == [at for _name, at in aggregation.dead()]
+
+
+def test_a_dead_chunk_whose_lines_are_gone_is_listed_all_the_same(redis: Redis) -> None:
+    fill(stream(), 1)
+    give_up(redis, joined(tries=1), 1)
+    redis.delete(keys.log_stream("default"))
+
+    [chunk] = dead_chunks("default", "geo")
+
+    assert (chunk.file, chunk.line, chunk.lines) == ("", 0, 0)
+
+
+def test_what_was_sent_again_waits_and_is_held_by_nobody(redis: Redis) -> None:
+    fill(stream(), 2)
+    aggregation = joined(tries=1)
+    give_up(redis, aggregation, 2)
+    aggregation.resend([name for name, _at in aggregation.dead()])
+
+    [status] = look_at("default").aggregations
+
+    assert (status.claimed, status.waiting, status.dead, status.workers) == (0, 2, 0, [])
+    assert status.lag is not None
+
+
+def test_chunks_that_wait_are_counted_up_to_a_bound(redis: Redis) -> None:
+    pipe = redis.pipeline()
+    for number in range(MOST_WAITING + 5):
+        pipe.xadd(keys.log_stream("default"), {"file": "a", "line": number, "lines": 1})
+    pipe.execute()
+    joined()
+
+    [status] = look_at("default").aggregations
+
+    assert status.waiting == MOST_WAITING
+
+
+def test_looking_changes_nothing(redis: Redis) -> None:
+    fill(stream(), 3)
+    consumer = joined().consumer()
+    held = consumer.claim(2)
+    before = {key: redis.dump(key) for key in redis.keys("*")}
+
+    look_at("default")
+    dead_chunks("default", "geo")
+
+    assert {key: redis.dump(key) for key in redis.keys("*")} == before
+    assert ids(held) == ids(consumer.held.values())

@@ -1,0 +1,319 @@
+"""What is told of traffic, against plain sums."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from components import keys
+from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
+from components.services.geo import Level
+from components.services.traffic import MOST_DAYS, DayTotal, Report, Traffic, scanning
+from components.testing import redis_at
+from tests.support.traffic import LEVELS, add, count, id_at
+
+DAY = date(2011, 10, 10)
+WEEK = [DAY + timedelta(number) for number in range(-6, 1)]
+LARGEST = 2**53 - 1
+
+Days: TypeAlias = Mapping[date, Mapping[str, int]]
+
+
+def plain(
+    days: Days, level: Level, first: date, last: date, within: str
+) -> tuple[Counter[str], Counter[str]]:
+    """The lines of each place, of a period and of as many days before."""
+    length = last - first + timedelta(1)
+    found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for day, places in days.items():
+        for place, lines in places.items():
+            name = id_at(place, level)
+            if within and name != within and not name.startswith(f"{within}/"):
+                continue
+            if first <= day <= last:
+                found[0][name] += lines
+            elif first - length <= day < first:
+                found[1][name] += lines
+    return found
+
+
+def check(report: Report, days: Days, top: int) -> None:
+    """It says what plain sums say, and its parts add up."""
+    sums, before = plain(days, report.level, report.first, report.last, report.within)
+    best = sorted(sums.items(), key=lambda each: (-each[1], each[0]))[:top]
+    assert [(row.id, row.count) for row in report.rows] == best
+    assert (report.total, report.before) == (sum(sums.values()), sum(before.values()))
+    assert report.others.places == len(sums) - len(best)
+    parts = (*report.rows, report.others)
+    assert (sum(part.count for part in parts), sum(part.before for part in parts)) == (
+        report.total,
+        report.before,
+    )
+    assert sum(part.share for part in parts) == pytest.approx(1 if report.total else 0)
+    assert len(report.by_day) == len(report.days) == (report.last - report.first).days + 1
+    by_day = [plain(days, report.level, day, day, report.within)[0] for day in report.days]
+    assert list(report.by_day) == [each.total() for each in by_day]
+    for row in report.rows:
+        assert list(row.by_day) == [each[row.id] for each in by_day]
+        assert (row.before, row.share) == (before[row.id], row.count / report.total)
+        assert row.growth == ((row.count - row.before) / row.before if row.before else None)
+
+
+#: Ids as Place.id gives them, among them what is special in patterns, in ids and in names.
+parts_of_ids = st.sampled_from(["US", "U", "USA", "*", "?", "[U]", "\\", "^", "-", "%2F", "%25", "é", " x"])
+places = (
+    st.lists(parts_of_ids, min_size=1, max_size=3).map("/".join)
+    | st.builds("{}//{}".format, parts_of_ids, parts_of_ids)
+    | st.just("unknown")
+)
+tables_of_days = st.dictionaries(
+    st.sampled_from([DAY - timedelta(number) for number in range(10)]),
+    st.dictionaries(places, st.integers(1, 5) | st.integers(1, 10**12), max_size=12),
+)
+periods = st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tables_of_days, periods, st.sampled_from(LEVELS), st.sampled_from([1, 2, 5, 100]), st.data())
+def test_a_report_says_what_plain_sums_say(
+    redis: Redis, days: Days, period: list[int], level: Level, top: int, data: st.DataObject
+) -> None:
+    redis.flushall()
+    count(days)
+    first, last = DAY - timedelta(period[1]), DAY - timedelta(period[0])
+    above = {
+        id_at(place, other)
+        for counts in days.values()
+        for place in counts
+        for other in LEVELS[: LEVELS.index(level)]
+    }
+    within = data.draw(st.sampled_from(["", *sorted(above)]))
+
+    check(Traffic().report(level, first=first, last=last, within=within, top=top), days, top)
+
+
+def test_counts_are_exact_up_to_the_largest_that_redis_has(redis: Redis) -> None:
+    days = {DAY: {"US": LARGEST - 1, "DE": 1}, DAY - timedelta(1): {"US": LARGEST}}
+    count(days)
+
+    report = Traffic().report(first=DAY, last=DAY)
+
+    check(report, days, 10)
+    assert report.total == LARGEST
+
+
+def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "_PAGE", 500)
+    cities = {f"{'US' if n % 3 else 'DE'}/{n % 7}/City {n}": 1 + n % 50 for n in range(2_000)}
+    days: Days = {DAY: cities, DAY - timedelta(1): {"US/1/City 1": 7}, DAY - timedelta(2): cities}
+    count(days)
+    redis.config_resetstat()
+
+    check(Traffic().report("city", first=DAY - timedelta(2), last=DAY, top=600), days, 600)
+    calls = redis.info("commandstats")["cmdstat_hscan"]["calls"]
+    check(Traffic().report("city", first=DAY, last=DAY, within="US/4", top=3), days, 3)
+
+    assert calls >= 3 + 2 * (2_000 // 500 - 1)
+
+
+def test_a_long_period_is_read_in_parts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanning, "_TOGETHER", 2)
+    monkeypatch.setattr(scanning, "_PAGE", 2)
+    days = {day: {"US": 1 + number, "DE": 4, "FR": 2} for number, day in enumerate(WEEK)}
+    count(days)
+
+    check(Traffic().report(first=WEEK[3], last=DAY), days, 10)
+
+
+def test_the_longest_period_is_one_of_years(redis: Redis) -> None:
+    first = DAY - timedelta(MOST_DAYS["country"] - 1)
+    days = {first: {"US": 1}, DAY: {"US": 2}, first - timedelta(MOST_DAYS["country"]): {"US": 4}}
+    count(days)
+
+    check(Traffic().report(first=first, last=DAY), days, 10)
+
+
+def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Redis gives them when a table grows between two pages."""
+    monkeypatch.setattr(scanning, "_PAGE", 100)
+    days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
+    count(days)
+    ask, seen = scanning._ask, dict[bytes, bytes]()
+
+    def ask_again(commands: Any) -> list[Any]:
+        answers = ask(commands)
+        if commands[0][0] == "hscan":
+            ((cursor, found),) = answers
+            answers = [(cursor, {**found, **seen})]
+            seen.clear()
+            seen.update(found)
+        return answers
+
+    monkeypatch.setattr(scanning, "_ask", ask_again)
+
+    check(Traffic().report("city", first=DAY, last=DAY), days, 10)
+    assert seen
+
+
+def test_of_a_country_is_shown_what_is_known_no_finer(redis: Redis) -> None:
+    count({DAY: {"US/CA/Palo Alto": 5, "US": 3, "US//Springfield": 2, "USA/CA": 9, "U": 9, "unknown": 9}})
+    traffic = Traffic()
+
+    regions = traffic.report("region", first=DAY, last=DAY, within="US")
+    cities = traffic.report("city", first=DAY, last=DAY, within="US")
+    unknown = traffic.report("city", first=DAY, last=DAY, within="unknown")
+
+    assert [(row.id, row.count) for row in regions.rows] == [("US", 5), ("US/CA", 5)]
+    assert [(row.id, row.count) for row in cities.rows] == [
+        ("US/CA/Palo Alto", 5),
+        ("US", 3),
+        ("US//Springfield", 2),
+    ]
+    assert [(row.id, row.share) for row in unknown.rows] == [("unknown", 1.0)]
+
+
+def test_days_that_were_not_counted_by_a_level_are_nothing_before(redis: Redis) -> None:
+    count({DAY - timedelta(1): {"US/CA": 5}}, levels=["country"])
+    count({DAY: {"US/CA": 5}})
+    traffic = Traffic()
+
+    by_country, by_region = (traffic.report(level, first=DAY, last=DAY) for level in LEVELS[:2])
+    in_a_country = traffic.report("region", first=DAY, last=DAY, within="US")
+
+    assert (by_country.before, by_country.growth) == (5, 0.0)
+    assert (by_region.before, by_region.growth) == (0, None)
+    assert (in_a_country.before, in_a_country.growth) == (0, None)
+
+
+def test_where_nothing_was_counted_all_is_zero(redis: Redis) -> None:
+    traffic = Traffic()
+
+    report = traffic.report("city", first=WEEK[0], last=DAY, within="US/CA")
+
+    assert (report.rows, report.total, report.before, report.growth) == ((), 0, 0, None)
+    assert (report.others.places, report.others.share, report.others.by_day) == (0, 0.0, (0,) * 7)
+    assert report.days == tuple(WEEK)
+    assert (traffic.days(), traffic.totals()) == ((), {})
+
+
+def test_the_first_days_there_are_have_fewer_before(redis: Redis) -> None:
+    days = {date.min: {"US": 2}, date.min + timedelta(1): {"US": 4}, date.max: {"DE": 1}}
+    count(days)
+
+    early = Traffic().report(first=date.min + timedelta(1), last=date.min + timedelta(3))
+    late = Traffic().report(first=date.max, last=date.max)
+
+    assert (early.total, early.before, len(early.days)) == (4, 2, 3)
+    assert [row.id for row in late.rows] == ["DE"]
+
+
+def test_days_are_told_in_their_order(redis: Redis) -> None:
+    count({day: {"US": number, "DE": 1} for number, day in reversed(list(enumerate(WEEK)))})
+    traffic = Traffic()
+
+    assert traffic.days() == tuple(DayTotal(day, number + 1) for number, day in enumerate(WEEK))
+    assert [each.day for each in traffic.days(WEEK[2], WEEK[3])] == WEEK[2:4]
+    assert [each.day for each in traffic.days(first=WEEK[5])] == WEEK[5:]
+
+
+def test_the_latest_days_end_with_the_newest_that_has_lines(redis: Redis) -> None:
+    traffic = Traffic()
+    assert traffic.latest() is None
+    count({DAY: {"US": 1}, date(1970, 1, 1): {"US": 1}})
+
+    assert traffic.latest() == (WEEK[0], DAY)
+    assert traffic.latest(1) == (DAY, DAY)
+    assert traffic.latest(10**9) == (date.min, DAY)
+    for days in (0, -1, True, 1.5):
+        with pytest.raises(InvalidRange, match="The number of days"):
+            traffic.latest(days)  # type: ignore[arg-type]
+
+
+def test_jobs_and_aggregations_do_not_meet(redis: Redis) -> None:
+    count({DAY: {"US": 1}})
+    count({DAY: {"DE": 2}}, job="nightly")
+    add({"totals:places": {"lines": 3, "counted": 2, "late": 1}, "totals:bots": {"lines": 9}})
+
+    assert [row.id for row in Traffic("nightly").report(first=DAY, last=DAY).rows] == ["DE"]
+    assert Traffic().totals() == {"lines": 3, "counted": 2, "late": 1}
+    assert (Traffic().totals("bots"), Traffic("nightly").totals()) == ({"lines": 9}, {})
+
+
+def test_rows_that_get_lines_meanwhile_add_up_all_the_same(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count({DAY: {"US": 3, "DE": 2, "FR": 1}})
+    scan = scanning.scan
+
+    def and_then_more(*args: Any) -> Any:
+        yield from scan(*args)
+        count({DAY: {"DE": 5}})
+
+    monkeypatch.setattr("components.services.traffic.reports.scan", and_then_more)
+
+    report = Traffic().report(first=DAY, last=DAY, top=2)
+
+    assert [(row.id, row.count) for row in report.rows] == [("DE", 7), ("US", 3)]
+    assert (report.total, report.by_day, report.others.count) == (10, (10,), 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "say"),
+    [
+        ({"first": DAY, "last": WEEK[0]}, InvalidRange, "from 2011-10-10 to 2011-10-04 is turned round"),
+        ({"first": datetime(2011, 10, 10), "last": DAY}, InvalidRange, "datetime.* is none"),
+        ({"first": "2011-10-10", "last": DAY}, InvalidRange, "'2011-10-10' is none"),
+        ({"first": DAY - timedelta(3_660)}, InvalidRange, "has 3,661 days; by country it may have 3,660"),
+        ({"level": "city", "first": DAY - timedelta(366)}, InvalidRange, "by city it may have 366"),
+        ({"level": "town"}, InvalidLevel, "'town'; it must be one of country, region, city"),
+        ({"within": "US"}, InvalidLevel, "'US' cannot be divided by country"),
+        ({"level": "region", "within": "US/CA"}, InvalidLevel, "'US/CA' cannot be divided by region"),
+        ({"level": "city", "within": "US/CA/Palo Alto"}, InvalidLevel, "cannot be divided by city"),
+        ({"level": "city", "within": "x" * 501}, InvalidName, "cannot be called"),
+        ({"level": "city", "within": "\ud800"}, InvalidName, "cannot be called"),
+        ({"top": 0}, InvalidLimit, "The top is 0"),
+        ({"top": 10_001}, InvalidLimit, "from 1 to 10,000"),
+        ({"top": True}, InvalidLimit, "The top is True"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(asked: dict[str, Any], error: type[Exception], say: str) -> None:
+    with pytest.raises(error, match=say):
+        Traffic().report(**{"first": DAY, "last": DAY, **asked})
+
+
+def test_a_job_without_a_name_is_refused() -> None:
+    with pytest.raises(InvalidName):
+        Traffic("")
+    with pytest.raises(InvalidName):
+        Traffic().totals("")
+
+
+def test_a_client_of_a_cluster_reads_the_same(redis: Redis, redis_mode: str, server: Any) -> None:
+    days = {DAY: {"US/CA": 3, "DE": 1}, DAY - timedelta(1): {"US/CA": 2}}
+    count(days)
+    kind = "ClusterClient" if redis_mode == "cluster" else "Client"
+
+    with redis_at(server.url, CLIENT_CLASS=f"components.client.{kind}"):
+        check(Traffic().report("region", first=DAY, last=DAY), days, 10)
+        assert [each.lines for each in Traffic().days()] == [2, 4]
+
+
+def test_redis_that_is_away_is_told() -> None:
+    with redis_at("redis://127.0.0.1:1"):
+        for ask in (lambda: Traffic().report(first=DAY, last=DAY), Traffic().days, Traffic().totals):
+            with pytest.raises(RedisUnavailable):
+                ask()
+
+
+def test_a_table_that_is_something_else_is_no_outage(redis: Redis) -> None:
+    redis.set(keys.log_table("default", "days"), "x")
+
+    with pytest.raises(Exception, match="WRONGTYPE"):
+        Traffic().days()
