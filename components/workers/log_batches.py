@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from components.services.lines import Callback, LineReader, Rejected
 from components.services.logs import Chunk, Consumer, Sample
 
-#: Members of tables in a flush, about: it keeps Redis from serving others for a microsecond and a half each.
-MEMBERS = 50_000
+#: Members of tables in a flush, about: it keeps Redis from serving others for a microsecond or two each.
+MEMBERS = 100_000
 _FIRST = 200_000  # lines of the first batch, of which it is not known how many members they make
 _GROWTH = 4  # times as many lines as the batch before, at most
 _MOST = 100_000_000  # lines

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 Level: TypeAlias = Literal["country", "region", "city"]
+_DEPTH: dict[Level, int] = {"country": 1, "region": 2, "city": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,11 @@ class Place:
 
     def id_at(self, level: Level) -> str:
         """The id of what it belongs to: id_at("region") is "US/CA"; "unknown" if not even the country is known."""
-        parts = [self.country]
-        if level != "country":
-            parts.append(self.region)
-        if level == "city":
-            parts.append(self.city)
-        while parts and not parts[-1]:
-            parts.pop()
-        return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts) or "unknown"
+        parts = (self.country, self.region, self.city)[: _DEPTH[level]]
+        together = "".join(parts)
+        if "/" in together or "%" in together:
+            parts = tuple(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+        return "/".join(parts).rstrip("/") or "unknown"
 
 
 #: The first place of every table: where nobody knows.

@@ -1,0 +1,392 @@
+"""Workers of logs: each line counts once, whatever befalls the worker, its callbacks or Redis."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.exceptions import AggregationNotFound, GeoTableNotFound, RedisUnavailable, WorkersDiffer
+from components.services.lines import Columns
+from components.services.logs import Aggregation, WorkerRecord, aggregations
+from components.services.traffic import Traffic
+from components.services.traffic.places import PlaceCounter
+from components.workers.pulse import Pulse
+from tests.support.counting_logs import DAY, LINES, TABLES, hand_out, import_places_into, lines, worker
+from tests.support.logs import let_leases_pass, stream
+from tests.support.waiting import eventually
+
+
+@pytest.fixture(autouse=True)
+def _geo(redis: Redis, tmp_path: Path) -> None:
+    import_places_into(tmp_path)
+
+
+class Events:
+    """Counts lines by what follows their time."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        self.sums: Counter[str] = Counter()
+
+    def block(self, columns: Columns) -> None:
+        for line in range(len(columns)):
+            self.sums[columns.text(line).decode().split()[3]] += 1
+
+    def flush(self) -> Mapping[str, Mapping[str, int]]:
+        sums, self.sums = self.sums, Counter()
+        return {"events": sums}
+
+
+def tables_of_places() -> dict[str, dict[str, int]]:
+    return {name: Aggregation("places").table(name) for name in TABLES}
+
+
+def test_lines_are_counted_by_day_and_place(redis: Redis) -> None:
+    hand_out(LINES, lines("1.0.0.1", day="2011-10-11"))
+
+    assert worker().run() == 0
+
+    assert tables_of_places() == TABLES
+    assert [(each.day.isoformat(), each.lines) for each in Traffic().days()] == [(DAY, 6), ("2011-10-11", 1)]
+    assert Traffic().totals() == {"lines": 7, "counted": 7}
+    assert stream().status().chunks == 0
+
+
+@pytest.mark.parametrize(("level", "finer"), [("country", ["region", "city"]), ("region", ["city"])])
+def test_only_the_levels_that_are_asked_for_are_counted(redis: Redis, level: str, finer: list[str]) -> None:
+    hand_out(LINES)
+
+    worker(level=level).run()
+
+    found = tables_of_places()
+    assert {name: found[name] for name in TABLES if name.split(":")[1] in finer} == {
+        f"daily:{each}:{DAY}": {} for each in finer
+    }
+    assert found[f"daily:{level}:{DAY}"] == TABLES[f"daily:{level}:{DAY}"]
+
+
+def test_lines_that_do_not_count_are_counted_too_and_shown(redis: Redis) -> None:
+    tomorrow = datetime.now(UTC).date() + timedelta(1)
+    bad = [b"junk\n", b"\n", b"1.2.3 2011-10-10 x\n", b"1.2.3.4 2011-02-30 x\n", b"\xff\0 2011-10-10 x\n"]
+    odd = [lines("1.0.0.1", day="0001-01-01"), lines("1.0.0.1", day="9999-12-31")]
+    hand_out(LINES, lines("1.0.0.1") + b"".join(bad + odd) + lines("1.0.0.1", day=tomorrow.isoformat()))
+
+    worker().run()
+
+    assert Traffic().totals() == {
+        "lines": 15, "counted": 8, "format": 1, "empty": 1, "address": 2, "date": 1, "late": 1, "future": 1
+    }  # fmt: skip
+    samples = [sample for sample, _at in Aggregation("places").samples()]
+    assert {(each.reason, each.line, each.head) for each in samples} == {
+        ("format", 8, "junk"),
+        ("empty", 9, ""),
+        ("address", 10, "1.2.3 2011-10-10 x"),
+        ("date", 11, "1.2.3.4 2011-02-30 x"),
+        ("address", 12, "\\xff\0 2011-10-10 x"),
+        ("late", 13, "1.0.0.1 0001-01-01 13:55:36 achievement-762"),
+        ("future", 14, "1.0.0.1 9999-12-31 13:55:36 achievement-762"),
+    }
+    [junk] = [each for each in samples if each.reason == "format"]
+    assert (junk.file, junk.byte) == ("access.log", len(LINES) + len(lines("1.0.0.1")))
+
+
+def test_lines_older_than_the_days_that_are_asked_for_are_late(redis: Redis) -> None:
+    today = datetime.now(UTC).date()
+    days = [today - timedelta(number) for number in (0, 3, 5, 30)]
+    hand_out(*(lines("1.0.0.1", day=day.isoformat()) for day in days))
+
+    worker(days=4).run()
+
+    assert Traffic().totals() == {"lines": 4, "counted": 2, "late": 2}
+    assert [each.day for each in Traffic().days()] == sorted(days[:2])
+
+
+def test_what_a_dead_worker_held_is_counted_once(redis: Redis) -> None:
+    hand_out(LINES, LINES)
+    dead = Aggregation("places")
+    dead.join()
+    dead.consumer().claim(2)
+    let_leases_pass(redis, dead)
+
+    worker().run()
+
+    assert tables_of_places() == {
+        name: {place: 2 * count for place, count in counts.items()} for name, counts in TABLES.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("beat_at", "said"), [(0.0, "The lease of 1 chunks was over"), (1e12, "1 of 2 chunks are no longer held")]
+)
+def test_chunks_that_were_lost_while_they_were_counted_count_once(
+    redis: Redis, caplog: pytest.LogCaptureFixture, beat_at: float, said: str
+) -> None:
+    """A worker is stopped beyond its lease between two chunks; another takes both over and counts one of them."""
+    hand_out(LINES, LINES)
+    ours = Aggregation("places")
+    other = ours.consumer()
+
+    class Stopping(PlaceCounter):
+        stops = True
+
+        def block(self, columns: Columns) -> None:
+            super().block(columns)
+            if Stopping.stops:
+                Stopping.stops = False
+                let_leases_pass(redis, ours)
+                other.flush(other.claim(1), {"days": {DAY: 6}, f"daily:city:{DAY}": {"unknown": 6}})
+
+    slow = worker(lambda: Stopping(kernel="numpy"))
+    slow._limit, slow._beat_at = 2, beat_at
+    slow.run()
+
+    assert ours.table("days") == {DAY: 12}
+    assert ours.table(f"daily:city:{DAY}")["US/CA/Palo Alto"] == 2
+    assert said in caplog.text
+
+
+def test_a_flush_whose_answer_was_lost_is_sent_again_and_adds_nothing(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hand_out(LINES)
+    counting = worker()
+    flush, errors = aggregations._flush, [RedisUnavailable("No answer.")]
+
+    def lossy(*args: Any, **options: Any) -> Any:
+        answer = flush(*args, **options)
+        while errors:
+            raise errors.pop()
+        return answer
+
+    monkeypatch.setattr(aggregations, "_flush", lossy)
+    counting.run()
+
+    assert tables_of_places() == TABLES
+    assert not errors
+    assert "Redis answers again" in caplog.text
+
+
+def test_a_chunk_that_cannot_be_counted_spoils_no_other_and_is_given_up(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    good, bad, other = hand_out(lines("1.0.0.1"), lines("6.6.6.6"), lines("1.0.0.2"))
+
+    class Picky(Events):
+        def block(self, columns: Columns) -> None:
+            super().block(columns)
+            if b"6.6.6.6" in columns.data:
+                raise ValueError("What is this?")
+
+    aggregation = Aggregation("events", tries=2)
+    for _ in range(3):
+        counting = worker(Picky, name="events", tries=2)
+        counting._limit = 3
+        assert counting.run() == 0 if not aggregation.workers() else True
+        let_leases_pass(redis, aggregation)
+
+    assert aggregation.table("events") == {"achievement-762": 2}
+    assert [chunk for chunk, _at in aggregation.dead()] == [bad]
+    assert f"Chunk {bad} cannot be counted (access.log, from line 2 on, try 1 of 2)" in caplog.text
+    assert "What is this?" in caplog.text
+    assert good != other
+
+
+def test_callbacks_count_side_by_side_with_places(redis: Redis) -> None:
+    for name in ("places", "events"):
+        Aggregation(name).join()
+    hand_out(LINES, LINES)
+
+    worker(Events, name="events").run()
+    assert stream().status().chunks == 2
+    worker().run()
+
+    assert Aggregation("events").table("events") == {"achievement-762": 12}
+    assert Aggregation("places").table("days") == {DAY: 12}
+    assert stream().status().chunks == 0
+
+
+def test_two_callbacks_may_add_to_one_table(redis: Redis) -> None:
+    hand_out(LINES)
+
+    worker(Events, Events, name="events").run()
+
+    assert Aggregation("events").table("events") == {"achievement-762": 12}
+    assert Aggregation("events").table("totals:events") == {"lines": 6, "counted": 6}
+
+
+def test_another_table_of_addresses_is_taken_between_two_blocks(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_out(LINES, LINES)
+
+    class Moving(PlaceCounter):
+        def block(self, columns: Columns) -> None:
+            super().block(columns)
+            import_places_into(tmp_path, {"1.0.0.0/8": NOWHERE})
+            self._look_at = 0.0
+
+    monkeypatch.setattr("components.services.traffic.places.INTERVAL", 1_000)
+    counting = worker(lambda: Moving(kernel="numpy"))
+    counting._limit = 2
+    counting.run()
+
+    assert Aggregation("places").table(f"daily:country:{DAY}") == {
+        "US": 3,
+        "DE": 2,
+        "unknown": 1 + 4,
+        "FR": 2,
+    }
+    assert Aggregation("places").table("days") == {DAY: 12}
+
+
+NOWHERE = {"country": {"iso_code": "FR", "names": {"en": "France"}}}
+
+
+def test_it_goes_on_with_the_table_at_hand_if_no_other_can_be_read(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    hand_out(LINES, LINES)
+
+    class Losing(PlaceCounter):
+        def block(self, columns: Columns) -> None:
+            redis.delete(keys.geo_current("default"))
+            self._look_at = 0.0
+            super().block(columns)
+
+    worker(lambda: Losing(kernel="numpy")).run()
+
+    assert Aggregation("places").table("days") == {DAY: 12}
+    assert caplog.text.count("Lines are located by the table of before") == 1
+
+
+def test_without_a_table_of_addresses_it_does_not_begin(redis: Redis) -> None:
+    redis.delete(keys.geo_current("default"))
+    hand_out(LINES)
+
+    with pytest.raises(GeoTableNotFound):
+        worker().run()
+    assert stream().status().chunks == 1
+
+
+def test_it_says_what_it_does_and_nothing_after_its_end(redis: Redis, tmp_path: Path) -> None:
+    hand_out(LINES)
+    counting = worker(drains=False, about=("book", "city"))
+    counting.pulse = Pulse(tmp_path / "pulse")
+    with running(counting):
+        assert eventually(lambda: Aggregation("places").workers())
+        [info] = Aggregation("places").workers()
+        assert eventually(lambda: Traffic().totals() == {"lines": 6, "counted": 6})
+        assert (tmp_path / "pulse").exists()
+        assert info.id == counting.consumer.id
+        assert isinstance(info.record, WorkerRecord)
+        assert (info.record.format, info.record.level, info.record.kernel) == ("book", "city", "numpy")
+    assert Aggregation("places").workers() == []
+
+
+def test_workers_that_would_count_otherwise_are_refused(redis: Redis) -> None:
+    with running(worker(drains=False, about=("book", "city"))):
+        assert eventually(lambda: Aggregation("places").workers())
+
+        with pytest.raises(
+            WorkersDiffer, match=r"counts otherwise \(book, city\) than this one \(book, country\)"
+        ):
+            worker(about=("book", "country")).run()
+        assert worker(about=("book", "city"), drains=True).run() == 0
+
+
+def test_it_flushes_what_it_has_counted_when_it_is_stopped(redis: Redis) -> None:
+    hand_out(*[LINES] * 4)
+
+    class Stopping(Events):
+        def block(self, columns: Columns) -> None:
+            super().block(columns)
+            counting.stop()
+
+    counting = worker(Stopping, name="events", drains=False)
+    counting._limit = 4
+    assert counting.run() == 0
+
+    assert Aggregation("events").table("events") == {"achievement-762": 6}
+    assert [each.tries for each in Aggregation("events").consumer().claim(9)] == [1, 1, 1]
+
+
+def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.workers.logs._NAP", 0.01)
+    counting, steps = worker(drains=False), []
+    step = counting.step
+    monkeypatch.setattr(counting, "step", lambda: (steps.append(1), step())[1])
+    counting.quiet()
+    with running(counting):
+        hand_out(LINES)
+        begun = len(steps)
+        assert eventually(lambda: len(steps) > begun + 2)
+    assert stream().status().chunks == 1
+    assert Aggregation("places").consumer().claim(2)[0].tries == 1
+
+
+def test_an_aggregation_that_has_left_has_no_workers(redis: Redis) -> None:
+    counting = worker(drains=False)
+    counting.aggregation.join()
+    counting._try_step = lambda: counting.aggregation.leave() or counting.step()  # type: ignore[method-assign, func-returns-value]
+
+    with pytest.raises(AggregationNotFound, match="it has left"):
+        counting.run()
+
+
+def test_batches_grow_until_they_make_as_many_members_as_a_flush_may_have(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.workers.log_batches.MEMBERS", 40)
+    monkeypatch.setattr("components.workers.log_batches._FIRST", 6)
+    monkeypatch.setattr("components.workers.logs._LATEST", 1_000)
+    hand_out(*[LINES] * 40)
+    sent: list[tuple[int, int]] = []
+    counting = worker()
+    flush = counting.consumer.flush
+    monkeypatch.setattr(
+        counting.consumer,
+        "flush",
+        lambda chunks, tables: (
+            sent.append((len(chunks), sum(map(len, tables.values())))),
+            flush(chunks, tables),
+        ),
+    )
+    counting._limit = 40
+    counting.run()
+
+    assert sum(chunks for chunks, _members in sent) == 40
+    assert [chunks for chunks, _members in sent][:3] == [1, 3, 9]
+    assert all(members <= 40 for _chunks, members in sent)
+
+
+class running:  # noqa: N801  (reads as a statement)
+    """A worker at work in a thread, until the end of the block."""
+
+    def __init__(self, counting: object) -> None:
+        self._worker = counting
+
+    def __enter__(self) -> None:
+        self._thread = threading.Thread(target=self._worker.run)  # type: ignore[attr-defined]
+        self._thread.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._worker.stop()  # type: ignore[attr-defined]
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture(autouse=True)
+def _log(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with caplog.at_level(logging.INFO, "components"):
+        yield
