@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -77,19 +77,19 @@ class Follower:
 
     def _take(self, path: str, inode: _Inode, *, is_still: bool) -> None:
         """Begin with a file; one that is compressed is copied when it does not grow any more."""
-        file = Path(path).open("rb", buffering=0)  # noqa: SIM115  (it stays open)
-        about = os.fstat(file.fileno())
-        is_file = stat.S_ISREG(about.st_mode)
-        if is_file and (about.st_dev, about.st_ino) == inode:
+        with ExitStack() as closing:
+            file = closing.enter_context(Path(path).open("rb", buffering=0))
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise OSError(f"{path} is no file")
+            if (about.st_dev, about.st_ino) != inode:
+                return
             if isinstance(source_of(file, self._copier.format), Plain):
                 self._open[inode] = _Growing(self._copier, file, path)
-                return
-            if is_still:
+                closing.pop_all()  # it stays open
+            elif is_still:
                 self._done[inode] = (about.st_size, about.st_mtime_ns)
                 self._copier.copy(path)
-        file.close()
-        if not is_file:
-            raise OSError(f"{path} is no file")
 
 
 class _Growing:
