@@ -232,7 +232,10 @@ def test_a_server_that_ends_as_its_disk_is_full_has_lost_nothing(server_with: St
             server.stop()
             server.start()
 
-        copy_through(log, fill, lambda: eventually(server.has_ended), make_room)
+        def meanwhile() -> None:
+            assert eventually(server.has_ended)
+
+        copy_through(log, fill, meanwhile, make_room)
 
         worker.count_all()
         assert_each_line_counted_once()
