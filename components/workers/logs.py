@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from components.exceptions import ChunkNotFound, ChunksLost, RedisUnavailable, UnknownFormat, WorkersDiffer
@@ -246,19 +247,20 @@ class LogWorker:
             self.pulse.beat()
         rate = (self.lines - self._lines_told) / max(now - self._told_at, 1e-3)
         form, level = self.about
-        self.consumer.tell(
-            WorkerRecord(
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                started_at=self._started_at.isoformat(timespec="seconds"),
-                lines=self.lines,
-                chunks=self.chunks,
-                rate=round(rate, 1),
-                format=form,
-                level=level,
-                kernel=self.reader.kernel.name,
-            )
+        record = WorkerRecord(
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at.isoformat(timespec="seconds"),
+            lines=self.lines,
+            chunks=self.chunks,
+            rate=round(rate, 1),
+            format=form,
+            level=level,
+            kernel=self.reader.kernel.name,
         )
+        # Where its memory is full Redis refuses this, but takes flushes, which make room. Other troubles they tell.
+        with suppress(RedisUnavailable):
+            self.consumer.tell(record)
         self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL
 
     def _end(self) -> bool:
