@@ -44,11 +44,14 @@ class Batch:
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew; what was counted is forgotten."""
+        """Begin anew; what was counted is forgotten. It is spoiled until all callbacks could be made."""
+        #: What was counted is not what is in the chunks.
+        self.is_spoiled = True
         self.callbacks = [make() for make in self._make]
         self._reader.take()
         self.chunks: list[Chunk] = []
         self._lines = 0
+        self.is_spoiled = False
 
     def add(self, chunk: Chunk, lines: bytes) -> None:
         columns = self._reader.read(lines, source=chunk.file, offset=chunk.start, line=chunk.line)

@@ -129,6 +129,8 @@ class LogWorker:
     def step(self) -> bool:
         """Count some chunks, flush when it is time to, wait if there are none; whether all is done."""
         self._look_after()
+        if self._batch.is_spoiled:
+            self._begin_anew()
         self._flush_if(self._message is not None)
         began_at, counting = time.monotonic(), len(self._todo)
         while self._todo and not self._stop.is_set():

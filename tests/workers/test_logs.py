@@ -199,6 +199,37 @@ def test_a_chunk_that_cannot_be_counted_spoils_no_other_and_is_given_up(
     assert "What is this?" in caplog.text
 
 
+def test_a_chunk_that_cannot_be_counted_spoils_no_other_although_callbacks_cannot_be_made_anew_at_once(
+    redis: Redis,
+) -> None:
+    """Redis goes away just then, and the callback needs it to be made."""
+    aggregation = Aggregation("events")
+    _good, bad = hand_out(lines("1.0.0.1"), lines("6.6.6.6"))
+    troubles = ["block", "make"]
+
+    class Fragile(Events):
+        def __init__(self) -> None:
+            super().__init__()
+            if troubles == ["make"]:
+                troubles.clear()
+                let_leases_pass(redis, aggregation, [bad])
+                raise RedisUnavailable("No answer.")
+
+        def block(self, columns: Columns) -> None:
+            super().block(columns)
+            if "block" in troubles and b"6.6.6.6" in columns.data:
+                troubles.remove("block")
+                raise ValueError("What is this?")
+
+    counting = worker(Fragile, name="events")
+    counting._limit = 2
+    counting.run()
+
+    assert troubles == []
+    assert aggregation.table("events") == {"achievement-762": 2}
+    assert aggregation.table("totals:events") == {"lines": 2, "counted": 2}
+
+
 def test_callbacks_count_side_by_side_with_places(redis: Redis) -> None:
     for name in ("places", "events"):
         Aggregation(name).join()

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
-from components.client import get_client
+from components.client import get_client, redis_errors
 from components.scripts import Script
 from components.services.logs.blocks import Place
 from components.services.logs.jobs import Keys
@@ -46,12 +47,14 @@ def recognise(keys: Keys, head: bytes, name: str, *, is_exact: bool = False) -> 
     """
     client = get_client()
     while True:
-        known = [int(each) for each in client.smembers(keys.heads)]
+        with redis_errors():
+            found: Any = client.smembers(keys.heads)
+        known = [int(each) for each in found]
         lengths = [each for each in sorted(known, reverse=True) if each < len(head) and not is_exact]
         prints = [fingerprint(head[:length]) for length in (len(head), *lengths, len(head))]
         args = [len(known), len(head), shown(name), *prints]
-        if found := _recognise(client, keys=keys.recognise, args=args):
-            return copied_file(found[0], found[1])
+        if record := _recognise(client, keys=keys.recognise, args=args):
+            return copied_file(record[0], record[1])
 
 
 def fingerprint(head: bytes) -> str:
@@ -71,8 +74,9 @@ def copied_file(name: bytes, record: bytes) -> CopiedFile:
 
 def known_files(keys: Keys) -> Iterable[CopiedFile]:
     """All files that were copied, in no order."""
-    for name, record in get_client().hscan_iter(keys.files, count=500):
-        yield copied_file(name, record)
+    with redis_errors():
+        for name, record in get_client().hscan_iter(keys.files, count=500):
+            yield copied_file(name, record)
 
 
 def shown(name: str) -> bytes:

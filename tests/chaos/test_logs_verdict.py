@@ -1,0 +1,154 @@
+"""The verdict on logs finds what it is to find, and what it holds them against is what a plain loop counts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.services.geo import UNKNOWN, GeoTable, Level
+from components.services.lines import Book, Reason
+from components.services.logs import PLACES, Aggregation, LogStream, readblocks, readlines
+from tests.chaos.visits import plan, world
+from tests.chaos.visits.logs import write_logs
+from tests.chaos.visits.observer import Observer
+from tests.chaos.visits.verdict import Verdict
+from tests.support.geo import import_networks
+from tests.support.logs import append, stream
+
+LEVELS: tuple[Level, ...] = ("country", "region", "city")
+LINES, RAW = 10, 470
+TABLES = {"daily:country:2011-10-10": {"US": 3, "DE": 1}, "days": {"2011-10-10": 4}}
+
+
+def test_what_is_summed_up_while_lines_are_written_is_what_a_loop_reads_in_them(
+    redis: Redis, tmp_path: Path
+) -> None:
+    import_networks(tmp_path, world.records())
+    loop = Loop()
+    logs = tmp_path / "logs"
+    logs.mkdir()
+
+    sums = write_logs(logs, 6_000, seed=1)
+
+    for path in logs.iterdir():
+        for line in readlines(path):
+            loop.count(line.removesuffix(b"\r"))
+    totals = loop.tables.pop("totals")
+    assert sums.tables() == {**loop.tables, "totals:places": totals, "totals:events": totals}
+    assert sums.lines == totals["lines"] == 6_000
+    assert sums.bytes == sum(block.end - block.start for path in logs.iterdir() for block in readblocks(path))
+
+
+class Loop:
+    """A plain loop over lines."""
+
+    def __init__(self) -> None:
+        self._table, self._form = GeoTable.load(), Book()
+        self.tables: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def count(self, line: bytes) -> None:
+        totals = self.tables["totals"]
+        totals["lines"] += 1
+        fields = self._form.read(line) if line else Reason.EMPTY
+        if isinstance(fields, Reason):
+            totals[fields.name.lower()] += 1
+            return
+        day = date.fromordinal(fields.day)
+        if not 1970 <= day.year <= 2030:
+            totals["late" if day.year < 1970 else "future"] += 1
+            return
+        totals["counted"] += 1
+        self.tables["days"][str(day)] += 1
+        self.tables[f"events:{day}"][line.split()[-1].decode()] += 1
+        self.tables["checks"]["addresses"] += fields.address & 0xFFFF if fields.version == 4 else 0
+        place = self._table.find(line.split()[0].decode()) or UNKNOWN
+        for level in LEVELS:
+            self.tables[f"daily:{level}:{day}"][place.id_at(level)] += 1
+
+
+@pytest.fixture
+def counted(redis: Redis) -> Redis:
+    """A job in which all has gone well."""
+    Aggregation(PLACES, job=plan.JOB).join()
+    for table, counts in TABLES.items():
+        redis.hset(keys.log_table(plan.JOB, table), mapping=dict(counts))
+    redis.hset(keys.log_state(plan.JOB), mapping={"lines": LINES, "raw": RAW, "bytes": 0, "chunks": 0})
+    return redis
+
+
+def judge(redis: Redis) -> list[str]:
+    return Verdict(redis, TABLES, lines=LINES, raw=RAW).complaints
+
+
+def test_what_is_as_it_should_be_is_no_complaint(counted: Redis) -> None:
+    assert judge(counted) == []
+
+
+BAD: dict[str, Callable[[Redis], object]] = {
+    "'US' is 4 instead of 3": lambda redis: redis.hincrby(_table("daily:country:2011-10-10"), "US", 1),
+    "'US' is None instead of 3": lambda redis: redis.hdel(_table("daily:country:2011-10-10"), "US"),
+    "'FR' is 1 instead of None": lambda redis: redis.hset(_table("daily:country:2011-10-10"), "FR", "1"),
+    "days: '2011-10-10' is None instead of 4": lambda redis: redis.delete(_table("days")),
+    "more: '2011' is 1 instead of None": lambda redis: redis.hset(_table("more"), "2011", "1"),
+    "lines is 11 instead of 10": lambda redis: redis.hincrby(keys.log_state(plan.JOB), "lines", 1),
+    "raw is 469 instead of 470": lambda redis: redis.hincrby(keys.log_state(plan.JOB), "raw", -1),
+    "bytes is -1 instead of 0": lambda redis: redis.hincrby(keys.log_state(plan.JOB), "bytes", -1),
+    "1 chunks are left": lambda redis: redis.set(keys.log_chunk(plan.JOB, "1-0"), b"lines"),
+    "1 descriptors are left": lambda redis: redis.xadd(keys.log_stream(plan.JOB), {"file": "a.log"}),
+    "1 chunks are noted": lambda redis: redis.hset(keys.log_counted(plan.JOB), "1-0", " 1 "),
+    "1 chunks are given up": lambda redis: redis.zadd(keys.log_dead(plan.JOB), {"1-0 places": 1}),
+}
+
+
+@pytest.mark.parametrize("says", BAD)
+def test_what_is_not_is_one(counted: Redis, says: str) -> None:
+    BAD[says](counted)
+
+    [complaint] = judge(counted)
+
+    assert says in complaint
+
+
+def test_what_somebody_holds_is_one(counted: Redis) -> None:
+    counted.xadd(keys.log_stream(plan.JOB), {"file": "a.log"}, id="1-0")
+    counted.xreadgroup(PLACES, "somebody", {keys.log_stream(plan.JOB): ">"})
+    counted.xdel(keys.log_stream(plan.JOB), "1-0")
+
+    assert judge(counted) == ["1 chunks are held in places."]
+
+
+def _table(name: str) -> str:
+    return keys.log_table(plan.JOB, name)
+
+
+def test_the_observer_sees_what_is_in_flight_and_complains_of_too_much_and_of_wrong_sums(
+    redis: Redis,
+) -> None:
+    for name in (PLACES, plan.EVENTS):
+        Aggregation(name, job=plan.JOB).join()
+    job: LogStream = stream(job=plan.JOB)
+    append(job, 0)
+    append(job, 1)
+    observer = Observer("redis://")
+    there = job.status()
+    redis.hset(_table("totals:places"), "lines", "20")
+
+    observer.look(redis)
+    assert (observer.bytes, observer.chunks, observer.lines) == (there.bytes, 2, 20)
+    assert observer.complaints == []
+    redis.hincrby(keys.log_state(plan.JOB), "bytes", -1)
+    observer.look(redis)
+    redis.hincrby(keys.log_state(plan.JOB), "bytes", 1)
+    redis.append(keys.log_chunk(plan.JOB, "1-0"), bytes(plan.LIMIT))
+    observer.look(redis)
+
+    assert [
+        f"{there.bytes:,} bytes of 2 chunks were in flight, said to be {there.bytes - 1:,} of 2.",
+        f"{there.bytes + plan.LIMIT:,} bytes were in flight, more than {plan.LIMIT:,}.",
+    ] == observer.complaints[:2]

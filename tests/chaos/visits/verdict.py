@@ -1,0 +1,71 @@
+"""
+The verdict: all that is in Redis at the end is held against what was written into the files.
+
+Each table has each member and count that it should, there is no other table; each line was copied once; and nothing
+is left in flight, held, or given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from redis import Redis
+
+from components import keys
+from tests.chaos.visits import plan
+
+_SHOWN = 5  # of the members of a table that differ
+Tables: TypeAlias = Mapping[str, Mapping[str, int]]
+
+
+class Verdict:
+    """What is wrong, by what is in Redis."""
+
+    def __init__(self, client: Redis, tables: Tables, *, lines: int, raw: int) -> None:
+        self._client = client
+        self.complaints = [
+            *_differences(tables, self._tables()),
+            *self._copied(lines, raw),
+            *self._left(),
+        ]
+
+    def _tables(self) -> Tables:
+        prefix = keys.log_table(plan.JOB, "").encode()
+        names: Any = self._client.keys(prefix + b"*")
+        found: dict[str, dict[str, int]] = {}
+        for name in names:
+            counts: Any = self._client.hgetall(name)
+            table = name.removeprefix(prefix).decode()
+            found[table] = {member.decode(): int(count) for member, count in counts.items()}
+        return found
+
+    def _copied(self, lines: int, raw: int) -> Iterator[str]:
+        for field, expected in (("lines", lines), ("raw", raw), ("bytes", 0), ("chunks", 0)):
+            found: Any = self._client.hget(keys.log_state(plan.JOB), field)
+            if int(found or 0) != expected:
+                yield f"{field} is {int(found or 0):,} instead of {expected:,}."
+
+    def _left(self) -> Iterator[str]:
+        if chunks := self._client.keys(keys.log_chunk(plan.JOB, "*")):
+            yield f"{len(chunks)} chunks are left."
+        if entries := self._client.xlen(keys.log_stream(plan.JOB)):
+            yield f"{entries} descriptors are left."
+        if counted := self._client.hlen(keys.log_counted(plan.JOB)):
+            yield f"{counted} chunks are noted to be counted by some."
+        if dead := self._client.zcard(keys.log_dead(plan.JOB)):
+            yield f"{dead} chunks are given up."
+        groups: Any = self._client.xinfo_groups(keys.log_stream(plan.JOB))
+        for group in groups:
+            if group["pending"]:
+                yield f"{group['pending']} chunks are held in {group['name'].decode()}."
+
+
+def _differences(expected: Tables, found: Tables) -> Iterator[str]:
+    for table in sorted(expected.keys() | found.keys()):
+        should, does = expected.get(table, {}), found.get(table, {})
+        wrong = sorted(each for each in should.keys() | does.keys() if should.get(each) != does.get(each))
+        for member in wrong[:_SHOWN]:
+            yield f"{table}: {member!r} is {does.get(member)} instead of {should.get(member)}."
+        if len(wrong) > _SHOWN:
+            yield f"{table}: {len(wrong) - _SHOWN} more are wrong."

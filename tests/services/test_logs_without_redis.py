@@ -1,0 +1,48 @@
+"""Where Redis does not answer, each call for logs says so by the one error that callers wait and try again for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from components.exceptions import RedisUnavailable
+from components.services.logs import Aggregation, Chunk, LogStream, Place, Sample, note_job
+from components.services.logs.files import recognise
+from components.services.logs.jobs import Keys
+from tests.support.logs import FILE, blocks
+
+CHUNK = Chunk("1-0", 1, "a.log", 0, 100, 1, 2)
+AGGREGATION = Aggregation("geo")
+STREAM = LogStream()
+
+CALLS: dict[str, Callable[[], Any]] = {
+    "note": lambda: note_job("default"),
+    "recognise": lambda: recognise(Keys("default"), b"a line", "a.log"),
+    "append": lambda: STREAM.append(FILE, blocks(1)[0], name="a.log"),
+    "finish": lambda: STREAM.finish(FILE, Place(1, 1, "-"), after=0, name="a.log", size=1, is_damaged=False),
+    "files": lambda: list(STREAM.files()),
+    "status": STREAM.status,
+    "join": AGGREGATION.join,
+    "leave": AGGREGATION.leave,
+    "dead": AGGREGATION.dead,
+    "resend": lambda: AGGREGATION.resend(["1-0"]),
+    "discard": lambda: AGGREGATION.discard(["1-0"]),
+    "samples": AGGREGATION.samples,
+    "workers": AGGREGATION.workers,
+    "table": lambda: AGGREGATION.table("days"),
+    "claim": lambda: AGGREGATION.consumer().claim(),
+    "wait": lambda: AGGREGATION.consumer().wait(1),
+    "read": lambda: AGGREGATION.consumer().read(CHUNK),
+    "release": lambda: AGGREGATION.consumer().release(),
+    "now": lambda: AGGREGATION.consumer().now(),
+    "is_drained": lambda: AGGREGATION.consumer().is_drained(),
+    "sample": lambda: AGGREGATION.consumer().sample([Sample("date", "a.log", 1, 0, "")]),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_each_call_says_that_redis_does_not_answer(call: str) -> None:
+    with pytest.raises(RedisUnavailable):
+        CALLS[call]()
