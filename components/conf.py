@@ -19,6 +19,9 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
+#: What can count log lines, the fastest first; "auto" is the first of the others that is installed.
+LOG_KERNELS = ("auto", "numba", "numpy", "naive")
+
 
 @dataclass(frozen=True)
 class Conf:
@@ -134,6 +137,8 @@ def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> 
             yield f"{name!r} is {value!r}; it must be {_AT_MOST[name]:,} at most."
         elif name == "prefix" and (not value or set(value) & set("{} \n")):
             yield f"'prefix' is {value!r}; it must be a word without braces or blanks."
+        elif name == "log_kernel" and value not in LOG_KERNELS:
+            yield f"'log_kernel' is {value!r}; it must be one of {', '.join(LOG_KERNELS)}."
 
 
 def _wrong_precisions(value: Any) -> Iterator[str]:

@@ -88,6 +88,15 @@ class Lock(Anchor):
         verbose_name_plural = "locks"
 
 
+class LogJob(Anchor):
+    """Of a job of logs. Who may remove may let an aggregation leave, which loses what it has not counted."""
+
+    class Meta(Anchor.Meta):
+        default_permissions = ("view", "resend", "discard", "remove")
+        verbose_name = "log job"
+        verbose_name_plural = "logs"
+
+
 class Mailbox(Anchor):
     """Of a mailbox, not the mailbox itself. Who may look at mailboxes may not read the messages."""
 

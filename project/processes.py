@@ -10,13 +10,17 @@ from typing import Any
 from honcho.manager import Manager
 from honcho.printer import Printer
 
-#: honcho kills five seconds after it asked to stop; until then each of them is done.
+#: honcho kills five seconds after it asked to stop; until then each of them is done. Who starts them has checked the
+#: site.
 PROCESSES = {
     "web": "-m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
     "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
-    "worker": "manage.py runworker --queue '*' --no-reload --shutdown-timeout 3",
-    "poller": "manage.py pollqueue",
-    "rows": "manage.py cacherows",
+    "worker": "manage.py runworker --skip-checks --queue '*' --no-reload --shutdown-timeout 3",
+    "poller": "manage.py pollqueue --skip-checks",
+    "rows": "manage.py cacherows --skip-checks",
+    "game": "-m project.players.gameserver var/logs",
+    "copier": "manage.py copylogs --skip-checks --follow --no-progress var/logs",
+    "counter": "manage.py aggregatelogs --skip-checks",
 }
 
 

@@ -46,6 +46,7 @@ COMPONENTS: dict[str, Any] = {
     "BOOKS": "project.guilds.books.GuildBooks",
     "BASE_TEMPLATE": "market/base.html",
     "COUNT_SERVICES": True,
+    "LOG_KERNEL": env.str("LOG_KERNEL", default="auto"),
 }
 
 if not REDIS_URL:
@@ -123,6 +124,7 @@ INSTALLED_APPS = [
     "components",
     "project.market",
     "project.guilds",
+    "project.players",
 ]
 if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")

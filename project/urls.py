@@ -14,5 +14,6 @@ urlpatterns = [
     path("favicon.ico", icon),
     path("", include("components.urls")),
     path("", include("project.guilds.urls")),
+    path("", include("project.players.urls")),
     path("", include("project.market.urls")),
 ]

@@ -215,6 +215,7 @@ def cache_rows(redis: Redis, name: str) -> dict[str, str]:
 
 def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     """A job of which something is known in all its keys; the parts of these."""
+    stream(job=name).recognise(b"a line\n", "access.log")
     for number in range(3):
         append(stream(job=name), number)
     one, other = Aggregation("one", job=name, tries=1), Aggregation("other", job=name)

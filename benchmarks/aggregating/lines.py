@@ -49,6 +49,18 @@ class World:
         return _wide(self.ends, 0xFF)
 
 
+class Tally:
+    """How many lines each address has on each day, by who made the lines."""
+
+    def begin(self, addresses: list[str], days: int) -> None:
+        self.addresses = addresses
+        self.counts = np.zeros((days, len(addresses)), np.int64)
+
+    def __iter__(self) -> Iterator[tuple[date, str, int]]:
+        for day, number in zip(*self.counts.nonzero(), strict=True):
+            yield FIRST_DAY + timedelta(int(day)), self.addresses[number], int(self.counts[day, number])
+
+
 def _wide(numbers: NDArray[np.uint32], fill: int) -> bytes:
     wide = np.full((len(numbers), 16), fill, np.uint8)
     wide[:, :2] = 0x20, 0x01
@@ -71,17 +83,32 @@ def world(ranges: int = 500_000, cities: int = 120_000, countries: int = 240) ->
 
 
 def blocks(
-    lines: int, form: str = "book", *, addresses: int = 700_000, days: int = 3, ipv6: float = 0.0
+    lines: int,
+    form: str = "book",
+    *,
+    addresses: int = 700_000,
+    days: int = 3,
+    ipv6: float = 0.0,
+    tally: Tally | None = None,
 ) -> Iterator[bytes]:
-    """A log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of such addresses."""
+    """
+    A log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of such addresses.
+
+    *tally* is told how many lines each address has on each day.
+    """
     random = np.random.default_rng(7)
     texts = _addresses(random, addresses, ipv6)
+    if tally is not None:
+        tally.begin(texts, days)
     reach = np.cumsum(1 / (np.arange(addresses) + _FLATNESS))
     write = {"book": _book, "combined": _combined}[form]
     for first in range(0, lines, _AT_ONCE):
         count = min(_AT_ONCE, lines - first)
-        visitors = np.searchsorted(reach, random.random(count) * reach[-1]).tolist()
-        seconds = ((first + np.arange(count)) * (days * 86_400) // lines).tolist()
+        who = np.searchsorted(reach, random.random(count) * reach[-1])
+        when = (first + np.arange(count)) * (days * 86_400) // lines
+        if tally is not None:
+            np.add.at(tally.counts, (when // 86_400, who), 1)
+        visitors, seconds = who.tolist(), when.tolist()
         events = random.integers(0, 1_000, count).tolist()
         written = [
             write(texts[visitor], second, event)

@@ -12,6 +12,7 @@ from components.admin.books import AddressBookAdmin
 from components.admin.chats import ChatAdmin
 from components.admin.counters import CounterAdmin
 from components.admin.locks import LockAdmin
+from components.admin.logs import LogJobAdmin
 from components.admin.mailboxes import MailboxAdmin
 from components.admin.queues import QueueAdmin
 from components.admin.rows import CachedRowAdmin
@@ -23,6 +24,7 @@ __all__ = [
     "ChatAdmin",
     "CounterAdmin",
     "LockAdmin",
+    "LogJobAdmin",
     "MailboxAdmin",
     "QueueAdmin",
     "SemaphoreAdmin",
@@ -33,6 +35,7 @@ admin.site.register(models.CachedRow, CachedRowAdmin)
 admin.site.register(models.Chat, ChatAdmin)
 admin.site.register(models.Counter, CounterAdmin)
 admin.site.register(models.Lock, LockAdmin)
+admin.site.register(models.LogJob, LogJobAdmin)
 admin.site.register(models.Mailbox, MailboxAdmin)
 admin.site.register(models.Queue, QueueAdmin)
 admin.site.register(models.Semaphore, SemaphoreAdmin)

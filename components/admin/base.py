@@ -31,7 +31,7 @@ from components.models import Anchor
 View = Callable[..., HttpResponse]
 #: Where a page hangs below the component's first page: names and URLs, outermost first.
 Trail = Sequence[tuple[str, str]]
-Permission = Literal["view", "change", "refresh", "delete"]
+Permission = Literal["view", "change", "refresh", "resend", "discard", "delete"]
 
 PAGE_SIZE = 50
 

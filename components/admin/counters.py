@@ -8,7 +8,6 @@ part of a name looks at those that were seen last.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC
@@ -19,6 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.admin.base import PAGE_SIZE, Page, Paging
+from components.admin.files import as_csv
 from components.admin.names import NamedPages, searched, shortened
 from components.admin.picking import Choice, Picked
 from components.charts import MOST_LINES, Chart, Span
@@ -140,14 +140,11 @@ class CounterAdmin(NamedPages):
             found = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
         except _WRONG as error:
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
-        response = HttpResponse(content_type="text/csv; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{choice.filename}"'
-        table = csv.writer(response)
-        table.writerow(["from", *(_harmless(series.name) for series in found)])
+        rows: list[Sequence[object]] = [["from", *(series.name for series in found)]]
         for samples in zip(*found, strict=True):
             at = samples[0].at.astimezone(UTC)
-            table.writerow([f"{at:%Y-%m-%dT%H:%M:%SZ}", *(each.count for each in samples)])
-        return response
+            rows.append([f"{at:%Y-%m-%dT%H:%M:%SZ}", *(each.count for each in samples)])
+        return as_csv(choice.filename, rows)
 
     def _answer(
         self, request: HttpRequest, template: str, title: str, picked: Picked, context: dict[str, Any]
@@ -195,8 +192,3 @@ def _number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 2 or not 1 <= int(text) <= MOST_LINES:
         raise InvalidLimit(f"The chart is to show the first {text!r}; it has room for 1 to {MOST_LINES}.")
     return int(text)
-
-
-def _harmless(name: str) -> str:
-    """A spreadsheet calculates what begins so."""
-    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

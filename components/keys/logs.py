@@ -28,14 +28,19 @@ def log_aggregations(job: str) -> str:
 def log_state(job: str) -> str:
     """
     HASH bytes and chunks in flight, limit of these bytes as the last producer said; lines and bytes (raw) ever
-    copied; aggregations ever joined. Stays.
+    copied, lines left out (skipped); aggregations ever joined. Stays.
     """
     return _key("logs", job, "state")
 
 
 def log_files(job: str) -> str:
-    """HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again."""
+    """HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again, until forgotten."""
     return _key("logs", job, "files")
+
+
+def log_seen(job: str) -> str:
+    """ZSET fingerprint of a file by the millisecond at which it was last looked at or copied. Goes with its file."""
+    return _key("logs", job, "seen")
 
 
 def log_heads(job: str) -> str:

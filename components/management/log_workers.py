@@ -26,10 +26,12 @@ def make_worker(options: Mapping[str, Any]) -> LogWorker:
     from components.services.lines import LineReader
     from components.workers.logs import LogWorker
 
+    name = options["aggregation"] or PLACES
+    aggregation = Aggregation(name, job=options["job"], lease=options["lease"])
     form, shown = _format(options)
     callbacks, level = _callbacks(options)
     return LogWorker(
-        Aggregation(options["aggregation"] or PLACES, job=options["job"], lease=options["lease"]),
+        aggregation,
         LineReader(form),
         callbacks,
         days=options["days"],

@@ -80,6 +80,12 @@ def grouped(number: int) -> str:
 
 
 @register.filter
+def rounded(number: float) -> str:
+    """1234.5 as "1,234": where less than one is none."""
+    return grouped(round(number))
+
+
+@register.filter
 def amount(number: float) -> str:
     """A task's own figure, whole or to two places: 1234.0 as "1,234", 0.125 as "0.13"."""
     rounded = round(number, 2)

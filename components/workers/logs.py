@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from components.exceptions import ChunkNotFound, ChunksLost, RedisUnavailable, UnknownFormat, WorkersDiffer
@@ -60,6 +61,8 @@ class LogWorker:
         #: Its end is that of the process.
         self.ends_process = False
         self.outage = Outage(harmless=aggregation.lease)
+        #: How much it has counted and flushed.
+        self.lines = self.chunks = 0
         #: What it says of itself: format and level.
         self.about = about
         self._callbacks, self._days, self._drains = callbacks, days, drains
@@ -69,7 +72,7 @@ class LogWorker:
         self._limit = 1
         self._began_at, self._started_at = time.monotonic(), datetime.now(UTC)
         self._beat_at = self._tell_at = self._day_at = self._oldest = 0.0
-        self._lines = self._chunks = self._lines_told = 0
+        self._lines_told = 0
         self._told_at = self._began_at
 
     # These are safe from signal handlers and other threads.
@@ -83,7 +86,7 @@ class LogWorker:
         self._is_quiet = True
 
     def tell(self) -> None:
-        logger.info("%d lines of %d chunks counted so far.", self._lines, self._chunks)
+        logger.info("%d lines of %d chunks counted so far.", self.lines, self.chunks)
 
     def run(self) -> int:
         """
@@ -217,8 +220,8 @@ class LogWorker:
             logger.warning("%s", error)
             self._begin_anew()
             return
-        self._lines += self._message.lines
-        self._chunks += len(self._message.chunks)
+        self.lines += self._message.lines
+        self.chunks += len(self._message.chunks)
         self._message = None
 
     def _take(self) -> Message | None:
@@ -244,22 +247,23 @@ class LogWorker:
             return
         if self.pulse:
             self.pulse.beat()
-        rate = (self._lines - self._lines_told) / max(now - self._told_at, 1e-3)
+        rate = (self.lines - self._lines_told) / max(now - self._told_at, 1e-3)
         form, level = self.about
-        self.consumer.tell(
-            WorkerRecord(
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                started_at=self._started_at.isoformat(timespec="seconds"),
-                lines=self._lines,
-                chunks=self._chunks,
-                rate=round(rate, 1),
-                format=form,
-                level=level,
-                kernel=self.reader.kernel.name,
-            )
+        record = WorkerRecord(
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at.isoformat(timespec="seconds"),
+            lines=self.lines,
+            chunks=self.chunks,
+            rate=round(rate, 1),
+            format=form,
+            level=level,
+            kernel=self.reader.kernel.name,
         )
-        self._told_at, self._lines_told, self._tell_at = now, self._lines, now + _TELL
+        # Where its memory is full Redis refuses this, but takes flushes, which make room. Other troubles they tell.
+        with suppress(RedisUnavailable):
+            self.consumer.tell(record)
+        self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL
 
     def _end(self) -> bool:
         self._flush_if(True)

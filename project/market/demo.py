@@ -3,8 +3,8 @@ Demo data: three players with full bags, some of it on offer, two more in their 
 many others (townsfolk.py), so that there are names to look for.
 
 `load()` may be called again at any time: what is there stays as it is, and the address books become what the tables
-are. Without Redis it works as well; the tasks that end the listings are then put into the queue by a later sweep, and
-`manage.py rebuildindex` fills the books.
+are. Without Redis it works as well; the tasks that end the listings are then put into the queue by a later sweep,
+`manage.py rebuildindex` fills the books, and `manage.py importgeoip` says where addresses live.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from django.utils import timezone
 from components.db.books import model_books
 from components.exceptions import RedisUnavailable
 from project.guilds import demo as guilds
+from project.players import demo as players
 
 from . import flash, townsfolk
 from .models import Item, Listing, Player
@@ -101,6 +102,7 @@ def load() -> None:
             book.rebuild()
     except RedisUnavailable as error:
         logger.warning("the address books are not filled; rebuildindex does that (%s)", error)
+    players.load()
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
 
-from components.models import AddressBook, CachedRow, Chat, Counter, Lock, Mailbox, Queue, Semaphore
+from components.models import AddressBook, CachedRow, Chat, Counter, Lock, LogJob, Mailbox, Queue, Semaphore
 
 
 def test_no_migration_is_missing(db):
@@ -24,6 +24,7 @@ def test_no_migration_is_missing(db):
         ("queue", {"view", "change", "delete"}),
         ("counter", {"view"}),
         ("lock", {"view", "change"}),
+        ("logjob", {"view", "resend", "discard", "remove"}),
         ("semaphore", {"view", "change"}),
         ("chat", {"view", "change", "delete", "view_messages"}),
         ("mailbox", {"view", "change", "delete", "view_messages"}),
@@ -44,7 +45,9 @@ def test_dumpdata_finds_no_rows(db, options):
     assert json.loads(out.getvalue()) == []
 
 
-@pytest.mark.parametrize("anchor", [AddressBook, CachedRow, Chat, Counter, Lock, Mailbox, Queue, Semaphore])
+@pytest.mark.parametrize(
+    "anchor", [AddressBook, CachedRow, Chat, Counter, Lock, LogJob, Mailbox, Queue, Semaphore]
+)
 def test_an_anchor_asks_no_database(anchor):
     assert list(anchor.objects.filter(name="default/mail")) == []
     assert str(anchor(name="default/mail")) == "default/mail"

@@ -16,6 +16,7 @@ from components.admin import (
     ChatAdmin,
     CounterAdmin,
     LockAdmin,
+    LogJobAdmin,
     MailboxAdmin,
     QueueAdmin,
     SemaphoreAdmin,
@@ -25,14 +26,16 @@ from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of
+from components.services.logs import look_at
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.rows import RowReader
 from components.services.semaphores import SemaphoreControls
 from project.market.models import Item
-from tests.admin import holdings, scene
+from tests.admin import holdings, scene, traffic
 from tests.admin.conversations import guild
 from tests.admin.periodic import HOURLY, declare_only
+from tests.support.logs import append, joined, stream
 from tests.support.queues import places
 from tests.support.rows import cache, refresh
 
@@ -43,6 +46,7 @@ ADMINS = {
     "chat": ChatAdmin(models.Chat, admin.site),
     "counter": CounterAdmin(models.Counter, admin.site),
     "lock": LockAdmin(models.Lock, admin.site),
+    "logjob": LogJobAdmin(models.LogJob, admin.site),
     "mailbox": MailboxAdmin(models.Mailbox, admin.site),
     "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
 }
@@ -88,6 +92,9 @@ NEEDS = {
     "chat delete_message": "delete",
     "chat delete": "delete",
     "lock release": "change",
+    "logjob resend": "resend",
+    "logjob discard": "delete",
+    "logjob leave": "delete",
     "mailbox unblock": "change",
     "mailbox clear": "delete",
     "semaphore limit": "change",
@@ -102,6 +109,7 @@ LOOKING = {
     "chat": {"changelist", "chat", "messages", "history", "change"},
     "counter": {"changelist", "family", "chart", "csv", "history", "change"},
     "lock": {"changelist", "lock", "history", "change"},
+    "logjob": {"changelist", "job", "dead", "traffic", "csv", "history", "change"},
     "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
     "semaphore": {"changelist", "semaphore", "history", "change"},
 }
@@ -115,14 +123,23 @@ IN_CHAT = {
     "chat unblock": {"user": "jenny"},
     "chat unmute": {"user": "jill"},
 }
-#: To change an address book is to rebuild it; counters can only be looked at. To read what was written is a
-#: permission beyond these.
+#: To change an address book is to rebuild it, and logs are handed out again; counters can only be looked at. To read
+#: what was written is a permission beyond these.
 CHANGES = [
     "rebuild_addressbook",
     "refresh_cachedrow",
-    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter"}),
+    "resend_logjob",
+    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter", "logjob"}),
 ]
-DELETES = ["remove_addressbook", "remove_cachedrow", "delete_chat", "delete_mailbox", "delete_queue"]
+DELETES = [
+    "remove_addressbook",
+    "remove_cachedrow",
+    "delete_chat",
+    "discard_logjob",
+    "remove_logjob",
+    "delete_mailbox",
+    "delete_queue",
+]
 READS = ["view_counter", "view_messages_chat", "view_messages_mailbox"]
 
 
@@ -159,6 +176,7 @@ def query(redis, monkeypatch):
     SemaphoreControls("api").set_limit(5)
     letters()
     seq = chats()
+    chunk = logs(redis)
     names = {
         "book": "market.item",
         "alias": "default",
@@ -177,6 +195,9 @@ def query(redis, monkeypatch):
         "sender": "joe",
         "row": "items:1",
         "model": "items",
+        "job": "default",
+        "aggregation": "places",
+        "chunk": chunk,
     }
 
     def of(page):
@@ -190,6 +211,16 @@ def a_row():
     """One that is stored, and due in a minute."""
     cache().schedule("1", 60)
     refresh({"1": ["sword", 3]})
+
+
+def logs(redis):
+    """An aggregation that has given up a chunk, whose id it is, and what it has counted."""
+    append(stream(), 0)
+    aggregation = joined("places", tries=1)
+    traffic.give_up(redis, aggregation, 1)
+    traffic.count(1)
+    [(chunk, _at)] = aggregation.dead()
+    return chunk
 
 
 def chats():
@@ -243,6 +274,7 @@ def what_can_change():
         stored("1"),
         api.info().override,
         [permit.id for permit in api.holders()],
+        [(each.name, each.dead, each.waiting) for each in look_at("default").aggregations],
     )
 
 
@@ -268,7 +300,7 @@ def test_staff_without_permission_get_403(stranger, query, page):
 @pytest.mark.parametrize("page", PAGES)
 def test_permission_for_other_pages_is_none_for_this_one(staff, query, page):
     others = ADMINS.keys() - {page.split()[0]}
-    verbs = ("view", "change", "delete", "rebuild", "refresh", "remove")
+    verbs = ("view", "change", "delete", "rebuild", "refresh", "remove", "resend", "discard")
     client = staff(*(f"{verb}_{model}" for model in others for verb in verbs))
 
     for method in (client.get, client.post):
@@ -288,7 +320,8 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page):
 def test_who_may_view_can_look_and_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
     gone = {
-        f"{model} change" for model in ("addressbook", "cachedrow", "chat", "lock", "mailbox", "semaphore")
+        f"{model} change"
+        for model in ("addressbook", "cachedrow", "chat", "lock", "logjob", "mailbox", "semaphore")
     }
     answers = {404} if page in gone else {200}
 
@@ -338,6 +371,7 @@ def test_buttons_are_only_shown_to_those_who_may_press_them(viewer, operator, re
         "queue task": {"queue resend"},
         "chat chat": {f"chat {verb}" for verb in ("close", "kick", "block", "unblock", "mute", "unmute")},
         "lock lock": {"lock release"},
+        "logjob dead": {"logjob resend"},
         "mailbox mailbox": {"mailbox unblock"},
         "semaphore semaphore": {"semaphore limit", "semaphore reset", "semaphore evict"},
     }

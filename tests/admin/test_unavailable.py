@@ -33,6 +33,8 @@ def query(page):
         "sender": "joe",
         "row": "items:1",
         "model": "items",
+        "job": "default",
+        "aggregation": "places",
     }
     given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
     return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"

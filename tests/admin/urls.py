@@ -13,6 +13,7 @@ from components.admin import (
     ChatAdmin,
     CounterAdmin,
     LockAdmin,
+    LogJobAdmin,
     MailboxAdmin,
     QueueAdmin,
     SemaphoreAdmin,
@@ -26,6 +27,7 @@ operations.register(models.CachedRow, CachedRowAdmin)
 operations.register(models.Chat, ChatAdmin)
 operations.register(models.Counter, CounterAdmin)
 operations.register(models.Lock, LockAdmin)
+operations.register(models.LogJob, LogJobAdmin)
 operations.register(models.Mailbox, MailboxAdmin)
 operations.register(models.Semaphore, SemaphoreAdmin)
 

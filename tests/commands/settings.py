@@ -17,7 +17,7 @@ DJANGO_TASKS = "django.tasks"
 if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"
     INSTALLED_APPS.append(DJANGO_TASKS)
-COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ}
+COMPONENTS = {"COUNT_SERVICES": "COUNT_SERVICES" in os.environ, "LOG_KERNEL": "numpy"}
 if "DATABASE" in os.environ:
     DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.environ["DATABASE"]}}
 USE_TZ = True

@@ -139,6 +139,29 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_copied(redis: Redis, tmp_pa
     assert each_once(lines(0, 1_500), lines(5_000, 10)).items() <= found.items()
 
 
+def test_who_goes_on_in_a_file_tells_the_lines_by_their_numbers(redis: Redis, log: Path) -> None:
+    long = b"x" * 3_000 + b"\n"
+    log.write_bytes(lines(0, 100) + long + lines(100, 100) + long + lines(200, 100) + long)
+    taken = iter(range(1_000))
+
+    def stop() -> None:
+        if next(taken) == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Copier(LogStream(), size=1_024, progress=stop).copy(log)
+    assert LogStream().status().skipped == 1
+
+    said = run(log, CHUNK)[1]
+
+    assert re.findall(r", line (\d+), byte ([\d,]+): the line is longer", said) == [
+        ("202", f"{len(lines(0, 200) + long):,}"),
+        ("303", f"{len(lines(0, 300) + 2 * long):,}"),
+    ]
+    assert LogStream().status().skipped == 3
+    assert copied() == each_once(lines(0, 300))
+
+
 def test_a_damaged_file_that_is_mended_is_copied_on(redis: Redis, tmp_path: Path) -> None:
     whole = gzip.compress(lines(0, 3_000))
     (tmp_path / "log.gz").write_bytes(whole[:-500])
@@ -147,6 +170,24 @@ def test_a_damaged_file_that_is_mended_is_copied_on(redis: Redis, tmp_path: Path
 
     assert run(tmp_path, CHUNK)[0] == 0
     assert copied() == each_once(lines(0, 3_000))
+
+
+def test_files_that_were_not_seen_for_long_can_be_forgotten(redis: Redis, tmp_path: Path, log: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.write_bytes(lines(500, 100))
+    assert run(log, gone, CHUNK, "--forget=1")[1].endswith("Files that were forgotten: 0.\n")
+    gone.rename(tmp_path / "away")
+    seen = keys.log_seen("default")
+    redis.zadd(seen, {each: at - 31 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
+
+    assert run(log, CHUNK, "--forget=32")[1].endswith("Files that were forgotten: 0.\n")
+    redis.zadd(seen, {each: at - 2 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
+    assert run(log, CHUNK, "--forget=32")[1].endswith("Files that were forgotten: 1.\n")
+
+    assert [each.name for each in LogStream().files()] == [str(log)]
+    assert redis.zcard(seen) == 1
+    run(log, tmp_path / "away", CHUNK)
+    assert copied() == each_once(lines(0, 600), lines(500, 100))
 
 
 @pytest.fixture
@@ -220,10 +261,13 @@ def test_when_redis_has_lost_its_data_the_file_is_copied_again(redis: Redis, log
     ("arguments", "reason"),
     [
         (["--limit=1K", "--chunk=2K"], "less than a chunk of 2,048 bytes"),
+        (["--limit=1K", "--chunk=1K"], "1,092 if it is junk"),
         (["--limit=1X"], "is not a number of bytes"),
         (["--chunk=17M"], "16,777,216 at most"),
         (["--chunk=10"], "from 1,024 on"),
         (["--job="], "cannot be called ''"),
+        (["--forget=0.5"], "is not a number of days, from 1 on"),
+        (["--forget=1", "--follow"], "leave out --follow"),
     ],
 )
 def test_wrong_usage_is_told(redis: Redis, log: Path, arguments: list[str], reason: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from components import keys
-from components.services.logs import Copier, Follower, LogStream, Problem
+from components.services.logs import Copier, Follower, LogStream, Problem, following
 from tests.commands.test_copylogs import copied, each_once, run, start
 from tests.support.logs import lines
 from tests.support.waiting import eventually
@@ -178,6 +178,21 @@ def test_another_goes_on_where_a_follower_ended(follow: Callable[..., Follower],
     follow(log).look()
 
     assert copied() == each_once(lines(0, 100), b"half a line\n", lines(100, 5))
+
+
+def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
+    follow: Callable[..., Follower], redis: Redis, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = follow(log)
+    follower.look()
+    redis.zadd(keys.log_seen("default"), dict.fromkeys(redis.zrange(keys.log_seen("default"), 0, -1), 1))
+    monkeypatch.setattr(following, "KEPT", 0)
+    follower.look()
+
+    assert LogStream().forget(86_400) == 0
+    write(log, lines(100, 100))
+    follower.look()
+    assert copied() == each_once(lines(0, 200))
 
 
 def test_the_command_follows_until_it_is_stopped(redis_server: object, redis: Redis, log: Path) -> None:

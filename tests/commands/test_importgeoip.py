@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import signal
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -9,10 +14,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
+from components.embedded import EmbeddedServer
+from components.exceptions import GeoTableNotFound
 from components.management.commands import importgeoip
-from components.services.geo import locate, look
+from components.services.geo import GeoTable, importing, layout, locate, look
 from components.testing import redis_at
-from tests.support.geo import city, write_mmdb, write_old_csv
+from tests.support.geo import city, import_networks, write_mmdb, write_old_csv
 
 
 def run(*arguments: str | Path, **options: object) -> str:
@@ -76,7 +83,124 @@ def test_no_redis_and_no_name_are_two(redis: Redis, mmdb: Path) -> None:
     with pytest.raises(CommandError, match="cannot be called") as nameless:
         run(mmdb, "--table", "")
 
-    assert [unreachable.value.returncode, nameless.value.returncode] == [2, 2]
+    with pytest.raises(CommandError, match=r"Name a \.mmdb") as fileless:
+        run()
+
+    assert {each.value.returncode for each in (unreachable, nameless, fileless)} == {2}
+
+
+def test_a_server_that_takes_no_commands_is_not_sought_elsewhere(redis: Redis, mmdb: Path) -> None:
+    redis.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(
+            CommandError, match=r"maxmemory.* The table is as it was\. Called again"
+        ) as refused:
+            run(mmdb)
+    finally:
+        redis.config_set("maxmemory", 0)
+
+    assert refused.value.returncode == 2
+    assert redis.keys() == []
+    run(mmdb)
+    assert locate("1.0.0.1") is not None
+
+
+def test_a_disk_that_has_no_room_for_a_copy_is_told(redis: Redis, mmdb: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(
+            CommandError, match=r"too large, while it was copied into .*any\.mmdb.* as it was\.$"
+        ):
+            run(mmdb)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert look() is None
+
+
+def test_a_table_can_be_removed(redis: Redis, mmdb: Path) -> None:
+    run(mmdb)
+    run(mmdb, "--table", "other")
+
+    said = [run("--remove", "--table", "other") for _ in range(2)]
+
+    assert said[0].startswith("The table 'other' is removed.")
+    assert said[1] == "There is no table 'other'.\n"
+    assert redis.keys("*other*part*") == redis.keys("*other*manifest*") == []
+    assert look("other") is None
+    with pytest.raises(GeoTableNotFound):
+        GeoTable.load("other")
+    assert GeoTable.load().find("1.0.0.1") is not None
+    with pytest.raises(CommandError, match="imports nothing"):
+        run(mmdb, "--remove")
+
+
+#: Forks for each number that it reads, and the child is killed when it has told that often how far it is.
+IMPORT = """
+import os, signal, sys
+import django
+django.setup()
+from components.services.geo import import_places, importing, layout
+layout.PART = importing.PART = 40
+for line in sys.stdin:
+    left = int(line)
+    if child := os.fork():
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    def progress(text):
+        global left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    import_places(sys.argv[1], progress=progress)
+    os._exit(0)
+"""
+
+
+def test_wherever_an_import_is_killed_the_table_of_before_is_whole_and_the_next_import_goes_on(
+    redis_server: EmbeddedServer, redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (layout, importing):
+        monkeypatch.setattr(module, "PART", 40)
+    networks = {f"{number}.0.0.0/8": city("US" if number % 4 else "DE") for number in range(1, 20, 2)}
+    old = import_networks(tmp_path, networks).version
+    path = write_mmdb(tmp_path / "new.mmdb", networks | {"1.0.0.0/8": city("FR")})
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.commands.settings",
+        "REDIS_URL": redis_server.url,
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", IMPORT, path],
+        env=environment,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        stored: list[int] = []
+        while True:
+            print(len(stored) + 1, file=process.stdin, flush=True)
+            if (code := int(process.stdout.readline())) == 0:
+                break
+            assert code == -signal.SIGKILL
+            table = GeoTable.load()
+            assert (table.version, str(table.find("1.0.0.1"))) == (old, str(table.find("3.0.0.1")))
+            new = [key for key in redis.keys("*:part:*") if old.encode() not in key]
+            assert all(0 < redis.ttl(key) <= 3_600 for key in new)
+            stored.append(len(new))
+        process.stdin.close()
+
+    table = GeoTable.load()
+    assert table.version != old
+    assert table.place_of("1.0.0.1").country == "FR"
+    assert all(redis.ttl(key) == -1 for key in redis.keys("*:part:*") if table.version.encode() in key)
+    assert all(redis.ttl(key) > 0 for key in redis.keys("*:part:*") if old.encode() in key)
+    assert stored[0] == 0
+    assert stored == sorted(stored)
+    assert stored[-1] == len(redis.keys(f"*:part:{table.version}:*"))
 
 
 def test_damage_is_mended_by_force(redis: Redis, mmdb: Path) -> None:

@@ -11,7 +11,7 @@ from redis import Redis
 
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource, InvalidName
 from components.services.geo import GeoTable, Place, import_places, look
-from tests.support.geo import city, write_mmdb, write_new_csv, write_old_csv
+from tests.support.geo import Number, city, write_mmdb, write_new_csv, write_old_csv
 
 NETWORKS = {
     "1.0.0.0/24": city("US", "CA", "Mountain View"),
@@ -156,6 +156,33 @@ def test_a_record_of_another_form_is_told(redis: Redis, tmp_path: Path, record: 
 
     assert "network 1.0.0.0/8" in said
     assert "'Flat'" in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"node_count": Number(6, 1_000)}, "no whole MaxMind DB"),
+        ({"node_count": Number(6, 1)}, "no whole MaxMind DB"),
+        ({"record_size": Number(5, 32)}, "no whole MaxMind DB"),
+        ({"record_size": "24"}, "no whole MaxMind DB"),
+        ({"ip_version": Number(5, 5)}, "no whole MaxMind DB"),
+        ({"build_epoch": Number(9, 2**63)}, "no whole MaxMind DB"),
+        ({"build_epoch": Number(9, 2**40)}, "no whole MaxMind DB"),
+    ],
+)
+def test_a_maxmind_db_whose_metadata_lie_is_told(
+    redis: Redis, tmp_path: Path, changed: dict[str, Any], said: str
+) -> None:
+    assert said in refused(write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed))
+
+
+def test_a_maxmind_db_that_leads_in_a_circle_is_told(redis: Redis, tmp_path: Path) -> None:
+    path = write_mmdb(tmp_path / "any.mmdb", {"128.0.0.0/1": city("US")}, ip_version=4)
+    content = path.read_bytes()
+    assert content[:6] == bytes((0, 0, 1, 0, 0, 17))  # the only node: nothing, and the first record
+    path.write_bytes(bytes(3) + content[3:])
+
+    assert "search tree is corrupt" in refused(path)
 
 
 def test_one_record_for_all_addresses_is_no_crash(redis: Redis, tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import os
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -271,3 +273,55 @@ def test_without_zstandard_the_extra_is_named_and_other_files_are_read(
 
 def test_a_raw_deflate_stream_is_not_taken_for_gzip() -> None:
     assert read_all(zlib.compress(b"a\n"))[0] == zlib.compress(b"a\n")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress], ids=["gzip", "zstd"])
+def test_a_file_of_which_nothing_can_be_decompressed_is_damaged_and_not_empty(
+    pack: Callable[[bytes], bytes],
+) -> None:
+    reader = BlockReader(source_of(io.BytesIO(pack(LOG)[:11])), name="log", size=SIZE)
+
+    with pytest.raises(FileDamaged, match=r"^log, line 1, byte 0: .* ends too early"):
+        reader.head()
+
+
+def test_damage_inside_of_a_line_that_is_left_out_is_told_where_that_line_begins() -> None:
+    """The whole of it is left out when the file is mended: its rest is no line."""
+    data = lines(0, 5) + b"x" * 3 * SIZE
+    rest = b"x" * SIZE + b"the end\n" + lines(5, 5)
+    reader = BlockReader(source_of(io.BytesIO(gzip.compress(data)[:-8])), name="log", size=SIZE)
+
+    [block, place] = [reader.next(), reader.place]
+    with pytest.raises(FileDamaged, match=f"^log, line 6, byte {len(lines(0, 5))}: "):
+        reader.next()
+
+    assert block is not None
+    assert reader.place == place == Place(block.end, 5, block.mark)
+    mended = BlockReader(source_of(io.BytesIO(data + rest)), name="log", size=SIZE)
+    mended.go_to(reader.place)
+    after = mended.next()
+    assert after is not None
+    assert (after.data, after.line) == (lines(5, 5), 7)
+
+
+class FailingDisk(io.BytesIO):
+    """Its end cannot be read: no file system makes errors on demand."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if found := super().read(size):
+            return found
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_what_comes_before_bytes_that_cannot_be_read_is_read() -> None:
+    reader = BlockReader(source_of(FailingDisk(LOG + b"half a l")), name="log", size=SIZE)
+    found = []
+
+    def read() -> None:
+        while block := reader.next():
+            found.append(block.data)
+
+    with pytest.raises(FileDamaged, match=f"line 501, byte {len(LOG):,}: it cannot be read any further: Inp"):
+        read()
+
+    assert b"".join(found) == LOG

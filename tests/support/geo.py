@@ -41,8 +41,12 @@ def write_mmdb(
     ip_version: int = 6,
     database_type: str = "Test-City",
     aliases: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write the records of *networks*, which do not overlap; below *aliases* all IPv4 is found again."""
+    """
+    Write the records of *networks*, which do not overlap; below *aliases* all IPv4 is found again. *metadata* are
+    said of it, true or not.
+    """
     root: Node = [None, None]
     for text, record in networks.items():
         network = ip_network(text)
@@ -70,7 +74,7 @@ def write_mmdb(
         return len(nodes) + 16 + places[id(child)]
 
     tree = b"".join(_pack(value(left), value(right), record_size) for left, right in nodes)
-    metadata = {
+    said = {
         "binary_format_major_version": Number(5, 2),
         "binary_format_minor_version": Number(5, 0),
         "build_epoch": Number(9, 1_790_000_000),
@@ -80,8 +84,9 @@ def write_mmdb(
         "languages": ["en"],
         "node_count": Number(6, len(nodes)),
         "record_size": Number(5, record_size),
+        **(metadata or {}),
     }
-    path.write_bytes(tree + bytes(16) + data + b"\xab\xcd\xefMaxMind.com" + encode(metadata))
+    path.write_bytes(tree + bytes(16) + data + b"\xab\xcd\xefMaxMind.com" + encode(said))
     return path
 
 

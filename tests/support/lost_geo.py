@@ -8,7 +8,7 @@ from typing import Any
 from redis import Redis
 
 from components.services.geo.layout import Manifest
-from components.services.geo.storing import activate, put
+from components.services.geo.storing import activate, put, remove
 
 
 def manifest(parts: int) -> Manifest:
@@ -52,6 +52,12 @@ def activate_what_is_current(redis: Redis) -> Callable[[], Any]:
     return lambda: activate("default", "new", manifest(2))
 
 
+def remove_first(redis: Redis) -> Callable[[], Any]:
+    imported("old")
+    imported("new")
+    return lambda: remove("default")
+
+
 CASES = {
     "geo/activate": [
         activate_first,
@@ -60,4 +66,5 @@ CASES = {
         activate_what_is_current,
     ],
     "geo/put": [put_first, put_of_the_current_version],
+    "geo/remove": [remove_first],
 }

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from redis import Redis
 
+from components import keys
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
-from components.services.logs import Aggregation, Place, Sample
-from tests.support.logs import FILE, append, bytes_in_flight, fill, joined, let_leases_pass, stream
+from components.services.logs import Aggregation, Block, Place, Sample
+from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
 
 
 def _stream_is(redis: Redis) -> Any:
@@ -27,6 +28,19 @@ def append_chunk(redis: Redis) -> Callable[[], Any]:
 
     def act() -> Any:
         append(stream(), 1)
+        return _stream_is(redis)
+
+    return act
+
+
+def append_after_a_line_that_was_left_out(redis: Redis) -> Callable[[], Any]:
+    append(stream(), 0)
+    block = blocks(2)[1]
+    later = Block(block.data, block.after, block.start + 5_000, block.line + 2, block.lines, block.mark)
+
+    def act() -> Any:
+        stream().append(FILE, later, name="access.log")
+        assert stream().status().skipped == 2
         return _stream_is(redis)
 
     return act
@@ -51,8 +65,15 @@ def append_elsewhere(redis: Redis) -> Callable[[], Any]:
 
 
 def finish(redis: Redis) -> Callable[[], Any]:
+    """After lines that were left out."""
     place = Place(500, 11, "-")
-    return lambda: stream().finish(FILE, place, after=0, name="access.log", size=500, is_damaged=True)
+
+    def act() -> Any:
+        stream().finish(FILE, place, after=0, name="access.log", size=500, is_damaged=True)
+        assert stream().status().skipped == 11
+        return _stream_is(redis)
+
+    return act
 
 
 def join(redis: Redis) -> Callable[[], Any]:
@@ -155,14 +176,32 @@ def discard(redis: Redis) -> Callable[[], Any]:
     return act
 
 
+def forget(redis: Redis) -> Callable[[], Any]:
+    append(stream(), 0)
+    stream().recognise(b"a line\n", "other.log")
+    redis.zadd(keys.log_seen("default"), {FILE: 1})
+
+    def act() -> Any:
+        stream().forget(60)  # its count is that of the last sending
+        return [each.name for each in stream().files()]
+
+    return act
+
+
 def sample(redis: Redis) -> Callable[[], Any]:
     consumer = joined().consumer()
     return lambda: consumer.sample([Sample("date", "a.log", 3, 80, "1.2.3.4 2011-02-30")])
 
 
 CASES = {
+    "logs/forget": [forget],
     "logs/discard": [discard],
-    "logs/append": [append_chunk, append_without_room, append_elsewhere],
+    "logs/append": [
+        append_chunk,
+        append_after_a_line_that_was_left_out,
+        append_without_room,
+        append_elsewhere,
+    ],
     "logs/beat": [beat],
     "logs/claim": [claim],
     "logs/finish": [finish],

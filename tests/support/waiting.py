@@ -8,13 +8,13 @@ from collections.abc import Callable
 import psutil
 
 
-def eventually(condition: Callable[[], object], *, within: float = 20) -> bool:
-    """Whether *condition* came true within so many seconds."""
+def eventually(condition: Callable[[], object], *, within: float = 20, pause: float = 0.005) -> bool:
+    """Whether *condition* came true within so many seconds; with a *pause* between two looks."""
     deadline = time.monotonic() + within
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.005)
+        time.sleep(pause)
     return True
 
 

@@ -33,10 +33,7 @@ def _geo(redis: Redis, tmp_path: Path) -> None:
 class Events:
     """Counts lines by what follows their time."""
 
-    made = 0
-
     def __init__(self) -> None:
-        type(self).made += 1
         self.sums: Counter[str] = Counter()
 
     def block(self, columns: Columns) -> None:
@@ -180,26 +177,26 @@ def test_a_flush_whose_answer_was_lost_is_sent_again_and_adds_nothing(
 def test_a_chunk_that_cannot_be_counted_spoils_no_other_and_is_given_up(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    good, bad, other = hand_out(lines("1.0.0.1"), lines("6.6.6.6"), lines("1.0.0.2"))
+    _good, bad, _other = hand_out(lines("1.0.0.1"), lines("6.6.6.6"), lines("1.0.0.2"))
+    aggregation = Aggregation("events", tries=2)
 
     class Picky(Events):
         def block(self, columns: Columns) -> None:
             super().block(columns)
             if b"6.6.6.6" in columns.data:
+                let_leases_pass(redis, aggregation, [bad])
                 raise ValueError("What is this?")
 
-    aggregation = Aggregation("events", tries=2)
-    for _ in range(3):
-        counting = worker(Picky, name="events", tries=2)
-        counting._limit = 3
-        assert counting.run() == 0 if not aggregation.workers() else True
-        let_leases_pass(redis, aggregation)
+    counting = worker(Picky, name="events", tries=2)
+    counting._limit = 3
+    counting.run()
 
     assert aggregation.table("events") == {"achievement-762": 2}
     assert [chunk for chunk, _at in aggregation.dead()] == [bad]
-    assert f"Chunk {bad} cannot be counted (access.log, from line 2 on, try 1 of 2)" in caplog.text
+    for number in (1, 2):
+        said = f"Chunk {bad} cannot be counted (access.log, from line 2 on, try {number} of 2)"
+        assert caplog.text.count(said) == 1
     assert "What is this?" in caplog.text
-    assert good != other
 
 
 def test_a_chunk_that_cannot_be_counted_spoils_no_other_although_callbacks_cannot_be_made_anew_at_once(

@@ -17,6 +17,7 @@ local ANSWERED, FIELDS = 60000, 10 -- ms; names and values of a descriptor
 if redis.call("LINDEX", call, 0) == number then return redis.call("LRANGE", call, 1, -1) end
 local lease = string.match(redis.call("HGET", aggregations, name) or "", "%d+$")
 if not lease then return {} end
+redis.call("DEL", call) -- first: it is allowed where memory is full, and after one write all are; counting makes room
 redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- who gets nothing is at work, too
 
 local answer = { "0-0", lease }
@@ -49,7 +50,6 @@ local about = redis.call("XINFO", "STREAM", stream)
 for at = 1, #about, 2 do
   if about[at] == "last-generated-id" then answer[1] = about[at + 1] end
 end
-redis.call("DEL", call)
 redis.call("RPUSH", call, number, unpack(answer))
 redis.call("PEXPIRE", call, ANSWERED)
 return answer

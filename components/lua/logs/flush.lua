@@ -31,6 +31,7 @@ for at = last + 1, #ARGV, 2 do -- a table that is something else must be told be
   local kind = redis.call("TYPE", tables .. ARGV[at]).ok
   if kind ~= "none" and kind ~= "hash" then return redis.error_reply("WRONGTYPE " .. tables .. ARGV[at]) end
 end
+redis.call("DEL", flushed) -- first: it is allowed where memory is full, and after one write all are, which make room
 for at = last + 1, #ARGV, 2 do
   local key, sums = tables .. ARGV[at], ARGV[at + 1]
   for member, count in string.gmatch(sums, "([^%z]*)%z([^%z]*)%z") do redis.call("HINCRBY", key, member, count) end

@@ -8,6 +8,7 @@ local most = tonumber(ARGV[1])
 
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call("ZREMRANGEBYRANK", samples, 0, -1 - most) -- first: it is allowed where memory is full
 for at = 2, #ARGV do redis.call("ZADD", samples, "NX", now, ARGV[at]) end
 redis.call("ZREMRANGEBYRANK", samples, 0, -1 - most)
 return redis.call("ZCARD", samples)

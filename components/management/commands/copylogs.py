@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
@@ -71,11 +71,22 @@ class Command(BaseCommand):
             help="Go on: copy what files grow by, also when they are rotated, and files that come. SIGTERM and "
             "Ctrl-C end it. Redis may be away meanwhile.",
         )
+        parser.add_argument(
+            "--forget",
+            type=_days,
+            metavar="DAYS",
+            help="Afterwards, forget all files of the job that no copylogs has seen for so many days, from 1 on. One "
+            "that comes again is copied again.",
+        )
         parser.add_argument("--no-progress", action="store_true", help="Tell only problems and the end.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["follow"] and "-" in options["paths"]:
             raise CommandError("--follow: standard input is read to its end anyway.", returncode=2)
+        if options["follow"] and options["forget"]:
+            raise CommandError(
+                "--forget: only after files that have an end; leave out --follow.", returncode=2
+            )
         files = [] if options["follow"] else list(find_files(options["paths"]))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
         copier = self._copier(options)
@@ -85,6 +96,7 @@ class Command(BaseCommand):
             if options["follow"]:
                 _follow(copier, options["paths"])
             outcomes = [copier.copy(file) for file in files]
+            forgotten = copier.stream.forget(options["forget"] * 86_400) if options["forget"] else 0
         except KeyboardInterrupt:
             raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
         except (ExtraNotInstalled, RedisUnavailable) as error:
@@ -95,6 +107,8 @@ class Command(BaseCommand):
             signal.signal(signal.SIGTERM, before)
             self._progress.end()
         self.stdout.write(_summary(copier, outcomes.count("known"), time.monotonic() - began_at))
+        if options["forget"]:
+            self.stdout.write(f"Files that were forgotten: {forgotten:,}.")
         if copier.problems:
             raise CommandError(f"Problems: {copier.problems:,}. What could be read is copied.", returncode=1)
 
@@ -102,6 +116,10 @@ class Command(BaseCommand):
         def tell(problem: Problem) -> None:
             self._progress.end()
             self.stderr.write(str(problem))
+
+        def say(what: str) -> None:
+            self._progress.end()
+            self.stderr.write(what)
 
         def show() -> None:
             if not options["no_progress"]:
@@ -115,6 +133,7 @@ class Command(BaseCommand):
                 format=options["format"],
                 patience=math.inf if options["follow"] else PATIENCE,
                 tell=tell,
+                say=say,
                 progress=show,
             )
         except (InvalidLimit, InvalidName) as error:
@@ -129,6 +148,16 @@ def _follow(copier: Copier, paths: Sequence[str]) -> None:
         while True:
             follower.look()
             time.sleep(PAUSE)
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError:
+        days = math.nan
+    if not 1 <= days < math.inf:
+        raise ArgumentTypeError(f"{text} is not a number of days, from 1 on")
+    return days
 
 
 def _size(path: str) -> int:

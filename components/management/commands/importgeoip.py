@@ -1,4 +1,4 @@
-"""Import where addresses live, from the files of a geolocation database."""
+"""Import where addresses live, from the files of a geolocation database; or remove what was imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from components.exceptions import (
     UnknownFormat,
 )
 from components.management.running import UNREACHABLE
-from components.services.geo import import_places
+from components.services.geo import import_places, remove
 
 _PACE = 2.0  # seconds between two lines of progress
 
@@ -33,31 +33,46 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "paths", nargs="+", metavar="PATH", help="A .mmdb, or all CSV files that belong together."
+            "paths", nargs="*", metavar="PATH", help="A .mmdb, or all CSV files that belong together."
         )
         parser.add_argument("--table", default="default", metavar="NAME", help="Its name (default: default).")
         parser.add_argument(
             "--force", action="store_true", help="Store all of it anew, also what is there already."
         )
+        parser.add_argument(
+            "--remove", action="store_true", help="Remove the table from Redis instead of importing one."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        started_at = self._said_at = time.monotonic()
-        progress = self._progress if options["verbosity"] else None
+        if options["remove"] and (options["paths"] or options["force"]):
+            raise CommandError("--remove stands alone, or with --table: it imports nothing.", returncode=2)
+        if not options["remove"] and not options["paths"]:
+            raise CommandError("Name a .mmdb, or CSV files of blocks and of locations.", returncode=2)
         try:
-            done = import_places(
-                *options["paths"], name=options["table"], force=options["force"], progress=progress
-            )
+            said = self._remove(options["table"]) if options["remove"] else self._import(options)
         except (InvalidGeoSource, OSError) as error:
             raise CommandError(f"{error} The table is as it was.", returncode=1) from None
         except RedisUnavailable as error:
-            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
-            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+            raise CommandError(f"{error} {_hint(error)}", returncode=UNREACHABLE) from None
         except (GeoTableDamaged, InvalidName, ExtraNotInstalled, UnknownFormat) as error:
             raise CommandError(str(error), returncode=2) from None
+        self.stdout.write(said)
+
+    def _remove(self, table: str) -> str:
+        if not remove(table):
+            return f"There is no table {table!r}."
+        return f"The table {table!r} is removed. Processes that have it in memory keep it until they end."
+
+    def _import(self, options: dict[str, Any]) -> str:
+        started_at = self._said_at = time.monotonic()
+        progress = self._progress if options["verbosity"] else None
+        done = import_places(
+            *options["paths"], name=options["table"], force=options["force"], progress=progress
+        )
         took = time.monotonic() - started_at
         said = "was current already" if done.was_current else "is current"
         nameless = f" {done.nameless:,} ranges name no place." if done.nameless else ""
-        self.stdout.write(
+        return (
             f"{done.source}: {done.ipv4:,} ranges of IPv4 and {done.ipv6:,} of IPv6, {done.places:,} places, "
             f"{done.stored_size / 1e6:.1f} MB in Redis, in {took:.1f} s.{nameless} Version {done.version} {said}."
         )
@@ -66,3 +81,10 @@ class Command(BaseCommand):
         if (now := time.monotonic()) - self._said_at >= _PACE:
             self._said_at = now
             self.stdout.write(text)
+
+
+def _hint(error: RedisUnavailable) -> str:
+    """A server that answers that it cannot write is not to be sought elsewhere."""
+    if "does not answer" in str(error):
+        return f"Is it running? CACHES[{conf().cache!r}] says where it should be."
+    return "The table is as it was. Called again, it stores what is missing."

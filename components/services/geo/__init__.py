@@ -5,6 +5,7 @@ from components.services.geo.lookups import alocate, forget, locate
 from components.services.geo.names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
 from components.services.geo.records import UNKNOWN, Imported, Level, Place, TableInfo
+from components.services.geo.storing import remove
 from components.services.geo.tables import DEFAULT as DEFAULT_TABLE
 from components.services.geo.tables import GeoTable, alook, look
 
@@ -25,4 +26,5 @@ __all__ = [
     "locate",
     "look",
     "place_name",
+    "remove",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource
@@ -34,20 +34,31 @@ def read_mmdb(path: Path, builder: Builder) -> str:
             f"{path} is a MaxMind DB, which the package maxminddb reads: pip install 'components[logs]'."
         ) from None
     builder.begin(path.name)
-    with NamedTemporaryFile(suffix=".mmdb") as copy:
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, copy)
-        copy.flush()
+    with TemporaryDirectory() as folder:
+        copy = _copy(path, folder)
         try:
-            with maxminddb.open_database(copy.name) as reader:
+            with maxminddb.open_database(copy) as reader:
                 return _read_all(path, reader, builder)
         except InvalidGeoSource:
             raise
-        except (maxminddb.InvalidDatabaseError, ValueError) as error:  # either where bytes are junk
-            shown = str(error).replace(copy.name, path.name).rstrip(".")
+        except (maxminddb.InvalidDatabaseError, ValueError, OverflowError) as error:
+            # Bytes that are junk make any of them.
+            shown = str(error).replace(copy, path.name).rstrip(".")
             raise InvalidGeoSource(
                 f"{path} is no whole MaxMind DB: {shown}. It may be cut off: get it anew."
             ) from None
+
+
+def _copy(path: Path, folder: str) -> str:
+    copy = Path(folder, "copy.mmdb")
+    try:
+        shutil.copyfile(path, copy)
+    except OSError as error:
+        if error.filename is not None and error.filename2 is None:
+            raise  # that one cannot be opened
+        said = f"{error.strerror}, while it was copied into {folder}"
+        raise OSError(error.errno, said, str(path)) from None
+    return str(copy)
 
 
 def _read_all(path: Path, reader: Any, builder: Builder) -> str:

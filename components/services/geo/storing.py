@@ -12,14 +12,16 @@ import secrets
 from collections.abc import Sequence
 
 from components import keys
-from components.client import get_client
+from components.client import get_client, redis_errors
 from components.exceptions import GeoTableDamaged
 from components.scripts import Script
 from components.services.geo.building import Progress
 from components.services.geo.layout import Manifest
+from components.validation import check_name
 
 _put = Script("geo/put")
 _activate = Script("geo/activate")
+_remove = Script("geo/remove")
 
 _TRIES = 3
 
@@ -36,6 +38,22 @@ def activate(name: str, version: str, manifest: Manifest) -> list[int]:
     answered = keys.geo_call(name, secrets.token_hex(8))
     missing: list[int] = _activate(get_client(), keys=[*names, answered], args=args)
     return missing
+
+
+def remove(name: str) -> bool:
+    """
+    Remove a table from Redis; False if there is none. Parts of other versions expire as they would have.
+
+    Processes that have it in memory keep it. Raises RedisUnavailable.
+    """
+    check_name("geo table", name)
+    names = [keys.geo_current(name), keys.geo_manifest(name, ""), keys.geo_part(name, "")]
+    with redis_errors():
+        version = get_client().hget(names[0], "version")
+    if version is None:
+        return False
+    _remove(get_client(), keys=names, args=[version])
+    return True
 
 
 def store(

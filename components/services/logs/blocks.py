@@ -1,9 +1,9 @@
 """
 Blocks: whole lines of a file, a few megabytes at a time, cut at line ends, and where in the file they lie.
 
-A line that is longer than a block is left out and told. A reader can go on where another ended: a place is a byte of
-the decompressed lines, how many lines are before it, and a mark of the bytes before it, by which it is seen whether
-the file is still the same.
+A line that is longer than a block is left out and told. What cannot be read ends the file, as damage does. A reader
+can go on where another ended: a place is a byte of the decompressed lines, how many lines are before it, and a mark
+of the bytes before it, by which it is seen whether the file is still the same.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class Problem:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.name}, line {self.line:,}, byte {self.byte:,}: {self.reason}"
+        name = self.name.replace("\n", "?")  # one problem is one line
+        return f"{name}, line {self.line:,}, byte {self.byte:,}: {self.reason}"
 
 
 Tell = Callable[[Problem], object]
@@ -91,15 +92,16 @@ class BlockReader:
         self._source, self._name, self._tell = source, name, tell
         self._size = check_bytes("size of a block", size, SMALLEST)
         self._buffer, self._tail = b"", b""
-        self._skips = False
         self._failure: FileDamaged | None = None
+        #: Where the line begins that is being left out.
+        self._skips_from: Place | None = None
         #: Where what was read last ends; up to where something was handed out or left out.
         self.position, self._after, self._lines = 0, 0, 0
 
     @property
     def place(self) -> Place:
-        """Up to where all lines were handed out or left out."""
-        return Place(self.position, self._lines, mark(self._tail))
+        """Up to where all lines were handed out or left out, each as a whole."""
+        return self._skips_from or Place(self.position, self._lines, mark(self._tail))
 
     @property
     def after(self) -> int:
@@ -107,31 +109,38 @@ class BlockReader:
         return self._after
 
     def head(self) -> bytes:
-        """The first bytes. To be asked for before anything else."""
+        """The first bytes. To be asked for before anything else. Raises FileDamaged if not even they can be read."""
         while len(self._buffer) < HEAD and self._fill(HEAD):
             pass
+        if not self._buffer:
+            self._raise_failure()
         return self._buffer[:HEAD]
 
     def go_to(self, place: Place) -> None:
         """Go on at *place*. Raises FileDiffers if the file is not the same there, and FileDamaged."""
         window, left = place.window, place.position
         if left > window and self._source.skip(left - window):
-            self._buffer, left = b"", window
+            self._buffer, self.position, left = b"", left - window, window
         while left:
             if not self._buffer and not self._fill(self._size):
                 self._raise_failure()
+                self._stand_at(place)
                 raise FileDiffers(
                     f"{self._name} is shorter than what was copied of it, {place.position:,} bytes: it was cut off, "
                     "or another file stands there that begins alike. Nothing more of it is copied."
                 )
             gone, self._buffer = self._buffer[:left], self._buffer[left:]
             self._remember(gone)
+            self._lines += gone.count(b"\n")
             left -= len(gone)
+        self._stand_at(place)
         if window and mark(self._tail) != place.mark:
             raise FileDiffers(
                 f"{self._name} begins as a file that was copied up to byte {place.position:,}, and differs from it "
                 "before there: it was changed, or is another file. Nothing more of it is copied."
             )
+
+    def _stand_at(self, place: Place) -> None:
         self.position = self._after = place.position
         self._lines = place.lines
 
@@ -145,7 +154,7 @@ class BlockReader:
             has_more = True
             while has_more and len(self._buffer) < self._size:
                 has_more = self._fill(self._size - len(self._buffer))
-            if self._skips and not self._skip(at_end=is_final and not has_more):
+            if self._skips_from and not self._skip(at_end=is_final and not has_more and not self._failure):
                 if has_more:
                     continue
                 self._raise_failure()
@@ -174,6 +183,9 @@ class BlockReader:
         except FileDamaged as error:
             self._failure = error
             return False
+        except OSError as error:
+            self._failure = FileDamaged(f"it cannot be read any further: {error.strerror or error}")
+            return False
         self._buffer = self._buffer + found if self._buffer else found
         return bool(found)
 
@@ -187,7 +199,7 @@ class BlockReader:
         return Block(data, after, start, line, lines, mark(self._tail))
 
     def _begin_to_skip(self) -> None:
-        self._skips = True
+        self._skips_from = self.place
         self._tell(
             Problem(
                 self._name,
@@ -204,7 +216,7 @@ class BlockReader:
         self._buffer = self._buffer[len(gone) :]
         self._remember(gone)
         if end or at_end:
-            self._skips = False
+            self._skips_from = None
             self._lines += 1
             return True
         return False
@@ -214,9 +226,9 @@ class BlockReader:
         self._tail = data[-HEAD:] if len(data) >= HEAD else (self._tail + data)[-HEAD:]
 
     def _told(self, failure: FileDamaged) -> FileDamaged:
+        at = self.place
         return FileDamaged(
-            f"{self._name}, line {self._lines + 1:,}, byte {self.position:,}: {failure}. "
-            "What came before was read."
+            f"{self._name}, line {at.lines + 1:,}, byte {at.position:,}: {failure}. What came before was read."
         )
 
 

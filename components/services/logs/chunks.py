@@ -22,10 +22,11 @@ from components.services.logs.jobs import DEFAULT_JOB, Keys, check_bytes
 from components.services.logs.looking import note_job
 from components.validation import check_seconds
 
-_append, _finish = Script("logs/append"), Script("logs/finish")
+_append, _finish, _forget = Script("logs/append"), Script("logs/finish"), Script("logs/forget")
 
 #: Bytes in flight, compressed: a quarter of the lines, as a rule.
 LIMIT = 256 * 1024 * 1024
+_PAGE = 1_000  # files that one script forgets, a millisecond or two of the server
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class LogStatus:
     #: Ever copied.
     lines: int
     raw_bytes: int
+    #: Lines that were left out because they are longer than a chunk.
+    skipped: int
 
 
 class LogStream:
@@ -93,9 +96,22 @@ class LogStream:
         """All files that were copied, in no order."""
         return known_files(self._keys)
 
+    def forget(self, age: float) -> int:
+        """
+        Forget files that nobody has looked at or copied for *age* seconds; how many, or fewer if a reply was lost.
+
+        If one of them comes again, it is copied again, and so counts again.
+        """
+        args = [round(check_seconds("age", age) * 1000), _PAGE]
+        forgotten, page = 0, _PAGE
+        while page == _PAGE:
+            page = _forget(get_client(), keys=self._keys.forget, args=args)
+            forgotten += page
+        return forgotten
+
     def status(self) -> LogStatus:
         with redis_errors():
-            found = get_client().hmget(self._keys.state, ["bytes", "chunks", "lines", "raw"])
+            found = get_client().hmget(self._keys.state, ["bytes", "chunks", "lines", "raw", "skipped"])
         return LogStatus(*(int(each or 0) for each in found))
 
     def _wait_for_room(self, until: float | None) -> None:

@@ -32,6 +32,11 @@ def compress(lines: bytes) -> bytes:
     return packed
 
 
+def most(size: int) -> int:
+    """How many bytes *size* bytes can have, compressed: junk becomes a little larger."""
+    return size + size // 256 + 64
+
+
 def decompress(payload: bytes) -> bytes:
     """Raises UnknownFormat."""
     package = zstandard()

@@ -3,11 +3,14 @@ Copying: files into chunks. It goes on where any producer stopped, and several m
 
 Nothing is kept here that Redis does not know: a process that is killed is replaced by one that finds each file by its
 fingerprint and goes on after its last chunk. Where another producer was first, the file is read again from where that
-one is. What cannot be read is told, and the other files are copied. While Redis does not answer, it tries again.
+one is. What cannot be read is told, and the other files are copied. While Redis does not answer, or takes no commands
+because its disk or memory is full, it says so and tries again.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import secrets
 import stat
@@ -19,6 +22,7 @@ from typing import BinaryIO, Literal, TypeVar
 
 from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, InvalidLimit, RedisUnavailable
 from components.renewals import clock
+from components.services.logs import codec
 from components.services.logs.blocks import (
     BIGGEST,
     SIZE,
@@ -34,6 +38,8 @@ from components.services.logs.files import CopiedFile
 from components.services.logs.jobs import check_bytes
 from components.services.logs.sources import STDIN, Format, Plain, Source, opened, source_of
 
+logger = logging.getLogger(__name__)
+
 _T = TypeVar("_T")
 
 #: copied: to its end; known: it was, before; damaged: up to there; failed: nothing, or not what was there.
@@ -44,7 +50,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries, which doub
 
 
 class Copier:
-    """Copies files into *stream*, in blocks of *size* bytes. What cannot be read is told to *tell*."""
+    """
+    Copies files into *stream*, in blocks of *size* bytes. What cannot be read is told to *tell*; that Redis is
+    unavailable, and that it is back, to *say*.
+    """
 
     def __init__(
         self,
@@ -54,17 +63,18 @@ class Copier:
         format: Format = "auto",
         patience: float = PATIENCE,
         tell: Tell = log_problem,
+        say: Callable[[str], object] = logger.warning,
         progress: Callable[[], object] = lambda: None,
     ) -> None:
         if check_bytes("size of a chunk", size, SMALLEST) > BIGGEST:
             raise InvalidLimit(f"The size of a chunk is {size:,} bytes; it must be {BIGGEST:,} at most.")
-        if stream.limit < size:
+        if stream.limit < (most := codec.most(size)):
             raise InvalidLimit(
-                f"Only {stream.limit:,} bytes may be in flight, less than a chunk of {size:,} bytes: allow more, or "
-                "make smaller chunks."
+                f"Only {stream.limit:,} bytes may be in flight, less than a chunk of {size:,} bytes may have, "
+                f"{most:,} if it is junk: allow more, or make smaller chunks."
             )
         self.stream, self.size, self.format = stream, size, format
-        self._patience, self._tell, self._progress = patience, tell, progress
+        self._patience, self._tell, self._say, self._progress = patience, tell, say, progress
         #: What this one has copied, and how many problems it has told.
         self.lines, self.bytes, self.chunks, self.problems = 0, 0, 0, 0
         #: Bytes of files, as they are stored, that are done with.
@@ -89,18 +99,19 @@ class Copier:
                 if copying.open():
                     copying.go_on(is_final=True)
                     copying.finish()
-                return "copied" if copying.chunks else "known"
+                return "copied" if copying.has_read else "known"
             except CopiedElsewhere as error:
                 if not copying.may_begin_again:
-                    self.tell(copying.problem(f"{error} What comes from a pipe cannot be read again."))
+                    self.tell(copying.problem(error, "What comes from a pipe cannot be read again."))
                     return "failed"
             except FileDamaged as error:
-                self.tell(copying.problem(str(error.__cause__ or error)))
-                with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
-                    copying.finish(is_damaged=True)
+                self.tell(copying.problem(error))
+                if copying.is_known:
+                    with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
+                        copying.finish(is_damaged=True)
                 return "damaged"
             except FileDiffers as error:
-                self.tell(copying.problem(str(error)))
+                self.tell(copying.problem(error))
                 return "failed"
 
     def tell(self, problem: Problem) -> None:
@@ -118,15 +129,23 @@ class Copier:
 
     def patiently(self, ask: Callable[[], _T]) -> _T:
         """What *ask* answers, asked again while Redis does not answer: each of its calls may be repeated."""
-        until, pause = clock() + self._patience, _FIRST_PAUSE
+        until, pause, is_told = clock() + self._patience, _FIRST_PAUSE, False
         while True:
             try:
-                return ask()
-            except RedisUnavailable:
+                answer = ask()
+            except RedisUnavailable as error:
                 if clock() >= until:
                     raise
+                if not is_told:
+                    is_told = True
+                    how_long = "" if self._patience == math.inf else f", for {self._patience:,.0f} s"
+                    self._say(f"{error} Nothing is lost: it is tried again{how_long}.")
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                if is_told:
+                    self._say("Redis answers again; copying goes on.")
+                return answer
 
 
 class Copying:
@@ -135,12 +154,18 @@ class Copying:
     reader: BlockReader
     _source: Source
     _known: CopiedFile
+    _look: Callable[[], CopiedFile]
 
     def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
         self._copier, self._file, self._name = copier, file, name
         #: What comes from a pipe cannot be read again, and so is not recognised.
         self.may_begin_again = stat.S_ISREG(os.fstat(file.fileno()).st_mode) and name != STDIN
-        self.chunks, self._told = 0, 0
+        self._told = 0
+        self._is_read = False
+        #: Something was copied, or left out.
+        self.has_read = False
+        #: Redis knows how far it is copied.
+        self.is_known = False
 
     def open(self, *, is_exact: bool = False) -> bool:
         """
@@ -156,11 +181,13 @@ class Copying:
         self._told = 0
         self._source = source_of(self._file, copier.format)
         self.reader = BlockReader(self._source, name=self._name, size=copier.size, tell=copier.tell)
+        self._is_read, self.is_known = True, False
         head = self.reader.head() if self.may_begin_again else secrets.token_bytes(16)
         if not head:
             return False
-        ask = partial(copier.stream.recognise, head, self._name, is_exact=is_exact)
-        self._known = copier.patiently(ask)
+        self._look = partial(copier.stream.recognise, head, self._name, is_exact=is_exact)
+        self._known = copier.patiently(self._look)
+        self.is_known = True
         if self._is_done():
             return False
         try:
@@ -177,14 +204,20 @@ class Copying:
         size = os.fstat(self._file.fileno()).st_size
         return is_compressed and self._known.state == "done" and self._known.size == size
 
+    def keep(self) -> None:
+        """Let it not be forgotten although nothing comes."""
+        if self.is_known:
+            self._copier.patiently(self._look)
+
     def go_on(self, *, is_final: bool) -> None:
         """Copy what there is. Raises CopiedElsewhere, FileDamaged, OSError."""
         while (block := self.reader.next(is_final=is_final)) is not None:
             append = partial(self._copier.stream.append, self._known.fingerprint, block, name=self._name)
             self._copier.patiently(append)
-            self.chunks += 1
+            self.has_read = True
             self._copier.count(block.lines, len(block.data))
             self._tell_taken()
+        self.has_read |= self.reader.place.position > self._known.place.position
         self._tell_taken()
 
     def finish(self, *, is_damaged: bool = False) -> None:
@@ -205,18 +238,24 @@ class Copying:
     @property
     def unfinished(self) -> int:
         """How many bytes were read of a line that has no end yet."""
-        return self._source.taken - self.reader.position
+        return self._source.taken - self.reader.place.position
 
     def fits(self) -> bool:
         """Whether a plain file is still what was read of it, and was not cut off and written anew."""
-        position, window = self.reader.position, self.reader.place.window
+        place = self.reader.place
         if os.fstat(self._file.fileno()).st_size < self._source.taken:
             return False
-        return mark(os.pread(self._file.fileno(), window, position - window)) == self.reader.place.mark
+        return mark(os.pread(self._file.fileno(), place.window, place.position - place.window)) == place.mark
 
-    def problem(self, reason: str) -> Problem:
-        place = self.reader.place
-        return Problem(self._name, place.lines + 1, place.position, reason)
+    def problem(self, reason: str | Exception, *more: str) -> Problem:
+        """At where it is; at line 0 if nothing of it could be read."""
+        if isinstance(reason, OSError):
+            reason = f"cannot be read: {reason.strerror or reason}"
+        elif isinstance(reason, FileDamaged):
+            reason = str(reason.__cause__ or reason)  # without the place, which is told anyway
+        place = self.reader.place if self._is_read else None
+        at = (place.lines + 1, place.position) if place else (0, 0)
+        return Problem(self._name, *at, " ".join([str(reason), *more]))
 
     def _tell_taken(self) -> None:
         self._copier.take(self._source.taken - self._told)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,6 +26,9 @@ from components.services.logs.sources import Plain, source_of
 PAUSE = 1.0
 #: Seconds without growth after which a file that is no longer at its path is done with.
 QUIET = 10.0
+#: Seconds after which Redis is told that a file is still there of which nothing comes: less than the least that
+#: files are kept for.
+KEPT = 3_600.0
 
 _Inode = tuple[int, int]
 
@@ -74,19 +77,19 @@ class Follower:
 
     def _take(self, path: str, inode: _Inode, *, is_still: bool) -> None:
         """Begin with a file; one that is compressed is copied when it does not grow any more."""
-        file = Path(path).open("rb", buffering=0)  # noqa: SIM115  (it stays open)
-        about = os.fstat(file.fileno())
-        is_file = stat.S_ISREG(about.st_mode)
-        if is_file and (about.st_dev, about.st_ino) == inode:
+        with ExitStack() as closing:
+            file = closing.enter_context(Path(path).open("rb", buffering=0))
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise OSError(f"{path} is no file")
+            if (about.st_dev, about.st_ino) != inode:
+                return
             if isinstance(source_of(file, self._copier.format), Plain):
                 self._open[inode] = _Growing(self._copier, file, path)
-                return
-            if is_still:
+                closing.pop_all()  # it stays open
+            elif is_still:
                 self._done[inode] = (about.st_size, about.st_mtime_ns)
                 self._copier.copy(path)
-        file.close()
-        if not is_file:
-            raise OSError(f"{path} is no file")
 
 
 class _Growing:
@@ -97,7 +100,7 @@ class _Growing:
         self._copying = Copying(copier, file, name)
         self._is_begun = self._is_refused = False
         self._size = -1
-        self._grew_at = clock()
+        self._grew_at = self._told_at = clock()
 
     def go_on(self, *, is_there: bool, quiet: float) -> bool:
         """Copy what has come; False if nothing more will, since it *is_there* no longer and has been quiet."""
@@ -111,7 +114,10 @@ class _Growing:
                 self._copy(is_final=is_over)
             except (FileDiffers, FileDamaged, OSError) as error:
                 self._is_refused = True
-                self._copier.tell(self._copying.problem(str(error)))
+                self._copier.tell(self._copying.problem(error))
+        if is_there and clock() - self._told_at >= KEPT:
+            self._told_at = clock()
+            self._copying.keep()
         return not is_over
 
     def close(self) -> None:

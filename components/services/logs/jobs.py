@@ -24,12 +24,13 @@ class Keys:
         self.job = job
         self.stream, self.chunk = keys.log_stream(job), keys.log_chunk(job, "")
         self.state, self.room = keys.log_state(job), keys.log_room(job)
-        self.files, self.heads = keys.log_files(job), keys.log_heads(job)
+        self.files, self.heads, self.seen = keys.log_files(job), keys.log_heads(job), keys.log_seen(job)
         self.aggregations, self.dead = keys.log_aggregations(job), keys.log_dead(job)
         counted = keys.log_counted(job)
-        self.recognise = [self.files, self.heads]
-        self.append = [self.stream, self.chunk, self.files, self.state, self.room]
-        self.finish = [self.files]
+        self.recognise = [self.files, self.heads, self.seen]
+        self.append = [self.stream, self.chunk, self.files, self.state, self.room, self.seen]
+        self.forget = [self.files, self.seen]
+        self.finish = [self.files, self.state]
         self.join = [self.stream, self.aggregations, self.state]
         self.beat = self.release = [self.stream, self.aggregations]
         self.resend = [self.stream, self.aggregations, self.dead]

@@ -21,7 +21,7 @@ from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
 
 #: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
 MOST_WAITING = MOST_DEAD = 1_000
-_FIGURES = ("bytes", "chunks", "lines", "raw", "limit")
+_FIGURES = ("bytes", "chunks", "lines", "raw", "skipped", "limit")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: As XINFO CONSUMERS has them.
 _Consumers: TypeAlias = Sequence[Mapping[str, Any]]
@@ -66,6 +66,8 @@ class JobStatus:
     #: Ever copied.
     lines: int
     raw_bytes: int
+    #: Lines that were left out because they are longer than a chunk.
+    skipped: int
     #: Seconds since the oldest chunk came that is in flight; None if there is none.
     oldest: float | None
     aggregations: Sequence[AggregationStatus]
@@ -112,7 +114,7 @@ def look_at(job: str) -> JobStatus:
         pipe.xrange(of_job.stream, count=1)
         pipe.zrevrange(of_job.dead, 0, MOST_DEAD - 1)
         figures, aggregations, oldest, dead = pipe.execute()
-    size, chunks, lines, raw, limit = figures
+    size, chunks, lines, raw, skipped, limit = figures
     leases = {name.decode(): int(about.split()[1]) / 1_000 for name, about in sorted(aggregations.items())}
     return JobStatus(
         job,
@@ -121,6 +123,7 @@ def look_at(job: str) -> JobStatus:
         int(limit) if limit else None,
         int(lines or 0),
         int(raw or 0),
+        int(skipped or 0),
         _age(now, oldest[0][0]) if oldest else None,
         _Looking(of_job, now).at(leases, [each.decode() for each in dead]),
     )

@@ -12,7 +12,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
@@ -93,19 +93,26 @@ class Gzip(_Compressed):
 
     _member: zlib._Decompress | None = None
     _count = 0
+    _failed: FileDamaged | None = None
 
     def read(self, size: int) -> bytes:
         while True:
+            if self._failed:
+                raise self._failed
             if self._member is None and not self._begin():
                 return b""
             assert self._member is not None
             data = self._member.unconsumed_tail or self._piece()
             if not data:
                 raise self._damaged(f"gzip member {self._count} ends too early")
+            before = self._member.copy()
             try:
                 found = self._member.decompress(data, size)
             except zlib.error as error:
-                raise self._damaged(f"gzip member {self._count} is damaged: {error}") from None
+                self._failed = self._damaged(f"gzip member {self._count} is damaged: {error}")
+                if found := _before_damage(before, data):
+                    return found
+                continue
             if self._member.eof:
                 self._put_back(self._member.unused_data)
                 self._member = None
@@ -125,6 +132,15 @@ class Gzip(_Compressed):
         self._member = zlib.decompressobj(_GZIP)
         self._count += 1
         return True
+
+
+def _before_damage(member: zlib._Decompress, data: bytes) -> bytes:
+    """What *data* give up to where zlib finds them damaged: it keeps to itself what it had made of them by then."""
+    found = []
+    with suppress(zlib.error):
+        for at in range(len(data)):
+            found.append(member.decompress(data[at : at + 1]))
+    return b"".join(found)
 
 
 class Zstd(_Compressed):

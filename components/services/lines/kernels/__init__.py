@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from components.conf import conf
+from components.conf import LOG_KERNELS, conf
 from components.exceptions import ExtraNotInstalled, UnknownKernel
 from components.services.lines.cells import Cells
 from components.services.lines.columns import Columns
@@ -39,7 +39,7 @@ class Kernel(Protocol):
 
 
 #: What COMPONENTS["LOG_KERNEL"] and arguments name, the fastest first.
-KERNELS = ("numba", "numpy", "naive")
+KERNELS = LOG_KERNELS[1:]
 _CLASSES = {"numba": ("compiled", "Compiled"), "numpy": ("vectors", "Vectors"), "naive": ("naive", "Naive")}
 
 

@@ -16,6 +16,7 @@ from django.urls import reverse
 from components.conf import conf
 from components.embedded import EmbeddedServer
 from components.exceptions import ComponentsError, RedisUnavailable
+from components.services.logs import DEFAULT_JOB
 from components.services.servers import inspect_server
 from project.market import demo
 from project.supervisor import ProcessEnded, Supervisor, is_free
@@ -34,11 +35,13 @@ READY = """
     5. Type a few letters of a name, in any script: who gets your mail, what is for sale: {letters}
     6. As jack and joe, buy in the flash sale of the day, and see how many remain without reloading: {flash}
     7. See how often all of this happened, minute by minute: {counters}
+    8. See where the game is played, as its log is counted: {players_today}
+       and for longer, in the control room: {traffic}
 {redis}
   Ctrl-C stops everything.
 """
 TRY_REDIS = """\
-    8. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
+    9. End Redis with `kill {pid}`, and go on buying: the site says what does not work.
        Redis comes back after {pause:g} seconds, and nothing is lost.
 """
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -105,6 +108,8 @@ class Command(BaseCommand):
                 chat=site + reverse("components:chats"),
                 flash=site + reverse("market:flash"),
                 counters=site + reverse("admin:components_counter_changelist"),
+                players_today=site + reverse("players:today"),
+                traffic=site + reverse("admin:components_logjob_traffic") + f"?job={DEFAULT_JOB}",
                 redis=TRY_REDIS.format(pid=redis.pid, pause=pause) if redis else "",
             )
         )

@@ -1,0 +1,110 @@
+"""
+The crowd: who plays when, as lines of a game server's log in the book's format, `IP date time event`.
+
+A player is an address. Some play more than others; most play in the evening, where they live, and at weekends; and
+how a country feels about the game changes from day to day. A line in three thousand is one that no aggregation can
+count, as in any log. All chance is seeded: the same crowd, and the same days, come each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from functools import cache, lru_cache
+from itertools import accumulate
+from random import Random
+
+from .geography import Location
+
+#: How many play at each hour where they live, from midnight on.
+_HOURS = (5, 3, 2, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 6, 6, 7, 9, 11, 13, 15, 16, 15, 12, 8)
+_USUAL = sum(_HOURS) / len(_HOURS)
+_WEEKEND = 1.25
+_PLAYERS = 3  # addresses, for each of a place's "players"
+_EVENTS = {
+    "login": 9,
+    "logout": 8,
+    "duel-won": 7,
+    "duel-lost": 7,
+    "trade": 6,
+    **{f"level-{level}": 30 // level for level in range(1, 31)},
+    **{f"achievement-{number}": 1 for number in range(701, 780)},
+}
+#: Of no range, and so of no place.
+NOWHERE = ("255.10.20.30", "254.7.7.7", "2001:db8:ffff::17")
+_BROKEN_ONE_IN = 3000
+#: What a game server's log has besides: of an address, day, and time.
+_BROKEN = (
+    "WARNING queue of events is 3 s behind",
+    "{0}",
+    "256.1.1.1 {1} {2} login",
+    "{0} 0000-00-00 00:00:00 login",
+    "{0} 2099-01-01 00:00:17 login",
+    "",
+)
+#: Minutes and seconds, as they are written.
+MOMENTS = [f"{second // 60:02}:{second % 60:02}" for second in range(3600)]
+
+
+class Crowd:
+    """The players of *locations*."""
+
+    def __init__(self, locations: Sequence[Location]) -> None:
+        rng = Random("who plays")
+        self._locations = locations
+        self._players: list[str] = []
+        self._habits: list[tuple[int, float]] = []  # of each: where, and how much
+        for number, location in enumerate(locations):
+            for _ in range(location.players * _PLAYERS):
+                network = rng.choice(location.networks)
+                self._players.append(str(network[rng.randrange(network.num_addresses)]))
+                self._habits.append((number, rng.expovariate(1)))
+        for address in NOWHERE:
+            self._players.append(address)
+            self._habits.append((rng.randrange(len(locations)), 20.0))
+        self._habit = sum(much for _, much in self._habits)
+        self._chances = lru_cache(maxsize=1)(self._chances_at)  # one hour comes after another
+
+    def activity(self, hour: datetime) -> float:
+        """How much is played in this hour (of UTC); 1 is usual."""
+        return self._chances(hour)[-1] / self._habit
+
+    def lines(self, hour: datetime, moments: Sequence[str], rng: Random) -> list[str]:
+        """A line for each of these MOMENTS of an hour (of UTC)."""
+        count = len(moments)
+        players = rng.choices(self._players, cum_weights=self._chances(hour), k=count)
+        events = rng.choices(list(_EVENTS), cum_weights=_event_chances(), k=count)
+        begin = f"{hour:%Y-%m-%d %H}:"
+        lines = [
+            f"{player} {begin}{moment} {event}"
+            for player, moment, event in zip(players, moments, events, strict=True)
+        ]
+        for at in rng.sample(range(count), _some(count / _BROKEN_ONE_IN, rng)):
+            lines[at] = rng.choice(_BROKEN).format(*lines[at].split())
+        return lines
+
+    def _chances_at(self, hour: datetime) -> list[float]:
+        """That it is this player, or one before, who does something."""
+        factors = [
+            _HOURS[(there := hour + timedelta(hours=location.utc_offset)).hour]
+            / _USUAL
+            * _mood(location.country, there.date())
+            for location in self._locations
+        ]
+        return list(accumulate(much * factors[number] for number, much in self._habits))
+
+
+@cache
+def _mood(country: str, day: date) -> float:
+    weekend = _WEEKEND if day.weekday() >= 5 else 1
+    return weekend * Random(f"{country} {day}").uniform(0.7, 1.3)
+
+
+@cache
+def _event_chances() -> list[int]:
+    return list(accumulate(_EVENTS.values()))
+
+
+def _some(expected: float, rng: Random) -> int:
+    """So many in the mean."""
+    return int(expected) + (rng.random() < expected % 1)

@@ -1,0 +1,89 @@
+"""Logs as they are copied, counted and rejected: a job with workers, dead chunks, rejected lines and traffic."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from redis import Redis
+
+from components.services.logs import Aggregation, Consumer, Sample, WorkerRecord, note_job
+from tests.support import traffic
+from tests.support.logs import append, joined, let_leases_pass, stream
+
+LAST = date(2011, 10, 10)
+JUNK = "\\x00\\xff<script>alert(1)</script> \u202eleft"
+PLACES = {
+    "US/CA/Mountain View": 400,
+    "US/CA/Los Angeles": 200,
+    "US/NY/New York": 150,
+    "US/CA": 20,
+    "US": 10,
+    "DE/BE/Berlin": 120,
+    "FR": 80,
+    "GB/ENG/London": 60,
+    "JP/13/Tokyo": 50,
+    "BR": 40,
+    "IN": 30,
+    "NG": 20,
+    "=1+1/%2F/<b>": 7,
+    "unknown": 5,
+}
+
+
+def count(days: int = 30, *, job: str = "default", last: date = LAST) -> None:
+    """Traffic of so many days, a little more each day."""
+    note_job(job)
+    found = [last - timedelta(days=number) for number in range(days)]
+    of_days = {
+        day: {place: lines * (days - number) for place, lines in PLACES.items()}
+        for number, day in enumerate(found)
+    }
+    traffic.count(of_days, job=job)
+
+
+def record(**changed: object) -> WorkerRecord:
+    about = {
+        "host": "node-1",
+        "pid": 7,
+        "started_at": "2026-01-01T12:00:00+00:00",
+        "lines": 1_000_000,
+        "chunks": 30,
+        "rate": 4_200_000.4,
+        "format": "book",
+        "level": "city",
+        "kernel": "numba",
+    }
+    return WorkerRecord(**{**about, **changed})  # type: ignore[arg-type]
+
+
+def give_up(redis: Redis, aggregation: Aggregation, count: int) -> None:
+    """So many chunks are dead."""
+    aggregation.consumer().claim(count)
+    let_leases_pass(redis, aggregation)
+    aggregation.consumer().claim(count)
+
+
+def busy(redis: Redis, *, job: str = "default", dead: int = 2) -> tuple[Consumer, Consumer]:
+    """A job with a worker at work, and a silent one, each of which holds a chunk; dead ones; and one that waits."""
+    to = stream(job=job)
+    for number in range(dead):
+        append(to, number)
+    aggregation = joined("places", job=job, tries=1)
+    if dead:
+        give_up(redis, aggregation, dead)
+    for number in range(dead, dead + 4):
+        append(to, number)
+    living, silent = aggregation.consumer(), aggregation.consumer()
+    counted, _held = living.claim(2)
+    silent.claim(1)
+    totals = {"lines": 1_010, "counted": 1_000, "format": 7, "date": 3}
+    living.flush([counted], {"totals:places": totals})
+    living.sample(
+        [
+            Sample("format", "a.log", 12, 480, JUNK),
+            Sample("date", "logs/b.log.gz", 3, 96, "1.2.3.4 2011-02-30"),
+        ]
+    )
+    living.tell(record())
+    note_job(job)
+    return living, silent

@@ -1,0 +1,111 @@
+"""`manage.py aggregatelogs`: one as a process, and what is wrong with options."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.management.log_workers import make_worker
+from components.services.lines import JsonLines, Pattern
+from components.services.logs import Aggregation, list_jobs
+from components.services.traffic import Traffic
+from components.testing import redis_at
+from tests.commands.processes import Command
+from tests.support.counting_logs import LINES, TABLES, hand_out, import_places_into
+from tests.support.logs import stream
+from tests.support.waiting import eventually
+
+
+class Nothing:
+    """No callback: it lacks flush()."""
+
+    def block(self, columns: Any) -> None: ...
+
+
+def test_it_counts_until_it_is_told_to_stop(server: EmbeddedServer, tmp_path: Path) -> None:
+    pulse = tmp_path / "pulse"
+    with redis_at(server.url):
+        import_places_into(tmp_path)
+        hand_out(LINES)
+        with Command(server.url, "aggregatelogs", "--heartbeat-file", str(pulse)) as daemon:
+            assert eventually(lambda: stream().status().chunks == 0)
+            [info] = Aggregation("places").workers()
+            assert info.record
+            assert pulse.exists()
+            daemon.signal(signal.SIGTERM)
+
+            assert daemon.exit_code() == 0
+        assert {name: Aggregation("places").table(name) for name in TABLES} == TABLES
+        assert Traffic().totals() == {"lines": 6, "counted": 6}
+        assert Aggregation("places").workers() == []
+        assert list_jobs() == ["default"]
+    assert "INFO Logs of job 'default' for 'places'" in daemon.output
+    assert "Traceback" not in daemon.output
+    assert not pulse.exists()
+
+
+def test_it_says_so_if_redis_does_not_answer() -> None:
+    with Command("redis://127.0.0.1:1", "aggregatelogs") as daemon:
+        assert daemon.exit_code() == 2
+    assert "CommandError" in daemon.output
+    assert "127.0.0.1:1" in daemon.output
+
+
+def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> None:
+    with pytest.raises(
+        CommandError, match=r"no geo table 'mine': import one with `manage.py importgeoip`"
+    ) as told:
+        call_command("aggregatelogs", "--table", "mine")
+    assert told.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--callback", "tests.nowhere.Callback", "--aggregation", "mine"], "tests.nowhere"),
+        (["--callback", f"{__name__}.Nothing", "--aggregation", "mine"], r"it has no flush\(\)"),
+        (["--callback", f"{__name__}.Nothing"], "--callback needs --aggregation NAME"),
+        (["--aggregation", "mine"], "--callback needs --aggregation NAME"),
+        (["--callback", f"{__name__}.Nothing", "--aggregation", "places"], "'places' counts places"),
+        (
+            ["--callback", "x.Y", "--aggregation", "mine", "--level", "city"],
+            "--level and --table are for places",
+        ),
+        (["--json-keys", "ip,time"], "needs --format json"),
+        (["--format", "json", "--json-keys", "ip"], "names two keys"),
+        (["--pattern", "(?P<ip>"], "is no regular expression"),
+        (["--pattern", "(?P<ip>.)"], "lacks the group"),
+        (["--job", ""], "A log job cannot be called ''"),
+        (["--format", "xml"], "invalid choice: 'xml'"),
+        (["--format", "json", "--pattern", "."], "not allowed with argument"),
+        (["--lease", "0"], "--lease"),
+    ],
+)
+def test_wrong_options_are_refused(redis: Redis, options: list[str], said: str) -> None:
+    with pytest.raises(CommandError, match=said) as told:
+        call_command("aggregatelogs", *options)
+
+    assert told.value.returncode in (1, 2)
+    assert list_jobs() == []
+
+
+def test_formats_are_made_of_options(redis: Redis, tmp_path: Path) -> None:
+    import_places_into(tmp_path)
+    options = {
+        "job": "a", "aggregation": None, "lease": 7, "callback": [], "level": None, "table": None, "days": None,
+        "drain": False, "format": "json", "pattern": None, "json_keys": "request.ip,at",
+    }  # fmt: skip
+
+    json = make_worker(options)
+    pattern = make_worker({**options, "pattern": "(?P<ip>.*) (?P<time>.*)", "json_keys": None})
+
+    assert json.reader.form == JsonLines("request.ip", "at")
+    assert json.about == ("json request.ip,at", "city")
+    assert (json.aggregation.lease, json.aggregation.job) == (7, "a")
+    assert pattern.reader.form == Pattern("(?P<ip>.*) (?P<time>.*)")

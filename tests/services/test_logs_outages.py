@@ -1,0 +1,291 @@
+"""Logs while Redis' disk or memory is full, and when it is killed: what it keeps is not lost, and counts once."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from components.client import get_client
+from components.embedded import EmbeddedServer, find_server
+from components.exceptions import RedisUnavailable
+from components.services.lines import Columns, LineReader, find_format
+from components.services.logs import Aggregation, Chunk, Copier, LogStream
+from components.testing import redis_at
+from components.workers.logs import LogWorker
+from tests.support.geo import city, import_networks
+from tests.support.logs import bytes_in_flight, joined, let_leases_pass, lines
+from tests.support.waiting import eventually
+
+LINES = 2_000
+SIZE = 2_000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "access.log"
+    path.write_bytes(lines(0, LINES))
+    return path
+
+
+@pytest.fixture
+def program(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A server to which a file that may not grow is a full disk: the kernel's signal would end it."""
+    found = request.config.getoption("--redis-server") or find_server()
+    wrapper = tmp_path / "redis-server"
+    wrapper.write_text(f"#!/bin/sh\ntrap '' XFSZ\nexec {found} \"$@\"\n")
+    wrapper.chmod(0o700)
+    return wrapper
+
+
+Start = Callable[[Literal["everysec", "always"]], EmbeddedServer]
+
+
+@pytest.fixture
+def server_with(tmp_path: Path, program: Path) -> Iterator[Start]:
+    """A server that writes what it does into a file."""
+    servers: list[EmbeddedServer] = []
+
+    def begin(appendfsync: Literal["everysec", "always"]) -> EmbeddedServer:
+        servers.append(EmbeddedServer(tmp_path / "redis", server=program, appendfsync=appendfsync).start())
+        return servers[0]
+
+    yield begin
+    for each in servers:
+        each.stop()
+
+
+class Worker:
+    """Counts how often each line comes, in flushes of a few chunks."""
+
+    def __init__(self) -> None:
+        self.aggregation = joined()
+        self._consumer = self.aggregation.consumer()
+
+    def count(self) -> bool:
+        """Some of what there is; whether there was any."""
+        if not (chunks := self._consumer.claim(3)):
+            return False
+        self._consumer.flush(chunks, {"lines": self.sums(chunks)})
+        return True
+
+    def count_around(self, trouble: Callable[[], object]) -> None:
+        """The same, and between claim and flush there is *trouble*."""
+        chunks = self._consumer.claim(3)
+        sums = self.sums(chunks)
+        trouble()
+        self._consumer.flush(chunks, {"lines": sums})
+
+    def sums(self, chunks: list[Chunk]) -> dict[str, int]:
+        found = [line.decode() for chunk in chunks for line in self._consumer.read(chunk).splitlines()]
+        assert len(found) == len(set(found))
+        return dict.fromkeys(found, 1)
+
+    def count_all(self) -> None:
+        """As its leases end, too: what a restart has made of them is to be claimed anew."""
+        for _ in range(LINES):
+            if not self.count() and not LogStream().status().chunks:
+                return
+            let_leases_pass(get_client(), self.aggregation)
+        pytest.fail(f"Chunks are left: {LogStream().status()}")
+
+
+def assert_each_line_counted_once() -> None:
+    assert Aggregation("geo").table("lines") == dict.fromkeys(lines(0, LINES).decode().splitlines(), 1)
+    assert LogStream().status().bytes == bytes_in_flight(get_client()) == 0
+    assert LogStream().status().lines == LINES
+
+
+def copy_through(
+    log: Path, begin: Callable[[], object], meanwhile: Callable[[], object], end: Callable[[], object]
+) -> list[str]:
+    """Copy *log*; on the way trouble begins, and it ends after *meanwhile*. What copying said."""
+    said: list[str] = []
+    taken = iter(range(10_000))
+    copier = Copier(LogStream(), size=SIZE, say=said.append, progress=lambda: next(taken) == 9 and begin())
+    with ThreadPoolExecutor() as pool:
+        copying = pool.submit(copier.copy, log)
+        try:
+            assert eventually(lambda: said)
+            meanwhile()
+        finally:
+            end()
+        assert copying.result() == "copied"
+    assert said[1:] == ["Redis answers again; copying goes on."]
+    assert said[0].endswith(" Nothing is lost: it is tried again, for 300 s.")
+    return said
+
+
+def test_while_memory_is_full_copying_waits_and_counting_goes_on_and_makes_room(
+    server_with: Start, log: Path, tmp_path: Path
+) -> None:
+    with redis_at(server_with("everysec").url) as client:
+        worker = Worker()
+
+        def meanwhile() -> None:
+            while worker.count():
+                pass
+            assert LogStream().status().bytes == bytes_in_flight(client) == 0
+            assert len(worker.aggregation.table("lines")) > 100
+            with pytest.raises(RedisUnavailable, match="maxmemory"):
+                import_networks(tmp_path, {"1.0.0.0/8": city("US")})
+
+        def fill_memory() -> None:
+            client.config_set("maxmemory", 1)
+
+        [said, _] = copy_through(log, fill_memory, meanwhile, lambda: client.config_set("maxmemory", 0))
+
+        assert said.startswith("Redis does not take commands now: ")
+        assert "maxmemory" in said
+        worker.count_all()
+        assert_each_line_counted_once()
+
+
+class Lines:
+    """A callback that counts lines, and fills the memory of Redis when it has the first."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def block(self, columns: Columns) -> None:
+        if not self._count:
+            get_client().config_set("maxmemory", 1)
+        self._count += len(columns)
+
+    def flush(self) -> dict[str, dict[str, int]]:
+        count, self._count = self._count, 0
+        return {"lines": {"all": count}}
+
+
+def test_workers_make_room_where_memory_is_full(server_with: Start, log: Path) -> None:
+    """They end when it is not any more, since an end needs a little."""
+    with redis_at(server_with("everysec").url) as client, ThreadPoolExecutor() as pool:
+        log.write_bytes(lines(0, LINES) + b"junk\n")
+        Copier(LogStream(), size=SIZE).copy(log)
+        reader = LineReader(find_format("book"), kernel="numpy")
+        worker = LogWorker(Aggregation("lines"), reader, [Lines], drains=True)
+
+        def make_room() -> bool:
+            is_counted = eventually(lambda: not LogStream().status().chunks)
+            client.config_set("maxmemory", 0)
+            return is_counted
+
+        room = pool.submit(make_room)
+
+        assert worker.run() == 0
+        assert room.result()
+        aggregation = Aggregation("lines")
+        assert aggregation.table("lines") == {"all": LINES}
+        assert aggregation.table("totals:lines")["format"] == 1
+        assert [sample.head for sample, _at in aggregation.samples()] == ["junk"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux lets a process change another's limits.")
+def test_while_the_disk_is_full_copying_and_counting_wait(
+    server_with: Start, log: Path, tmp_path: Path
+) -> None:
+    server = server_with("everysec")
+    with redis_at(server.url), disk(server) as (fill, empty):
+        worker = Worker()
+
+        def meanwhile() -> None:
+            with pytest.raises(RedisUnavailable, match=r"does not take commands now: .*AOF"):
+                worker.count()
+            with pytest.raises(RedisUnavailable, match="AOF"):
+                import_networks(tmp_path, {"1.0.0.0/8": city("US")})
+
+        copy_through(log, fill, meanwhile, empty)
+        server.kill()
+        server.start()
+
+        worker.count_all()
+        assert_each_line_counted_once()
+
+
+@contextmanager
+def disk(server: EmbeddedServer) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
+    """What fills the disk of *server*, and what makes room on it."""
+    assert server.pid
+    at, (_, most) = server.pid, resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield (
+        lambda: resource.prlimit(at, resource.RLIMIT_FSIZE, (1_000, most)),
+        lambda: resource.prlimit(at, resource.RLIMIT_FSIZE, (most, most)),
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux lets a process change another's limits.")
+def test_a_server_that_ends_as_its_disk_is_full_has_lost_nothing(server_with: Start, log: Path) -> None:
+    """So it does if it is to write always before it answers."""
+    server = server_with("always")
+    with redis_at(server.url), disk(server) as (fill, _):
+        worker = Worker()
+        worker.count()
+
+        def make_room() -> None:
+            server.stop()
+            server.start()
+
+        def meanwhile() -> None:
+            assert eventually(server.has_ended)
+
+        copy_through(log, fill, meanwhile, make_room)
+
+        worker.count_all()
+        assert_each_line_counted_once()
+
+
+def test_a_server_that_is_killed_has_lost_nothing(server_with: Start, log: Path) -> None:
+    server = server_with("always")
+    with redis_at(server.url):
+        worker = Worker()
+        taken = iter(range(10_000))
+
+        def kill_now_and_then() -> None:
+            if next(taken) % 12 == 5:
+                worker.count_around(lambda: (server.kill(), server.start()))
+
+        copier = Copier(LogStream(), size=SIZE, progress=kill_now_and_then)
+
+        assert copier.copy(log) == "copied"
+        worker.count_all()
+        assert_each_line_counted_once()
+
+
+def test_what_a_power_cut_takes_is_copied_and_counted_again(server_with: Start, log: Path) -> None:
+    """With "everysec" the last second is lost: both what was copied then, and what was counted."""
+    server = server_with("everysec")
+    with redis_at(server.url):
+        worker = Worker()
+        written: list[int] = []
+        taken = iter(range(10_000))
+
+        def cut_power() -> None:
+            match next(taken):
+                case 12:
+                    worker.count()
+                    written.append(_written(server).stat().st_size)
+                case 20:
+                    worker.count()  # the very chunks that it is going to have again
+                    server.kill()
+                    os.truncate(_written(server), written[0] + 100)
+                    server.start()
+
+        copier = Copier(LogStream(), size=SIZE, progress=cut_power)
+
+        assert copier.copy(log) == "copied"
+        assert copier.lines > LINES
+        worker.count_all()
+        assert_each_line_counted_once()
+
+
+def _written(server: EmbeddedServer) -> Path:
+    """The file that has what was done lately."""
+    [*_, last] = sorted(each for each in server.folder.rglob("*.aof") if not each.name.endswith(".base.aof"))
+    return last
