@@ -45,6 +45,7 @@ LEASE = 30.0
 TRIES = 5
 MOST = 500  # chunks in a claim: a millisecond or two of the server
 _PAGE = 500
+_GONE = 3_600_000  # milliseconds: who holds nothing and has asked for nothing for so long was killed
 _FIELDS = 7  # words about a chunk in the answer to a claim
 _LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where Redis has no more numbers
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +81,7 @@ class Aggregation:
 
     def join(self) -> None:
         """Take part: it gets the chunks that are there, and all that come. The newest lease holds for all."""
-        _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000))])
+        _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000)), _GONE])
 
     def leave(self) -> None:
         """Take part no longer: what only this one has not counted goes. Its tables stay."""
