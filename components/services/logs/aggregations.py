@@ -274,11 +274,10 @@ def _chunk(words: list[Any]) -> Chunk:
 def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes]:
     """A text for each table: Redis takes it apart much faster than it reads as many arguments."""
     for table, counts in tables.items():
-        for member, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int) or abs(count) > _LARGEST:
-                raise InvalidCount(
-                    f"The count of {member!r} in {table!r} is {count!r}; it must be a whole number."
-                )
+        numbers = counts.values()
+        if not {*map(type, numbers)} <= {int} or max(map(abs, numbers), default=0) > _LARGEST:
+            wrong = next(each for each in numbers if type(each) is not int or abs(each) > _LARGEST)
+            raise InvalidCount(f"A count in {table!r} is {wrong!r}; it must be a whole number below 2^53.")
         text = "".join([f"{member}\0{count}\0" for member, count in counts.items()])
         if text.count("\0") != 2 * len(counts):
             raise InvalidName(f"A member of {table!r} has a NUL in it.")
