@@ -78,7 +78,6 @@ class Run:
         self.csv = places.write(self.world, folder)
         self.turns: dict[str, list[Turn]] = {}
         self.peak, self.flows = 0, dict[str, Flow]()
-        
         self.is_wrong = False
         self.size = self.log.stat().st_size
 

@@ -8,7 +8,7 @@ A batch of which a chunk was lost is of no use: it begins anew with new callback
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.services.lines import Callback, LineReader, Rejected
@@ -26,7 +26,7 @@ class Message:
     """What is sent."""
 
     chunks: Sequence[Chunk]
-    tables: dict[str, Counter[str]]
+    tables: Mapping[str, Mapping[str, int]]
     samples: Sequence[Sample]
     lines: int
 
@@ -69,12 +69,12 @@ class Batch:
         tally = self._reader.take()
         rejected = {reason.name.lower(): count for reason, count in tally.rejected.items()}
         counted = tally.lines - sum(rejected.values())
-        tables: dict[str, Counter[str]] = {
+        tables: dict[str, Mapping[str, int]] = {
             self._totals: Counter({"lines": tally.lines, "counted": counted} | rejected)
         }
         for callback in self.callbacks:
             for name, counts in callback.flush().items():
-                tables.setdefault(name, Counter()).update(counts)
+                tables[name] = _sum(tables[name], counts) if name in tables else counts
         self._learn(sum(map(len, tables.values())))
         message = Message(self.chunks, tables, [_sample(each) for each in tally.samples], self._lines)
         self.chunks, self._lines = [], 0
@@ -90,6 +90,12 @@ def send(message: Message, consumer: Consumer) -> None:
     """Flush it. Again, it changes nothing. Raises ChunksLost, RedisUnavailable."""
     consumer.sample(message.samples)
     consumer.flush(message.chunks, message.tables)
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    both = Counter(one)
+    both.update(other)
+    return both
 
 
 def _sample(rejected: Rejected) -> Sample:

@@ -217,3 +217,32 @@ def test_looking_changes_nothing(redis: Redis) -> None:
 
     assert {key: redis.dump(key) for key in redis.keys("*")} == before
     assert ids(held) == ids(consumer.held.values())
+
+
+def test_a_worker_of_another_release_is_told_as_far_as_it_is_known(redis: Redis) -> None:
+    consumer = joined().consumer()
+    consumer.claim()
+    redis.set(keys.log_worker("default", consumer.id), '{"host": "node-1", "pid": 7, "mood": "good"}')
+
+    [info] = Aggregation("geo").workers()
+
+    assert info.record == WorkerRecord("node-1", 7)
+
+
+def test_consumers_that_were_killed_long_ago_are_forgotten_when_others_join(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(stream(), 1)
+    aggregation = joined()
+    for _ in range(2):
+        aggregation.consumer().claim(1)  # the first holds the chunk
+    of_group = keys.log_stream("default"), "geo"
+    assert len(redis.xinfo_consumers(*of_group)) == 2
+
+    aggregation.join()
+    assert len(redis.xinfo_consumers(*of_group)) == 2
+    monkeypatch.setattr("components.services.logs.aggregations._GONE", 0)
+    aggregation.join()
+
+    [left] = redis.xinfo_consumers(*of_group)
+    assert left["pending"] == 1

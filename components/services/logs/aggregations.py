@@ -45,6 +45,7 @@ LEASE = 30.0
 TRIES = 5
 MOST = 500  # chunks in a claim: a millisecond or two of the server
 _PAGE = 500
+_GONE = 3_600_000  # milliseconds: who holds nothing and has asked for nothing for so long was killed
 _FIELDS = 7  # words about a chunk in the answer to a claim
 _LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where Redis has no more numbers
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,7 +81,7 @@ class Aggregation:
 
     def join(self) -> None:
         """Take part: it gets the chunks that are there, and all that come. The newest lease holds for all."""
-        _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000))])
+        _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000)), _GONE])
 
     def leave(self) -> None:
         """Take part no longer: what only this one has not counted goes. Its tables stay."""
@@ -273,11 +274,10 @@ def _chunk(words: list[Any]) -> Chunk:
 def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes]:
     """A text for each table: Redis takes it apart much faster than it reads as many arguments."""
     for table, counts in tables.items():
-        for member, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int) or abs(count) > _LARGEST:
-                raise InvalidCount(
-                    f"The count of {member!r} in {table!r} is {count!r}; it must be a whole number."
-                )
+        numbers = counts.values()
+        if not {*map(type, numbers)} <= {int} or max(map(abs, numbers), default=0) > _LARGEST:
+            wrong = next(each for each in numbers if type(each) is not int or abs(each) > _LARGEST)
+            raise InvalidCount(f"A count in {table!r} is {wrong!r}; it must be a whole number below 2^53.")
         text = "".join([f"{member}\0{count}\0" for member, count in counts.items()])
         if text.count("\0") != 2 * len(counts):
             raise InvalidName(f"A member of {table!r} has a NUL in it.")

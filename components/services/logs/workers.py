@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from components import keys
@@ -25,18 +25,21 @@ NOBODY = "-"
 class WorkerRecord:
     """A worker, by its own words."""
 
-    host: str
-    pid: int
+    host: str = ""
+    pid: int = 0
     #: ISO 8601, by the clock of its machine.
-    started_at: str
+    started_at: str = ""
     #: What it counted since then, and lines in a second lately.
-    lines: int
-    chunks: int
-    rate: float
+    lines: int = 0
+    chunks: int = 0
+    rate: float = 0.0
     #: How it counts.
-    format: str
-    level: str
-    kernel: str
+    format: str = ""
+    level: str = ""
+    kernel: str = ""
+
+
+_FIELDS = [field.name for field in fields(WorkerRecord)]
 
 
 @dataclass(frozen=True)
@@ -88,4 +91,8 @@ def worker_infos(
 
 
 def _record(text: bytes | None) -> WorkerRecord | None:
-    return WorkerRecord(**json.loads(text)) if text is not None else None
+    """What this release knows of it: the worker may be of another."""
+    if text is None:
+        return None
+    told = json.loads(text)
+    return WorkerRecord(**{name: told[name] for name in _FIELDS if name in told})
