@@ -44,7 +44,8 @@ class Worker:
 
     @property
     def started_at(self) -> datetime | None:
-        return datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
+        record = self.info.record
+        return datetime.fromisoformat(record.started_at) if record and record.started_at else None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
+from components import keys
 from components.admin.names import shortened
 from components.services.logs import Aggregation, dead_chunks, look_at, note_job
 from components.templatetags.control_room import legible
@@ -286,3 +287,22 @@ def test_a_page_costs_as_many_round_trips_however_much_is_in_a_job(viewer, redis
         viewer.get(url("job", job="default"))
 
     assert len(many) == len(few) == 5
+
+
+def test_lines_that_were_left_out_are_told(viewer, redis):
+    traffic.busy(redis)
+    assert "left out" not in job(viewer)
+
+    redis.hset(keys.log_state("default"), "skipped", 3)
+
+    assert "Lines left out, longer than a chunk 3" in job(viewer)
+
+
+def test_a_worker_of_another_release_is_shown_as_far_as_it_is_known(viewer, redis):
+    living, _silent = traffic.busy(redis)
+    redis.set(keys.log_worker("default", living.id), '{"host": "node-9", "mood": "good"}')
+
+    [row] = [row for row in rows_of(viewer, ROOT, "job/", job="default") if row.startswith(living.id)]
+
+    assert "at work node-9" in row
+    assert row.endswith(DASH)
