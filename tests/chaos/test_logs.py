@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,54 +34,31 @@ def test_each_line_counts_once_in_each_table_whatever_happens(
     server: EmbeddedServer, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     began, cpu = time.monotonic(), processor_seconds()
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    sums = write_logs(logs, plan.LINES, plan.SEED)
-    environment = {
-        "DJANGO_SETTINGS_MODULE": "tests.chaos.visits.settings",
-        "CHAOS_SEED": str(plan.SEED),
-        "CHAOS_LOG_LINES": str(plan.LINES),
-    }
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    sums = write_logs(folder, plan.LINES, plan.SEED)
     with redis_at(server.url) as client:
         import_networks(tmp_path, world.records())
         for name in (PLACES, plan.EVENTS):
             Aggregation(name, job=plan.JOB, lease=plan.LEASE).join()
-        written = time.monotonic()
-        with (
-            LossyProxy(server) as proxy,
-            Observer(server.url) as observer,
-            Command(proxy.url, str(tmp_path), program=PROGRAM, **environment) as command,
-        ):
-            trouble = Trouble(server, proxy, observer, tmp_path)
-            trouble.make(within=_PATIENCE, is_over=command.has_ended)
-            assert eventually(
-                lambda: (tmp_path / "copied").exists() or command.has_ended(), within=_PATIENCE
-            ), command.output
-            copied = time.monotonic()
-            (tmp_path / "over").touch()
-            assert eventually(command.has_ended, within=_PATIENCE), command.output
-            assert command.exit_code() == 0, command.output
-            assert "Traceback" not in command.output, command.output
+        with LossyProxy(server) as proxy, Observer(server.url) as observer:
+            output, done = count(server, proxy, observer, tmp_path)
         verdict = Verdict(client, sums.tables(), lines=sums.lines, raw=sums.bytes)
 
-    refused = command.output.count("are no longer held")
+    refused = output.count("are no longer held")
+    looks = f"{observer.looks:,}, {observer.bytes:,}, {observer.chunks}"
+    seconds = f"{time.monotonic() - began:.1f}, {processor_seconds() - cpu:.1f}"
     figures = [
         ("lines, bytes", f"{sums.lines:,}, {sums.bytes:,}"),
-        (
-            "in flight: looks, most bytes, most chunks",
-            f"{observer.looks:,}, {observer.bytes:,}, {observer.chunks}",
-        ),
+        ("in flight: looks, most bytes, most chunks", looks),
         ("a chunk was handed out, at most", f"{observer.handed_out} times"),
-        ("flushes that were refused", str(refused)),
-        ("times that chunks were given up", str(command.output.count("given up, and sent again"))),
-        ("done to them", str(dict(trouble.done))),
-        ("replies lost", str(proxy.lost)),
-        ("seed", str(plan.SEED)),
-        (
-            "seconds: to write, to copy, in all, of processors",
-            f"{written - began:.1f}, {copied - written:.1f}, {time.monotonic() - began:.1f}, "
-            f"{processor_seconds() - cpu:.1f}",
-        ),
+        ("flushes that were refused", f"{refused}"),
+        ("times that chunks were given up", f"{output.count('given up, and sent again')}"),
+        ("times that another table was taken", f"{output.count('located by another table now')}"),
+        ("done to them", f"{dict(done)}"),
+        ("replies lost", f"{proxy.lost}"),
+        ("seed", f"{plan.SEED}"),
+        ("seconds, of processors", seconds),
     ]
     record_property("figures", figures)
     complaints = observer.complaints + verdict.complaints
@@ -89,6 +67,27 @@ def test_each_line_counts_once_in_each_table_whatever_happens(
     assert observer.handed_out > 1, "no chunk was taken over: nothing was tested"
     assert refused, "nobody was late with a flush: nothing was tested"
     assert proxy.lost
+
+
+def count(
+    server: EmbeddedServer, proxy: LossyProxy, observer: Observer, folder: Path
+) -> tuple[str, Counter[str]]:
+    """Let all be copied and counted, with trouble; what they have said, and what was done to them."""
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "tests.chaos.visits.settings",
+        "CHAOS_SEED": f"{plan.SEED}",
+        "CHAOS_LOG_LINES": f"{plan.LINES}",
+    }
+    with Command(proxy.url, str(folder), program=PROGRAM, **environment) as command:
+        trouble = Trouble(server, proxy, observer, folder)
+        trouble.make(command, within=_PATIENCE)
+        copied = folder / "copied"
+        assert eventually(lambda: copied.exists() or command.has_ended(), within=_PATIENCE), command.output
+        (folder / "over").touch()
+        assert eventually(command.has_ended, within=_PATIENCE), command.output
+        assert command.exit_code() == 0, command.output
+    assert "Traceback" not in command.output, command.output
+    return command.output, trouble.done
 
 
 def processor_seconds() -> float:

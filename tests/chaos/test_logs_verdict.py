@@ -13,7 +13,8 @@ from redis import Redis
 from components import keys
 from components.services.geo import UNKNOWN, GeoTable, Level
 from components.services.lines import Book, Reason
-from components.services.logs import PLACES, Aggregation, LogStream, readblocks, readlines
+from components.services.logs import PLACES, Aggregation, LogStream, Sample, readblocks, readlines
+from components.services.logs.samples import keep_samples
 from tests.chaos.visits import plan, world
 from tests.chaos.visits.logs import write_logs
 from tests.chaos.visits.observer import Observer
@@ -22,6 +23,7 @@ from tests.support.geo import import_networks
 from tests.support.logs import append, stream
 
 LEVELS: tuple[Level, ...] = ("country", "region", "city")
+BAD_LINE = "256.1.1.1 2011-10-10 13:55:36 achievement-1"
 LINES, RAW = 10, 470
 TABLES = {"daily:country:2011-10-10": {"US": 3, "DE": 1}, "days": {"2011-10-10": 4}}
 
@@ -75,7 +77,9 @@ class Loop:
 @pytest.fixture
 def counted(redis: Redis) -> Redis:
     """A job in which all has gone well."""
-    Aggregation(PLACES, job=plan.JOB).join()
+    for name in (PLACES, plan.EVENTS):
+        Aggregation(name, job=plan.JOB).join()
+        keep_samples(plan.JOB, name, [Sample("address", "a.log", line, 0, BAD_LINE) for line in range(100)])
     for table, counts in TABLES.items():
         redis.hset(keys.log_table(plan.JOB, table), mapping=dict(counts))
     redis.hset(keys.log_state(plan.JOB), mapping={"lines": LINES, "raw": RAW, "bytes": 0, "chunks": 0})
@@ -121,6 +125,16 @@ def test_what_somebody_holds_is_one(counted: Redis) -> None:
     counted.xdel(keys.log_stream(plan.JOB), "1-0")
 
     assert judge(counted) == ["1 chunks are held in places."]
+
+
+def test_what_is_shown_of_rejected_lines_is_one_if_it_should_not_be(counted: Redis) -> None:
+    counted.zpopmin(keys.log_samples(plan.JOB, PLACES))
+    keep_samples(plan.JOB, plan.EVENTS, [Sample("date", "a.log", 100, 0, BAD_LINE)])
+
+    assert judge(counted) == [
+        "99 rejected lines are shown of places, instead of 100.",
+        f"{BAD_LINE!r} is shown of events, rejected for its date.",
+    ]
 
 
 def _table(name: str) -> str:

@@ -1,5 +1,6 @@
 """
-What is done to those who copy and count, to their connections and to Redis; the seed decides to whom.
+What is done to those who copy and count, to their connections, to Redis and to the table of addresses; the seed
+decides to whom.
 
 Each act comes when so many more lines were counted, so that all of them meet processes that are at work.
 """
@@ -19,9 +20,12 @@ from random import Random
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
 from components.scripts import Script
-from tests.chaos.visits import plan
+from tests.chaos.visits import plan, world
 from tests.chaos.visits.observer import Observer
+from tests.commands.processes import Command
+from tests.support.geo import city, import_networks
 from tests.support.proxy import LossyProxy
 
 _PAUSE = 0.01  # seconds
@@ -36,13 +40,14 @@ class Trouble:
         self._stopped: dict[int, float] = {}
         self.done: Counter[str] = Counter()
 
-    def make(self, *, within: float, is_over: Callable[[], bool]) -> None:
+    def make(self, command: Command, *, within: float) -> None:
         """Until each act was done in each round."""
         acts = [act for _ in range(plan.ROUNDS) for act in self._round()]
         deadline = time.monotonic() + within
         for number, act in enumerate(acts, 1):
             threshold = _LAST * plan.LINES * number / len(acts)
-            while self._observer.lines < threshold and not is_over():
+            while self._observer.lines < threshold:
+                assert not command.has_ended(), command.output
                 assert time.monotonic() < deadline, f"It stands still at {self._observer.lines:,} lines."
                 self._let_go_on(time.monotonic())
                 time.sleep(_PAUSE)
@@ -51,7 +56,7 @@ class Trouble:
         self._proxy.lose_replies(to="", times=0)
 
     def _round(self) -> list[Callable[[], None]]:
-        acts: list[Callable[[], None]] = [self._flush_scripts, self._cut]
+        acts: list[Callable[[], None]] = [self._flush_scripts, self._cut, self._import]
         # Once for so long that all leases are over.
         acts += [partial(self._kill_redis, longest) for longest in (0.3, 1.5 * plan.LEASE)]
         for role, kills, stops in (("worker", 5, 5), ("counter", 2, 2), ("producer", 2, 1)):
@@ -64,15 +69,13 @@ class Trouble:
 
     def _strike(self, number: signal.Signals, role: str) -> None:
         pids = [int(path.suffixes[0][1:]) for path in self._folder.glob(f"{role}.*.pid")]
-        for pid in self._random.sample(
-            there := sorted(pid for pid in pids if pid not in self._stopped), len(there)
-        ):
+        if there := sorted(pid for pid in pids if pid not in self._stopped):
+            pid = self._random.choice(there)
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
                 self.done[f"{number.name} {role}"] += 1
                 if number == signal.SIGSTOP:
                     self._stopped[pid] = time.monotonic() + self._random.uniform(1.2, 2.5) * plan.LEASE
-                return
 
     def _let_go_on(self, at: float) -> None:
         for pid in [pid for pid, until in self._stopped.items() if until <= at]:
@@ -91,6 +94,16 @@ class Trouble:
 
     def _cut(self) -> None:
         self._direct("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    def _import(self) -> None:
+        """Another version of the table of addresses, by which all visitors live where they did."""
+        elsewhere = {f"223.{self.done['table imported']}.0.0/16": city("NZ")}
+        is_done = False
+        while not is_done:  # connections may be those of a server that was killed
+            with suppress(RedisUnavailable):
+                import_networks(self._folder, world.records() | elsewhere)
+                is_done = True
+        self.done["table imported"] += 1
 
     def _lose(self, script: str, *, silently: bool = False) -> None:
         self._proxy.lose_replies(

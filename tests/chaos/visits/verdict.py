@@ -2,7 +2,7 @@
 The verdict: all that is in Redis at the end is held against what was written into the files.
 
 Each table has each member and count that it should, there is no other table; each line was copied once; and nothing
-is left in flight, held, or given up.
+is left in flight, held, or given up. The rejected lines that are shown are some that should be.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ from typing import Any, TypeAlias
 from redis import Redis
 
 from components import keys
+from components.services.logs import PLACES, Aggregation
 from tests.chaos.visits import plan
+from tests.chaos.visits.logs import JUNK
 
 _SHOWN = 5  # of the members of a table that differ
+_KEPT = 100  # rejected lines
+#: How each of those is shown that are not counted, and why it is not.
+_REJECTED = {(line.strip(b"\r\n").decode(errors="backslashreplace"), why) for line, why in JUNK.items()}
 Tables: TypeAlias = Mapping[str, Mapping[str, int]]
 
 
@@ -28,6 +33,7 @@ class Verdict:
             *_differences(tables, self._tables()),
             *self._copied(lines, raw),
             *self._left(),
+            *self._shown(),
         ]
 
     def _tables(self) -> Tables:
@@ -59,6 +65,16 @@ class Verdict:
         for group in groups:
             if group["pending"]:
                 yield f"{group['pending']} chunks are held in {group['name'].decode()}."
+
+    def _shown(self) -> Iterator[str]:
+        """Of the lines that were rejected."""
+        for name in (PLACES, plan.EVENTS):
+            samples = [sample for sample, _at in Aggregation(name, job=plan.JOB).samples(1_000)]
+            if len(samples) != _KEPT:
+                yield f"{len(samples)} rejected lines are shown of {name}, instead of {_KEPT}."
+            for sample in samples:
+                if (sample.head, sample.reason) not in _REJECTED:
+                    yield f"{sample.head!r} is shown of {name}, rejected for its {sample.reason}."
 
 
 def _differences(expected: Tables, found: Tables) -> Iterator[str]:
