@@ -1,9 +1,10 @@
-"""`python -m project.processes PORT`: the processes of the demo site under honcho, until one of them ends."""
+"""`python -m project.processes PORT [WITHOUT…]`: the demo site's processes under honcho, until one of them ends."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -32,14 +33,20 @@ class _Printer(Printer):  # type: ignore[misc]
             super().write(message)
 
 
-def run(port: int) -> int:
+#: What the game's log needs: it is written, copied and counted.
+LOG = ("game", "copier", "counter")
+
+
+def run(port: int, without: Collection[str] = ()) -> int:
     """Run them; the exit code of the first that ended, or of a signal that was sent here."""
     manager = Manager(_Printer(sys.stdout))
     for name, arguments in PROCESSES.items():
+        if name in without:
+            continue
         manager.add_process(name, f"exec {shlex.quote(sys.executable)} {arguments.format(port=port)}")
     manager.loop()
     return int(manager.returncode)
 
 
 if __name__ == "__main__":
-    sys.exit(run(int(sys.argv[1])))
+    sys.exit(run(int(sys.argv[1]), sys.argv[2:]))

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -33,12 +33,18 @@ class ProcessEnded(Exception):
 
 
 class Supervisor:
-    """The processes of the site on *port*, beside *redis*, an embedded server or none."""
+    """The processes of the site on *port*, but those *without*, beside *redis*, an embedded server or none."""
 
     def __init__(
-        self, port: int, redis: EmbeddedServer | None, *, redis_pause: float, say: Callable[[str], None]
+        self,
+        port: int,
+        redis: EmbeddedServer | None,
+        *,
+        redis_pause: float,
+        say: Callable[[str], None],
+        without: Collection[str] = (),
     ) -> None:
-        self._port = port
+        self._port, self._without = port, without
         self._redis = redis
         self._redis_pause = redis_pause
         self._redis_returns_at: float | None = None
@@ -66,7 +72,7 @@ class Supervisor:
     @contextmanager
     def _honcho(self) -> Iterator[subprocess.Popen[bytes]]:
         honcho = subprocess.Popen(
-            [sys.executable, "-m", "project.processes", str(self._port)],
+            [sys.executable, "-m", "project.processes", str(self._port), *self._without],
             cwd=settings.BASE_DIR,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             stdin=subprocess.DEVNULL,

@@ -122,7 +122,9 @@ def test_one_who_died_in_the_queue_holds_nobody_up_for_long(semaphore: Semaphore
 
     semaphore.acquire(wait=20).release()
 
-    assert (semaphore.info().waits, semaphore.info().waiting) == (1, 0)
+    # On a machine that stood still meanwhile, their places were over before anybody had to wait for it.
+    assert semaphore.info().waits <= 1
+    assert semaphore.info().waiting == 0
 
 
 def test_a_wake_up_that_gets_lost_is_made_up_for(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -19,6 +19,7 @@ from components.exceptions import ComponentsError, RedisUnavailable
 from components.services.logs import DEFAULT_JOB
 from components.services.servers import inspect_server
 from project.market import demo
+from project.processes import LOG
 from project.supervisor import ProcessEnded, Supervisor, is_free
 
 READY = """
@@ -59,8 +60,11 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="how long the embedded Redis stays away after it was ended (default: 10)",
         )
+        parser.add_argument(
+            "--no-log", action="store_true", help="without the game's log, and the processes that count it"
+        )
 
-    def handle(self, *args: Any, port: int, redis_pause: float, **options: Any) -> None:
+    def handle(self, *args: Any, port: int, redis_pause: float, no_log: bool, **options: Any) -> None:
         if not settings.DEBUG:
             raise CommandError(
                 "This is a production site (DEBUG=0); the demo's passwords are public.", returncode=2
@@ -73,7 +77,7 @@ class Command(BaseCommand):
                 returncode=2,
             )
         try:
-            self._run(port, redis_pause)
+            self._run(port, redis_pause, without=LOG if no_log else ())
         except KeyboardInterrupt:
             self.stdout.write("\nThe demo has stopped. Its data stay in var/ for the next time.")
         except ProcessEnded:
@@ -85,12 +89,12 @@ class Command(BaseCommand):
         except ComponentsError as error:
             raise CommandError(str(error), returncode=2) from error
 
-    def _run(self, port: int, redis_pause: float) -> None:
+    def _run(self, port: int, redis_pause: float, *, without: Collection[str]) -> None:
         _interrupt_on_signals()
         with _redis() as redis:
             call_command("migrate", verbosity=0, interactive=False)
             demo.load()
-            supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self._say)
+            supervisor = Supervisor(port, redis, redis_pause=redis_pause, say=self._say, without=without)
             supervisor.run(lambda: self._welcome(port, redis, redis_pause))
 
     def _welcome(self, port: int, redis: EmbeddedServer | None, pause: float) -> None:
