@@ -15,12 +15,13 @@ PIP := $(BIN) -m pip install --quiet --disable-pip-version-check
 PRODUCTION := DEBUG=0 ALLOWED_HOSTS=fakegame.example REDIS_URL=redis://redis.example:6379/0 \
 	DATABASE_URL=sqlite://:memory: SECRET_KEY=$$($(BIN) -c 'import secrets; print(secrets.token_hex(32))')
 
-.PHONY: help demo test lint install install-test
+.PHONY: help demo test lint check install install-test
 
 help:
 	@echo 'make demo [PORT=8000]      run the demo site with all that it needs, on this machine only'
 	@echo 'make test [PYTEST_ARGS=]   run all tests, each process on a private Redis server'
 	@echo 'make lint                  check style, types, migrations and the production settings'
+	@echo 'make check                 the last two of these'
 	@echo 'Other variables: PYTHON (the interpreter to use), VENV (the folder to install into).'
 
 demo: install
@@ -29,10 +30,12 @@ demo: install
 test: install-test
 	@$(BIN) -m pytest -n auto $(PYTEST_ARGS)
 
-lint: install-test
+lint: check
 	@$(BIN) -m ruff check
 	@$(BIN) -m ruff format --check
 	@$(BIN) -m mypy
+
+check: install-test
 	@$(PRODUCTION) $(BIN) manage.py makemigrations --check
 	@$(PRODUCTION) $(BIN) manage.py check --deploy --fail-level WARNING
 
