@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from components.services.lines import Callback, LineReader, Rejected
-from components.services.logs import Chunk, Consumer, Sample
+from components.services.logs import Chunk, Consumer, Sample, totals_of
 
 #: Members of tables in a flush, about: it keeps Redis from serving others for a microsecond or two each.
 MEMBERS = 100_000
@@ -37,7 +37,7 @@ class Batch:
     def __init__(
         self, aggregation: str, reader: LineReader, callbacks: Sequence[Callable[[], Callback]]
     ) -> None:
-        self._totals = f"totals:{aggregation}"
+        self._totals = totals_of(aggregation)
         self._reader = reader
         self._make = callbacks
         self._limit = _FIRST

@@ -6,7 +6,7 @@ from components.services.logs.chunks import LIMIT, LogStatus, LogStream
 from components.services.logs.copying import PATIENCE, Copier
 from components.services.logs.files import CopiedFile
 from components.services.logs.following import PAUSE, Follower
-from components.services.logs.jobs import DEFAULT_JOB
+from components.services.logs.jobs import DEFAULT_JOB, totals_of
 from components.services.logs.looking import (
     MOST_DEAD,
     MOST_WAITING,
@@ -56,4 +56,5 @@ __all__ = [
     "note_job",
     "readblocks",
     "readlines",
+    "totals_of",
 ]

@@ -16,6 +16,11 @@ from components.validation import check_name
 DEFAULT_JOB = "default"
 
 
+def totals_of(aggregation: str) -> str:
+    """The table that counts all lines of an aggregation, those that it counted, and those of each reason."""
+    return f"totals:{aggregation}"
+
+
 class Keys:
     """The keys of one job, for each script."""
 

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from components import keys
 from components.client import get_client, redis_errors
-from components.services.logs.jobs import DEFAULT_JOB, Keys
+from components.services.logs.jobs import DEFAULT_JOB, Keys, totals_of
 from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
 
 #: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
@@ -166,7 +166,7 @@ class _Looking:
             for name in leases:
                 pipe.xpending(self._keys.stream, name)
                 pipe.xinfo_consumers(self._keys.stream, name)
-                pipe.hgetall(keys.log_table(self._keys.job, f"totals:{name}"))
+                pipe.hgetall(keys.log_table(self._keys.job, totals_of(name)))
             groups, *found = pipe.execute()
         last = {each["name"].decode(): each["last-delivered-id"].decode() for each in groups}
         consumers: dict[str, _Consumers] = dict(zip(leases, found[1::3], strict=True))

@@ -21,13 +21,12 @@ from components.exceptions import ComponentsError, InvalidLevel
 from components.renewals import clock
 from components.services.geo import DEFAULT_TABLE, GeoTable, Level, Place
 from components.services.lines import Cells, Columns, Kernel, PlaceTable, choose_kernel
+from components.services.traffic.names import DAYS, daily
 
 logger = logging.getLogger(__name__)
 
 INTERVAL = 5.0  # seconds between two looks for another version
 _LEVELS: tuple[Level, ...] = get_args(Level)
-#: Whose members are days, and counts the lines of each.
-DAYS = "days"
 
 
 class PlaceCounter:
@@ -89,11 +88,11 @@ class PlaceCounter:
     def _take(self) -> None:
         """Take what was counted into tables, by names."""
         for ordinal, places, counts in self._cells.by_day():
-            day = date.fromordinal(ordinal).isoformat()
-            self._add(f"daily:{self._levels[-1]}:{day}", self._names[places], counts)
+            day = date.fromordinal(ordinal)
+            self._add(daily(self._levels[-1], day), self._names[places], counts)
             for level, above in self._above.items():
-                self._add(f"daily:{level}:{day}", *above.sums(places, counts))
-            self._tables.setdefault(DAYS, Counter())[day] += int(counts.sum())
+                self._add(daily(level, day), *above.sums(places, counts))
+            self._tables.setdefault(DAYS, Counter())[day.isoformat()] += int(counts.sum())
         self._cells.clear()
 
     def _add(self, table: str, names: NDArray[Any], counts: NDArray[np.int64]) -> None:

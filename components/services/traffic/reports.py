@@ -18,7 +18,8 @@ from typing import get_args
 
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidRange
 from components.services.geo import Level
-from components.services.logs import DEFAULT_JOB
+from components.services.logs import DEFAULT_JOB, totals_of
+from components.services.traffic.names import DAYS, daily
 from components.services.traffic.records import DayTotal, Others, Report, Row, growth
 from components.services.traffic.scanning import present, scan, scores
 from components.validation import check_name
@@ -28,7 +29,6 @@ MOST_DAYS: dict[Level, int] = {"country": 3_660, "region": 1_830, "city": 366}
 #: Of a report.
 MOST_ROWS = 10_000
 _LEVELS: tuple[Level, ...] = get_args(Level)
-_DAYS = "days"
 
 
 class Traffic:
@@ -39,7 +39,7 @@ class Traffic:
 
     def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
         """The days on which lines were counted, from *first* to *last*, and how many."""
-        (found,) = scan(self.job, [_DAYS])
+        (found,) = scan(self.job, [DAYS])
         days = (DayTotal(date.fromisoformat(day.decode()), lines) for day, lines in found.items())
         inside = (each for each in days if (first or date.min) <= each.day <= (last or date.max))
         return tuple(sorted(inside, key=lambda each: each.day))
@@ -55,7 +55,7 @@ class Traffic:
 
     def totals(self, aggregation: str = "places") -> dict[str, int]:
         """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""
-        (found,) = scan(self.job, [f"totals:{check_name('aggregation of logs', aggregation)}"])
+        (found,) = scan(self.job, [totals_of(check_name("aggregation of logs", aggregation))])
         return {name.decode(): count for name, count in found.items()}
 
     def report(
@@ -99,13 +99,13 @@ class Traffic:
 
         All tables of a day are written together, so the level above has the sum of this one.
         """
-        days = [day.isoformat() for day in asked.days_before]
+        days = asked.days_before
         if asked.within:
-            above = [f"daily:{_LEVELS[asked.within.count('/')]}:{day}" for day in days]
+            above = [daily(_LEVELS[asked.within.count("/")], day) for day in days]
             totals = [count for (count,) in scores(self.job, above, [asked.within])]
         else:
-            (totals,) = scores(self.job, [_DAYS], days) if days else ([],)
-        there = present(self.job, asked.tables(asked.days_before))
+            (totals,) = scores(self.job, [DAYS], [day.isoformat() for day in days]) if days else ([],)
+        there = present(self.job, asked.tables(days))
         return sum(total for total, is_there in zip(totals, there, strict=True) if is_there)
 
 
@@ -119,7 +119,7 @@ class _Asked:
     days_before: tuple[date, ...]
 
     def tables(self, days: Sequence[date]) -> list[str]:
-        return [f"daily:{self.level}:{day.isoformat()}" for day in days]
+        return [daily(self.level, day) for day in days]
 
     def inside(self, members: dict[bytes, int]) -> dict[bytes, int]:
         """Of those that begin as *within*, those that lie in it."""
