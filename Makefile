@@ -60,4 +60,5 @@ $(VENV)/installed: requirements.txt | $(BIN)
 $(VENV)/installed-test: tests/requirements.txt $(VENV)/installed
 	@echo 'Installing what the tests need.'
 	@$(PIP) -r tests/requirements.txt || { echo 'pip has failed, as said above. Is there a network?'; exit 1; }
+	@$(BIN) -m tests.upstream
 	@touch $@

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextvars import copy_context
 
@@ -22,30 +21,10 @@ settings.load_profile("components")
 pytest_plugins = ["components.testing", "pytester"]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--redis-mode",
-        choices=["plain", "cluster"],
-        help="Run what runs on a plain server and on one in cluster mode on this one only.",
-    )
-
-
 @pytest.fixture(params=["plain", "cluster"])
 def redis_mode(request: pytest.FixtureRequest) -> str:
     """A test that asks for it runs twice: for a plain server, and for one in cluster mode."""
     return str(request.param)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what --redis-mode does not ask for."""
-    if wanted := config.getoption("--redis-mode"):
-        config.hook.pytest_deselected(items=[item for item in items if _mode(item) not in (None, wanted)])
-        items[:] = [item for item in items if _mode(item) in (None, wanted)]
-
-
-def _mode(item: pytest.Item) -> str | None:
-    call = getattr(item, "callspec", None)
-    return call.params.get("redis_mode") if call else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,15 +58,6 @@ def postgres_server() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
     with postgres(programs) as server:
         yield server
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A test that is skipped under CI runs nowhere; there it counts as failed."""
-    # The processes of pytest-xdist have none; it is the first process that counts.
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get("CI") and reporter and reporter.stats.get("skipped"):
-        reporter.write_line("CI is set: skipped tests count as failed.", red=True)
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

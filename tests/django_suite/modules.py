@@ -51,7 +51,7 @@ def load(folder: Path) -> dict[str, ModuleType]:
     names = sorted(path.stem for path in (folder / "tasks").glob("test_*.py"))
     if not names:
         raise FileNotFoundError(
-            f"{folder}/tasks has no test_*.py; DJANGO_TESTS must be the folder `tests` of Django."
+            f"No test_*.py in {folder}/tasks. Delete {folder}, and run: python -m tests.upstream"
         )
     sys.path.insert(0, str(folder))  # stays: tasks are found by their path, `tasks.tasks.noop_task`
     with ExitStack() as stack:

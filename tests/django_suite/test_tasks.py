@@ -8,9 +8,7 @@ have to fail in just that way: one that passes, or fails otherwise, fails the ru
 from __future__ import annotations
 
 import logging
-import os
 import unittest
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import django
@@ -18,14 +16,9 @@ import pytest
 
 from components.compat import TaskResultDoesNotExist
 from tests.django_suite.modules import cases_of, is_about_a_backend, load, names_of
+from tests.upstream import django_suite
 
-if "DJANGO_TESTS" not in os.environ:
-    pytest.skip(
-        "DJANGO_TESTS does not say where Django's own tests are; .ci/run fetches them (tests/django_suite/fetch.py)",
-        allow_module_level=True,
-    )
-
-MODULES = load(Path(os.environ["DJANGO_TESTS"]))
+MODULES = load(django_suite().tests)
 CASES = {
     name: case
     for module in MODULES.values()

@@ -7,7 +7,6 @@ that they lie in has our clients.py in the place of their conftest.
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from inspect import iscoroutinefunction
@@ -17,19 +16,14 @@ from types import ModuleType
 import pytest
 
 from tests.redis_suite import clients
+from tests.upstream import redis_suite
 
 PACKAGE = "redis_tests"
 
 
 def cases_of(lock: type, name: str) -> dict[str, type]:
-    """The test classes of their module *name*, testing *lock*. Without REDIS_TESTS the caller's module is skipped."""
-    if "REDIS_TESTS" not in os.environ:
-        pytest.skip(
-            "REDIS_TESTS does not say where redis-py's own tests are; .ci/run fetches them "
-            "(tests/redis_suite/fetch.py)",
-            allow_module_level=True,
-        )
-    module = _load(Path(os.environ["REDIS_TESTS"]), name)
+    """Return the test classes of redis-py's module *name*, made to test *lock*."""
+    module = _load(redis_suite().tests, name)
     assert issubclass(lock, module.Lock)
     module.Lock = lock  # type: ignore[attr-defined]
     cases = {name: case for name, case in vars(module).items() if name.startswith("Test")}
@@ -53,7 +47,7 @@ def methods_of(cases: dict[str, type]) -> dict[str, object]:
 def _load(folder: Path, name: str) -> ModuleType:
     if not (folder / "test_lock.py").is_file():
         raise FileNotFoundError(
-            f"{folder} has no test_lock.py; REDIS_TESTS must be the folder `tests` of redis-py."
+            f"No test_lock.py in {folder}. Delete {folder}, and run: python -m tests.upstream"
         )
     package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
     package.__path__ = [str(folder)]
