@@ -28,6 +28,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, TimeoutError
 
 from components.exceptions import NoEventLoop
+from components.sentinels import hurry
+from components.silence import guard, guarded
 
 _T = TypeVar("_T")
 
@@ -97,13 +99,16 @@ def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
             factory.pool_cls_kwargs["connection_class"]
         )
     if (known := getattr(factory, "_sentinel", None)) is not None:
+        given = factory.options.get("SENTINEL_KWARGS") or {}
         options = {name: value for name, value in known.sentinel_kwargs.items() if name != "retry"}
         factory._sentinel = Sentinel(  # type: ignore[no-untyped-call]
             factory.options["SENTINELS"], known.min_other_sentinels, sentinel_kwargs=options
         )
+        hurry(factory._sentinel, {name: value for name, value in given.items() if name != "retry"})
         closing.push_async_callback(factory._sentinel.aclose)
     params = factory.make_connection_params(url)
     pool = factory.get_connection_pool({**params, "parser_class": _counterpart(params["parser_class"])})
+    guard(pool)
     closing.push_async_callback(pool.aclose)
     return Redis(connection_pool=pool)
 
@@ -118,6 +123,10 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
         retry=Retry(NoBackoff(), 0),
         **options,
     )
+    for node in client.nodes_manager.startup_nodes.values():
+        node.connection_class = guarded(node.connection_class)
+    # All nodes that are found later share these.
+    client.connection_kwargs["connection_class"] = guarded(client.connection_kwargs["connection_class"])
     # After an outage the client takes itself for closed, while the nodes may still be connected.
     for attr in ("startup_nodes", "nodes_cache"):
         closing.push_async_callback(client.nodes_manager.aclose, attr)

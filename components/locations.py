@@ -1,0 +1,104 @@
+"""
+Where the caches of settings.CACHES keep their data: server and database, without asking any server.
+
+cache.clear() of a Redis cache is FLUSHDB, so what counts is the database, not the alias.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from django.utils.module_loading import import_string
+
+#: Names of this machine, which lead to one server.
+_LOOPBACK = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0"}
+_PORT = 6379
+
+
+class Place(NamedTuple):
+    """A database of a server; of a cluster, a database of a node."""
+
+    server: str
+    database: str
+
+
+def is_redis(cache: Mapping[str, Any]) -> bool:
+    """Whether an entry of CACHES is a cache in Redis or Valkey, by the name of its backend."""
+    backend = str(cache.get("BACKEND", "")).lower()
+    return "redis" in backend or "valkey" in backend
+
+
+def client_class(cache: Mapping[str, Any]) -> type | None:
+    """The CLIENT_CLASS of an entry of CACHES; None if it names none, or one that cannot be imported."""
+    path = cache.get("OPTIONS", {}).get("CLIENT_CLASS")
+    try:
+        found = import_string(path) if path else None
+    except ImportError:
+        return None
+    return found if isinstance(found, type) else None
+
+
+def urls(cache: Mapping[str, Any]) -> list[str]:
+    """The URLs in the LOCATION of an entry of CACHES."""
+    location = cache.get("LOCATION") or ""
+    given = location if isinstance(location, Sequence) and not isinstance(location, str) else [location]
+    return [part.strip() for each in given for part in str(each).split(",") if part.strip()]
+
+
+def places(cache: Mapping[str, Any]) -> set[Place]:
+    """The databases that an entry of CACHES uses: one for each URL of its LOCATION."""
+    options = cache.get("OPTIONS", {})
+    # A cluster has one database, whatever the settings say.
+    is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
+    pool = {**options, **options.get("CONNECTION_POOL_KWARGS", {})}
+    found = set[Place]()
+    for url in urls(cache):
+        parts = urlsplit(url)
+        named = parse_qs(parts.query).get("db", [""])[0]
+        if parts.scheme == "unix":
+            server = posixpath.normpath(unquote(parts.path))
+        else:
+            server = _server(parts.netloc, options.get("SENTINELS"))
+            named = named or parts.path.strip("/")
+        database = "0" if is_cluster else str(named or pool.get("db") or 0)
+        found.add(Place(server, database))
+    return found
+
+
+def _server(netloc: str, sentinels: Any) -> str:
+    host, port = _address(netloc)
+    if not sentinels:
+        return f"{host}:{port or _PORT}"
+    known = sorted(f"{_one_name(str(each[0]))}:{each[1]}" for each in sentinels)
+    return f"{host} of {' '.join(known)}"
+
+
+def _address(netloc: str) -> tuple[str, str]:
+    host, _, port = netloc.rpartition("@")[2].rpartition(":")
+    if not port.isdigit():  # a name alone, or an IPv6 address in brackets without a port
+        host, port = netloc.rpartition("@")[2], ""
+    return _one_name(host.strip("[]").lower()), port
+
+
+def _one_name(host: str) -> str:
+    return "localhost" if host in _LOOPBACK else host
+
+
+def servers(cache: Mapping[str, Any]) -> set[str]:
+    """The servers that an entry of CACHES uses, whatever their databases."""
+    return {place.server for place in places(cache)}
+
+
+def with_database(url: str, number: int) -> str:
+    """The URL *url* of one server, with another database."""
+    address, _, query = url.partition("?")
+    others = [each for each in query.split("&") if each and not each.startswith("db=")]
+    if address.startswith("unix:"):
+        others.append(f"db={number}")
+    else:
+        scheme, _, rest = address.partition("://")
+        address = f"{scheme}://{rest.partition('/')[0]}/{number}"
+    return "?".join([address, *filter(None, ["&".join(others)])])
