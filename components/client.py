@@ -168,6 +168,15 @@ class redis_errors:  # noqa: N801  (used as a function is)
             raise RedisUnavailable(reason) from error
 
 
+def translated(error: Exception) -> Exception:
+    """RedisUnavailable for what redis_errors turns into that, with *error* as its cause; else *error* itself."""
+    if (reason := _reason(error)) is None:
+        return error
+    away = RedisUnavailable(reason)
+    away.__cause__ = error
+    return away
+
+
 def _reason(error: BaseException) -> str | None:
     """Why Redis is unavailable; None if *error* says something else."""
     if isinstance(error, MaxConnectionsError):
@@ -309,6 +318,26 @@ class _GuardedPool(ConnectionPool):
         super().__init__(guarded(connection_class), *args, **options)
 
 
+class _Cluster(RedisCluster):
+    """A client that starts while a node is gone: redis-py asks the first for the commands, and fails with it."""
+
+    def command(self, **kwargs: Any) -> Any:
+        """What commands the servers know, by any node that answers. Raises the error of the last one."""
+        if "target_nodes" in kwargs:
+            return super().command(**kwargs)
+        nodes = self.get_primaries()
+        for last, node in enumerate(nodes, start=1):
+            try:
+                found = super().command(target_nodes=node)
+            except REPLY_LOST:
+                if last == len(nodes):
+                    raise
+            else:
+                self.set_default_node(node)
+                return found
+        raise ConnectionError("The cluster has no nodes.")
+
+
 class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[misc]
     """
     The same for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.client.ClusterClient"}.
@@ -357,7 +386,7 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
         for last, url in enumerate(urls, start=1):
             try:
                 options = {"connection_pool_class": _GuardedPool, **self.options}
-                return RedisCluster.from_url(url, retry=Retry(NoBackoff(), 0), **options)
+                return _Cluster.from_url(url, retry=Retry(NoBackoff(), 0), **options)
             except (RedisClusterException, *REPLY_LOST):
                 if last == len(urls):
                     raise
