@@ -17,7 +17,7 @@ from components.backends.mail_checks import check_mail
 from components.client import SparingMixin
 from components.conf import Conf, components_setting, problems
 from components.db.rows.checks import check_rows
-from components.locations import client_class, is_redis, places
+from components.locations import client_class, is_redis, mistakes, places
 
 register(check_mail, "components")
 register(check_rows, "components")
@@ -27,7 +27,7 @@ _SHORTEST_TIMEOUT = 2  # seconds: below, blocking commands would time out before
 
 @register("components")
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """E001: COMPONENTS. E002, W002, W003: the CACHES alias it names."""
+    """E001: COMPONENTS. E002, E010, W002, W003: the CACHES alias it names."""
     found: list[CheckMessage] = [
         Error(f"settings.COMPONENTS: {problem}", id="components.E001")
         for problem in problems(Conf, components_setting())
@@ -48,7 +48,9 @@ def _check_cache(alias: str) -> list[CheckMessage]:
         ]
     options = cache.get("OPTIONS", {})
     pool = options.get("CONNECTION_POOL_KWARGS", {})
-    found: list[CheckMessage] = []
+    found: list[CheckMessage] = [
+        Error(f"settings.CACHES[{alias!r}]: {mistake}", id="components.E010") for mistake in mistakes(cache)
+    ]
     if "retry" in pool or "retry_on_error" in pool or "retry_on_timeout" in pool:
         found.append(
             Warning(

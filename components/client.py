@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from django.conf import settings
 from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 from django_redis.client import DefaultClient
 from django_redis.client import SentinelClient as _SentinelClient
 from django_redis.client.default import glob_escape
@@ -43,8 +45,9 @@ from redis.retry import Retry
 
 from components import aclient, sentinels
 from components.conf import conf
-from components.exceptions import ComponentsError, RedisUnavailable
+from components.exceptions import ComponentsError, RedisUnavailable, RedisUnsuitable
 from components.keys.naming import ours
+from components.locations import mistakes
 from components.silence import guard, guarded
 
 if TYPE_CHECKING:
@@ -62,6 +65,12 @@ REDIS_FAILED = (ComponentsError, RedisError, RedisClusterException)
 #: leave the word out; errors inside scripts, and all others, have it somewhere in their text.
 _NOT_NOW_CLASSES = (ClusterError, OutOfMemoryError, ReadOnlyError, TryAgainError)
 _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|UNBLOCKED)\b")
+
+#: What a server older than 6.2 says, to a client or inside a script, and one that has no such database.
+_UNKNOWN_COMMAND = re.compile(r"unknown command|Unknown Redis command", re.IGNORECASE)
+_WRONG_DATABASE = re.compile(
+    r"(DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode)", re.I
+)
 
 #: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
@@ -138,14 +147,31 @@ def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
 
 
 def _django_redis(alias: str) -> Any:
-    """What django-redis keeps behind a cache."""
+    """What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work."""
     try:
-        return cast(Any, caches[alias]).client
+        found = cast(Any, caches[alias]).client
     except AttributeError:
-        raise ImproperlyConfigured(
+        raise RedisUnsuitable(
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
             'its BACKEND must be "django_redis.cache.RedisCache".'
         ) from None
+    _check(alias)
+    return found
+
+
+@cache
+def _check(alias: str) -> None:
+    """Raise RedisUnsuitable if the settings of the cache *alias* cannot work."""
+    for mistake in mistakes(settings.CACHES[alias]):
+        raise RedisUnsuitable(f"settings.CACHES[{alias!r}]: {mistake}")
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "CACHES":
+        _check.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="components.client")
 
 
 def longest_block(client: Redis | AsyncRedis) -> float:
@@ -164,17 +190,19 @@ class redis_errors:  # noqa: N801  (used as a function is)
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and (wrong := _wrong(error)):
+            raise RedisUnsuitable(wrong) from error
         if error is not None and (reason := _reason(error)):
             raise RedisUnavailable(reason) from error
 
 
 def translated(error: Exception) -> Exception:
     """RedisUnavailable for what redis_errors turns into that, with *error* as its cause; else *error* itself."""
-    if (reason := _reason(error)) is None:
-        return error
-    away = RedisUnavailable(reason)
-    away.__cause__ = error
-    return away
+    try:
+        with redis_errors():
+            raise error
+    except Exception as away:  # noqa: BLE001  (which it is that is wanted)
+        return away
 
 
 def _reason(error: BaseException) -> str | None:
@@ -188,6 +216,30 @@ def _reason(error: BaseException) -> str | None:
         return f"Redis does not answer: {error}"
     if _is_not_now(error):
         return f"Redis does not take commands now: {error}"
+    return None
+
+
+def _wrong(error: BaseException) -> str | None:
+    """What is wrong with the server, or with the settings for it, if that is what *error* says."""
+    if isinstance(error, RedisClusterException):
+        reason = error.__cause__
+        error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
+    if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError):
+        error = error.__cause__  # as the asynchronous client wraps what a server on a unix socket says at once
+    if not isinstance(error, ResponseError):
+        return None
+    text = str(error).partition(", with args")[0]  # which may be a password
+    where = f"CACHES[{conf().cache!r}]"
+    if _UNKNOWN_COMMAND.search(text):
+        return (
+            f"The Redis of {where} does not know a command that this app needs, as before Redis 6.2, or lets nobody "
+            f"use it: {text.rstrip('.')}. Install Redis 6.2 or newer, or Valkey."
+        )
+    if _WRONG_DATABASE.search(text):
+        return (
+            f"The LOCATION of {where} names a database that the server does not have: {text.rstrip('.')}. "
+            "A server has the databases 0 to 15 unless its configuration says otherwise, and a cluster has 0 only."
+        )
     return None
 
 

@@ -7,7 +7,7 @@ cache.clear() of a Redis cache is FLUSHDB, so what counts is the database, not t
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -16,6 +16,11 @@ from django.utils.module_loading import import_string
 #: Names of this machine, which lead to one server.
 _LOOPBACK = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0"}
 _PORT = 6379
+#: What redis-py connects to.
+_SCHEMES = ("redis", "rediss", "unix")
+_DECODES = (
+    "decode_responses is set, and this app reads bytes. Remove it, or give this app an alias without it."
+)
 
 
 class Place(NamedTuple):
@@ -85,6 +90,39 @@ def _address(netloc: str) -> tuple[str, str]:
 
 def _one_name(host: str) -> str:
     return "localhost" if host in _LOOPBACK else host
+
+
+def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong in an entry of CACHES for this app, a sentence each. Passwords are not repeated."""
+    options = cache.get("OPTIONS", {})
+    is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
+    factory = str(options.get("CONNECTION_FACTORY", "components."))
+    # A factory of the project's own may know other URLs.
+    given = urls(cache) if factory.startswith(("components.", "django_redis.")) else []
+    if not urls(cache):
+        yield "LOCATION names no server. Give it a URL, such as redis://localhost:6379/0."
+    for url in given:
+        parts = urlsplit(url)
+        if parts.scheme not in _SCHEMES:
+            begins = f"begins with {parts.scheme}://" if "://" in url and parts.scheme else "has no scheme"
+            yield (
+                f"LOCATION is no URL of a Redis server: it {begins}, and must begin with redis://, rediss:// or unix://."
+            )
+            continue
+        try:
+            parts.port  # noqa: B018  (it raises)
+        except ValueError as error:
+            yield f"LOCATION is no URL of a Redis server: {error}."
+        query = parse_qs(parts.query)
+        database = query.get("db", ["" if parts.scheme == "unix" else parts.path.strip("/")])[0]
+        if database and not database.isdigit():
+            yield f"LOCATION names the database {database!r}; it must be a number, such as 0."
+        elif is_cluster and database.strip("0"):
+            yield f"LOCATION names the database {database}; a cluster has only 0. Leave the number out."
+        if "decode_responses" in query:  # redis-py takes any word for "yes"
+            yield _DECODES
+    if options.get("CONNECTION_POOL_KWARGS", {}).get("decode_responses"):
+        yield _DECODES
 
 
 def servers(cache: Mapping[str, Any]) -> set[str]:

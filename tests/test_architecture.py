@@ -29,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "silence": set(),
     "sentinels": {"silence"},
     "aclient": {"exceptions", "sentinels", "silence"},
-    "client": {"aclient", "conf", "exceptions", "keys", "sentinels", "silence"},
+    "client": {"aclient", "conf", "exceptions", "keys", "locations", "sentinels", "silence"},
     "keys": {"conf", "exceptions"},
     "scripts": {"client", "exceptions", "twins"},
     "together": {"client", "exceptions", "scripts"},

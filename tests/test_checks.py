@@ -51,6 +51,7 @@ BAD: dict[str, dict[str, Any]] = {
     "E002": {"COMPONENTS": {"CACHE": "redis"}},
     "E003": {"TASKS": {"default": {**settings.TASKS["default"], "OPTIONS": {"leese": 5}}}},
     "E006": {"COMPONENTS": {"CACHE": "components", "PEOPLE": "components.people.Nobody"}},
+    "E010": cache({"CONNECTION_POOL_KWARGS": {"decode_responses": True}}),
     "W002": cache({"CONNECTION_POOL_KWARGS": {"retry_on_timeout": True}}),
     "W003": cache({"SOCKET_TIMEOUT": 1}),
     "W004": {"COMPONENTS": {"CACHE": "components", "EMBEDDED": Path("var")}},
