@@ -22,18 +22,20 @@ from typing import Any, TypeVar, cast
 from django.core.exceptions import ImproperlyConfigured
 from redis._parsers import AsyncCommandsParser
 from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import PRIMARY, ClusterNode, NodesManager
+from redis.asyncio.cluster import ClusterNode, NodesManager
 from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, TimeoutError
+from redis.exceptions import ConnectionError, SlotNotCoveredError, TimeoutError
 
 from components.exceptions import NoEventLoop
 from components.sentinels import hurry
 from components.silence import guard, guarded
 
 _T = TypeVar("_T")
+
+_PRIMARY = "primary"  # as redis-py calls masters
 
 #: Seconds in which a cluster is not asked for its nodes again, although one of them fails. MOVED is obeyed at once.
 _REFRESH = 1.0
@@ -133,7 +135,10 @@ class _Cluster(RedisCluster):
             if self.get_default_node() and time.monotonic() - self._found_at < _REFRESH:
                 self._initialize = False
             else:
-                await super().initialize(*args, **kwargs)
+                try:
+                    await super().initialize(*args, **kwargs)
+                except IndexError:  # so redis-py says that there is no master
+                    raise SlotNotCoveredError("No node of the cluster serves any slot.") from None
                 self._found_at = time.monotonic()
         return self
 
@@ -157,7 +162,7 @@ class _Commands(AsyncCommandsParser):
 
     async def initialize(self, node: ClusterNode | None = None) -> None:
         first = node or self._nodes.default_node
-        others = [each for each in self._nodes.get_nodes_by_server_type(PRIMARY) if each != first]
+        others = [each for each in self._nodes.get_nodes_by_server_type(_PRIMARY) if each != first]
         for last, each in enumerate([first, *others]):
             try:
                 await super().initialize(each)

@@ -97,10 +97,10 @@ def get_client() -> Redis:
     """
     with redis_errors():
         alias = conf().cache
-        client = cast(Redis, _django_redis(alias).get_client())
+        client = _django_redis(alias).get_client()
         if not isinstance(client, RedisCluster):
             _make_safe(client.connection_pool, alias)
-        return client
+        return cast(Redis, client)
 
 
 def _make_safe(pool: Any, alias: str) -> None:
@@ -225,7 +225,9 @@ def _wrong(error: BaseException) -> str | None:
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
     if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError):
-        error = error.__cause__  # as the asynchronous client wraps what a server on a unix socket says at once
+        error = (
+            error.__cause__
+        )  # as the asynchronous client wraps what a server on a unix socket says at once
     if not isinstance(error, ResponseError):
         return None
     text = str(error).partition(", with args")[0]  # which may be a password
@@ -377,7 +379,7 @@ class _Cluster(RedisCluster):
         """What commands the servers know, by any node that answers. Raises the error of the last one."""
         if "target_nodes" in kwargs:
             return super().command(**kwargs)
-        nodes = self.get_primaries()
+        nodes = self.get_primaries()  # type: ignore[no-untyped-call]
         for last, node in enumerate(nodes, start=1):
             try:
                 found = super().command(target_nodes=node)
@@ -385,7 +387,7 @@ class _Cluster(RedisCluster):
                 if last == len(nodes):
                     raise
             else:
-                self.set_default_node(node)
+                self.set_default_node(node)  # type: ignore[no-untyped-call]
                 return found
         raise ConnectionError("The cluster has no nodes.")
 

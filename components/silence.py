@@ -19,7 +19,6 @@ import select
 import socket
 import time
 from contextlib import suppress
-from functools import cache
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -329,13 +328,17 @@ def _address(connection: Any) -> Address:
     return ("", path) if path else (str(connection.host), int(connection.port))
 
 
-@cache
-def guarded(kind: type) -> type:
+_made: dict[type, type] = {}
+
+
+def guarded(kind: type) -> Any:
     """A class like *kind*, a connection class of redis-py, that does not ask servers that are silent."""
     if issubclass(kind, _Guarded | _AsyncGuarded):
         return kind
-    mixin = _AsyncGuarded if issubclass(kind, AsyncConnection) else _Guarded
-    return type(kind.__name__, (mixin, kind), {"__module__": __name__})
+    if kind not in _made:
+        mixin = _AsyncGuarded if issubclass(kind, AsyncConnection) else _Guarded
+        _made[kind] = type(kind.__name__, (mixin, kind), {"__module__": __name__})
+    return _made[kind]
 
 
 def guard(pool: Any) -> None:

@@ -86,7 +86,7 @@ def redis_options() -> dict[str, Any]:
 def cache_url() -> str:
     """The database beside that of REDIS_URL; in a cluster, which has one, the same."""
     if REDIS_CLUSTER:
-        return REDIS_URL
+        return str(REDIS_URL)
     return ",".join(map(_beside, urls({"LOCATION": REDIS_URL})))
 
 

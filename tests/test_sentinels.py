@@ -76,13 +76,13 @@ def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
         servers = []
         for number in range(2):
             options = {"port": str(_free_port()), "bind": "127.0.0.1", "protected-mode": "no"}
-            if servers:
-                options["replicaof"] = f"127.0.0.1 {servers[0]._options['port']}"
             folder = tmp_path / f"redis-{number}"
             servers.append(EmbeddedServer(folder, server=program, appendonly=False, options=options))
         for each in servers:
             each.start()
             stack.callback(each.kill)
+        with Redis(port=int(servers[1]._options["port"])) as replica:
+            replica.replicaof("127.0.0.1", servers[0]._options["port"])
         ports = [_free_port() for _ in range(3)]
         sentinels = [stack.enter_context(_sentinel(program, tmp_path, port, servers[0])) for port in ports]
         for each in sentinels:
