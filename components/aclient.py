@@ -11,6 +11,7 @@ runs a loop of its own and leaves alone what it inherits.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from copy import copy
@@ -19,17 +20,25 @@ from random import sample
 from typing import Any, TypeVar, cast
 
 from django.core.exceptions import ImproperlyConfigured
+from redis._parsers import AsyncCommandsParser
 from redis.asyncio import Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.cluster import ClusterNode, NodesManager
 from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError, TimeoutError
+from redis.exceptions import ConnectionError, SlotNotCoveredError, TimeoutError
 
 from components.exceptions import NoEventLoop
+from components.sentinels import hurry
+from components.silence import guard, guarded
 
 _T = TypeVar("_T")
+
+_PRIMARY = "primary"  # as redis-py calls masters
+
+#: Seconds in which a cluster is not asked for its nodes again, although one of them fails. MOVED is obeyed at once.
+_REFRESH = 1.0
 
 
 class _Clients:
@@ -97,27 +106,91 @@ def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
             factory.pool_cls_kwargs["connection_class"]
         )
     if (known := getattr(factory, "_sentinel", None)) is not None:
+        given = factory.options.get("SENTINEL_KWARGS") or {}
         options = {name: value for name, value in known.sentinel_kwargs.items() if name != "retry"}
         factory._sentinel = Sentinel(  # type: ignore[no-untyped-call]
             factory.options["SENTINELS"], known.min_other_sentinels, sentinel_kwargs=options
         )
+        hurry(factory._sentinel, {name: value for name, value in given.items() if name != "retry"})
         closing.push_async_callback(factory._sentinel.aclose)
     params = factory.make_connection_params(url)
     pool = factory.get_connection_pool({**params, "parser_class": _counterpart(params["parser_class"])})
+    guard(pool)
     closing.push_async_callback(pool.aclose)
     return Redis(connection_pool=pool)
+
+
+class _Cluster(RedisCluster):
+    """
+    A client that many coroutines may use at once from the beginning on.
+
+    redis-py sends the first commands to any node, before it knows the slots, and then closes connections in use.
+    """
+
+    _found_at = -float("inf")
+
+    async def initialize(self, *args: Any, **kwargs: Any) -> RedisCluster:
+        """Find the nodes, if none are known, or one has failed since and they were not just found."""
+        if self._initialize:
+            if self.get_default_node() and time.monotonic() - self._found_at < _REFRESH:
+                self._initialize = False
+            else:
+                try:
+                    await super().initialize(*args, **kwargs)
+                except IndexError:  # so redis-py says that there is no master
+                    raise SlotNotCoveredError("No node of the cluster serves any slot.") from None
+                self._found_at = time.monotonic()
+        return self
+
+    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
+        await self.initialize()
+        try:
+            return await super().execute_command(*args, **kwargs)
+        except (AttributeError, TypeError) as error:
+            if "NoneType" not in str(error):
+                raise
+            # A connection that another coroutine has closed, after an error, has neither a reader nor a parser.
+            raise ConnectionError("The connection was closed while it was in use.") from error
+
+
+class _Commands(AsyncCommandsParser):
+    """What commands the servers know, by any node that answers: redis-py asks the first, and fails with it."""
+
+    def __init__(self, nodes: NodesManager) -> None:
+        super().__init__()
+        self._nodes = nodes
+
+    async def initialize(self, node: ClusterNode | None = None) -> None:
+        first = node or self._nodes.default_node
+        others = [each for each in self._nodes.get_nodes_by_server_type(_PRIMARY) if each != first]
+        for last, each in enumerate([first, *others]):
+            try:
+                await super().initialize(each)
+            except (ConnectionError, TimeoutError):
+                if last == len(others):
+                    raise
+            else:
+                self._nodes.default_node = each
+                return
 
 
 def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitStack) -> Redis:
     """A client for the cluster of which *urls* name nodes; what else the first says holds for all."""
     first, *others = urls
     nodes = [parse_url(url) for url in others]
-    client = RedisCluster.from_url(
+    client = _Cluster.from_url(
         first,
         startup_nodes=[ClusterNode(node.get("host", "localhost"), node.get("port", 6379)) for node in nodes],
         retry=Retry(NoBackoff(), 0),
+        reinitialize_steps=0,  # else each fifth answer that a slot was moved closes connections that are in use
+        require_full_coverage=False,  # as the synchronous client: slots that nobody serves fail who needs them
         **options,
     )
+    client.commands_parser = _Commands(client.nodes_manager)
+    for node in client.nodes_manager.startup_nodes.values():
+        node.connection_class = guarded(node.connection_class)
+    # All nodes that are found later share these.
+    client.connection_kwargs["connection_class"] = guarded(client.connection_kwargs["connection_class"])
     # After an outage the client takes itself for closed, while the nodes may still be connected.
     for attr in ("startup_nodes", "nodes_cache"):
         closing.push_async_callback(client.nodes_manager.aclose, attr)

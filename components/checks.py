@@ -4,16 +4,20 @@ System checks: what is wrong with the settings, before it goes wrong in use. Non
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
 from components.backends.mail_checks import check_mail
+from components.client import SparingMixin
 from components.conf import Conf, components_setting, problems
 from components.db.rows.checks import check_rows
+from components.locations import client_class, is_redis, mistakes, places
 
 register(check_mail, "components")
 register(check_rows, "components")
@@ -23,7 +27,7 @@ _SHORTEST_TIMEOUT = 2  # seconds: below, blocking commands would time out before
 
 @register("components")
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
-    """E001: COMPONENTS. E002, W002, W003: the CACHES alias it names."""
+    """E001: COMPONENTS. E002, E010, W002, W003: the CACHES alias it names."""
     found: list[CheckMessage] = [
         Error(f"settings.COMPONENTS: {problem}", id="components.E001")
         for problem in problems(Conf, components_setting())
@@ -44,7 +48,9 @@ def _check_cache(alias: str) -> list[CheckMessage]:
         ]
     options = cache.get("OPTIONS", {})
     pool = options.get("CONNECTION_POOL_KWARGS", {})
-    found: list[CheckMessage] = []
+    found: list[CheckMessage] = [
+        Error(f"settings.CACHES[{alias!r}]: {mistake}", id="components.E010") for mistake in mistakes(cache)
+    ]
     if "retry" in pool or "retry_on_error" in pool or "retry_on_timeout" in pool:
         found.append(
             Warning(
@@ -64,6 +70,66 @@ def _check_cache(alias: str) -> list[CheckMessage]:
             )
         )
     return found
+
+
+@register("components")
+def check_clearing(**kwargs: Any) -> list[CheckMessage]:
+    """W006: cache.clear() of some alias would empty the database of this app."""
+    ours = components_setting().get("cache", Conf.cache)
+    if not is_redis(settings.CACHES.get(ours, {})):
+        return []  # check_settings says so
+    at, found = places(settings.CACHES[ours]), list[CheckMessage]()
+    for alias, cache in settings.CACHES.items():
+        if alias == ours and alias != DEFAULT_CACHE_ALIAS:
+            continue  # nobody calls that cache their own
+        if is_redis(cache) and at & places(cache) and not _spares(cache):
+            found.append(_clears(alias, ours))
+    return found
+
+
+def _spares(cache: Mapping[str, Any]) -> bool:
+    """Whether clear() leaves alone what is not the cache's own."""
+    kind = client_class(cache)
+    return kind is not None and issubclass(kind, SparingMixin)
+
+
+def _clears(alias: str, ours: str) -> Warning:
+    said = (
+        "is the cache" if alias == ours else f"uses the server and the database of settings.CACHES[{ours!r}]"
+    )
+    return Warning(
+        f"settings.CACHES[{alias!r}] {said} in which this app keeps its queues, locks and messages: "
+        f"caches[{alias!r}].clear() deletes them all.",
+        hint='Give this app an alias of its own, with another database number in its "LOCATION", and name it in '
+        'COMPONENTS["CACHE"]. On a cluster, which has one database, use "CLIENT_CLASS": '
+        '"components.client.ClusterClient" for both.',
+        id="components.W006",
+    )
+
+
+@register("components", Tags.security)
+def check_pickle(**kwargs: Any) -> list[CheckMessage]:
+    """W007: a cache in Redis that unpickles what it reads."""
+    return [
+        Warning(
+            f"settings.CACHES[{alias!r}] reads pickled values from Redis.",
+            hint="Whoever can write to that Redis can run code in this process. Give it "
+            + (
+                '"OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}.'
+                if str(cache["BACKEND"]).startswith("django_redis.")
+                else 'a "SERIALIZER" among its OPTIONS that does not pickle, or use django-redis and its JSON.'
+            ),
+            id="components.W007",
+        )
+        for alias, cache in settings.CACHES.items()
+        if is_redis(cache) and _pickles(cache)
+    ]
+
+
+def _pickles(cache: Mapping[str, Any]) -> bool:
+    """Whether the cache's serializer is pickle, which is the default of django-redis and of Django's own cache."""
+    options = cache.get("OPTIONS", {})
+    return "pickle" in str(options.get("SERIALIZER", options.get("serializer", "pickle"))).lower()
 
 
 @register("components")

@@ -10,16 +10,21 @@ Scripts are sent once more (scripts.py), being idempotent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
+from functools import cache
 from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from django.conf import settings
 from django.core.cache import caches
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 from django_redis.client import DefaultClient
-from redis import Redis, RedisCluster
+from django_redis.client import SentinelClient as _SentinelClient
+from django_redis.client.default import glob_escape
+from django_redis.pool import SentinelConnectionFactory as _SentinelConnectionFactory
+from redis import Connection, ConnectionPool, Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
@@ -38,9 +43,12 @@ from redis.exceptions import (
 )
 from redis.retry import Retry
 
-from components import aclient
+from components import aclient, sentinels
 from components.conf import conf
-from components.exceptions import ComponentsError, RedisUnavailable
+from components.exceptions import ComponentsError, RedisUnavailable, RedisUnsuitable
+from components.keys.naming import ours
+from components.locations import mistakes
+from components.silence import guard, guarded
 
 if TYPE_CHECKING:
     from components.services.locks import Lock
@@ -58,6 +66,12 @@ REDIS_FAILED = (ComponentsError, RedisError, RedisClusterException)
 _NOT_NOW_CLASSES = (ClusterError, OutOfMemoryError, ReadOnlyError, TryAgainError)
 _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|UNBLOCKED)\b")
 
+#: What a server older than 6.2 says, to a client or inside a script, and one that has no such database.
+_UNKNOWN_COMMAND = re.compile(r"unknown command|Unknown Redis command", re.IGNORECASE)
+_WRONG_DATABASE = re.compile(
+    r"(DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode)", re.I
+)
+
 #: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
 
@@ -65,6 +79,8 @@ _SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
 #: Seconds: Redis 6.2 rounds a blocking command's timeout down to milliseconds, also 0.001, and 0 is for ever.
 SHORTEST_BLOCK = 0.01
 _LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
+
+_SCANNED = 1_000  # keys that cache.clear() looks at, and deletes, in one round trip
 
 #: A client, synchronous or not (see twins.py).
 AnyRedis: TypeAlias = Redis | AsyncRedis
@@ -80,7 +96,18 @@ def get_client() -> Redis:
     Raises ImproperlyConfigured if the CACHES alias does not exist or is not django-redis'.
     """
     with redis_errors():
-        return cast(Redis, _django_redis(conf().cache).get_client())
+        alias = conf().cache
+        client = _django_redis(alias).get_client()
+        if not isinstance(client, RedisCluster):
+            _make_safe(client.connection_pool, alias)
+        return cast(Redis, client)
+
+
+def _make_safe(pool: Any, alias: str) -> None:
+    """Let *pool*, of whatever client class, wait neither for servers that are silent nor for Sentinels that are."""
+    guard(pool)
+    if (manager := getattr(pool, "sentinel_manager", None)) is not None:
+        sentinels.hurry(manager, settings.CACHES[alias].get("OPTIONS", {}).get("SENTINEL_KWARGS") or {})
 
 
 def get_async_client() -> AsyncRedis:
@@ -120,14 +147,31 @@ def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
 
 
 def _django_redis(alias: str) -> Any:
-    """What django-redis keeps behind a cache."""
+    """What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work."""
     try:
-        return cast(Any, caches[alias]).client
+        found = cast(Any, caches[alias]).client
     except AttributeError:
-        raise ImproperlyConfigured(
+        raise RedisUnsuitable(
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
             'its BACKEND must be "django_redis.cache.RedisCache".'
         ) from None
+    _check(alias)
+    return found
+
+
+@cache
+def _check(alias: str) -> None:
+    """Raise RedisUnsuitable if the settings of the cache *alias* cannot work."""
+    for mistake in mistakes(settings.CACHES[alias]):
+        raise RedisUnsuitable(f"settings.CACHES[{alias!r}]: {mistake}")
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "CACHES":
+        _check.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="components.client")
 
 
 def longest_block(client: Redis | AsyncRedis) -> float:
@@ -146,8 +190,19 @@ class redis_errors:  # noqa: N801  (used as a function is)
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and (wrong := _wrong(error)):
+            raise RedisUnsuitable(wrong) from error
         if error is not None and (reason := _reason(error)):
             raise RedisUnavailable(reason) from error
+
+
+def translated(error: Exception) -> Exception:
+    """RedisUnavailable for what redis_errors turns into that, with *error* as its cause; else *error* itself."""
+    try:
+        with redis_errors():
+            raise error
+    except Exception as away:  # noqa: BLE001  (which it is that is wanted)
+        return away
 
 
 def _reason(error: BaseException) -> str | None:
@@ -161,6 +216,32 @@ def _reason(error: BaseException) -> str | None:
         return f"Redis does not answer: {error}"
     if _is_not_now(error):
         return f"Redis does not take commands now: {error}"
+    return None
+
+
+def _wrong(error: BaseException) -> str | None:
+    """What is wrong with the server, or with the settings for it, if that is what *error* says."""
+    if isinstance(error, RedisClusterException):
+        reason = error.__cause__
+        error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
+    if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError):
+        error = (
+            error.__cause__
+        )  # as the asynchronous client wraps what a server on a unix socket says at once
+    if not isinstance(error, ResponseError):
+        return None
+    text = str(error).partition(", with args")[0]  # which may be a password
+    where = f"CACHES[{conf().cache!r}]"
+    if _UNKNOWN_COMMAND.search(text):
+        return (
+            f"The Redis of {where} does not know a command that this app needs, as before Redis 6.2, or lets nobody "
+            f"use it: {text.rstrip('.')}. Install Redis 6.2 or newer, or Valkey."
+        )
+    if _WRONG_DATABASE.search(text):
+        return (
+            f"The LOCATION of {where} names a database that the server does not have: {text.rstrip('.')}. "
+            "A server has the databases 0 to 15 unless its configuration says otherwise, and a cluster has 0 only."
+        )
     return None
 
 
@@ -217,17 +298,103 @@ class LockMixin:
         )
 
 
-class Client(LockMixin, DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
+class SparingMixin:
     """
-    django-redis' client for a server or a Sentinel service, whose cache.lock() makes this app's Lock: OPTIONS
-    {"CLIENT_CLASS": "components.client.Client"}.
+    cache.clear() deletes the keys of that cache, and spares those of this app and of other caches in the database.
+
+    django-redis empties the database with FLUSHDB: queues, locks and messages would go, too.
+    """
+
+    get_client: Callable[..., Redis]
+    _backend: Any
+
+    def clear(self, client: Redis | None = None) -> None:
+        """Delete all keys of this cache, of every version, whatever else the database holds."""
+        client = client or self.get_client(write=True)
+        is_ours, batch = ours().match, list[bytes]()
+        # SCAN gives every key that is there all the time; what is added meanwhile may stay, as after FLUSHDB.
+        for key in client.scan_iter(match=self._pattern(), count=_SCANNED):
+            if not is_ours(key):
+                batch.append(key)
+            if len(batch) >= _SCANNED:
+                _unlink(client, batch)
+                batch.clear()
+        _unlink(client, batch)
+
+    def _pattern(self) -> str:
+        """What the keys of this cache match; everything, where a KEY_FUNCTION of the project hides it."""
+        prefix = glob_escape(self._backend.key_prefix)
+        pattern = str(self._backend.key_func("*", prefix, "*"))
+        return pattern if "*" in pattern else "*"
+
+
+def _unlink(client: Redis, names: Sequence[bytes]) -> None:
+    """Delete them, in one round trip to each node. Raises what the first that could not be deleted met."""
+    if names:
+        with client.pipeline(transaction=False) as pipe:
+            for name in names:  # singly: on a cluster they lie in many slots
+                pipe.unlink(name)
+            pipe.execute()
+
+
+class Client(LockMixin, SparingMixin, DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
+    """
+    django-redis' client for a single server: OPTIONS {"CLIENT_CLASS": "components.client.Client"}.
+
+    Its cache.lock() makes this app's Lock, and its cache.clear() spares this app's keys.
     """
 
 
-class ClusterClient(LockMixin, DefaultClient):  # type: ignore[misc]
+class SentinelClient(LockMixin, SparingMixin, _SentinelClient):  # type: ignore[misc]
     """
-    django-redis' client for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.client.ClusterClient"}.
-    Its cache.lock() makes this app's Lock.
+    The same for a service that Sentinels know: OPTIONS {"CLIENT_CLASS": "components.client.SentinelClient",
+    "CONNECTION_FACTORY": "components.client.SentinelConnectionFactory", "SENTINELS": [(host, port), …]}.
+    """
+
+
+class SentinelConnectionFactory(_SentinelConnectionFactory):  # type: ignore[misc]
+    """
+    django-redis' factory for Sentinels, which asks the next one soon when one does not answer.
+
+    redis-py tries each Sentinel eleven times, five seconds each; here a Sentinel has one second and one try,
+    unless SENTINEL_KWARGS say otherwise.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        sentinels.hurry(self._sentinel, options.get("SENTINEL_KWARGS") or {})
+
+
+class _GuardedPool(ConnectionPool):
+    """The connections to a node of a cluster."""
+
+    def __init__(self, connection_class: Any = Connection, *args: Any, **options: Any) -> None:
+        super().__init__(guarded(connection_class), *args, **options)
+
+
+class _Cluster(RedisCluster):
+    """A client that starts while a node is gone: redis-py asks the first for the commands, and fails with it."""
+
+    def command(self, **kwargs: Any) -> Any:
+        """What commands the servers know, by any node that answers. Raises the error of the last one."""
+        if "target_nodes" in kwargs:
+            return super().command(**kwargs)
+        nodes = self.get_primaries()  # type: ignore[no-untyped-call]
+        for last, node in enumerate(nodes, start=1):
+            try:
+                found = super().command(target_nodes=node)
+            except REPLY_LOST:
+                if last == len(nodes):
+                    raise
+            else:
+                self.set_default_node(node)  # type: ignore[no-untyped-call]
+                return found
+        raise ConnectionError("The cluster has no nodes.")
+
+
+class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[misc]
+    """
+    The same for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.client.ClusterClient"}.
 
     LOCATION is the URL of one node, or of several with commas between: the first that answers tells of
     all others. The connections belong to the process, as those of django-redis' own pools do.
@@ -259,10 +426,21 @@ class ClusterClient(LockMixin, DefaultClient):  # type: ignore[misc]
     def disconnect(self, index: int = 0, client: Any = None) -> None:
         """Nothing: other threads use the same connections."""
 
+    def get_many(
+        self, keys: Collection[str], version: int | None = None, client: Redis | None = None
+    ) -> dict[str, Any]:
+        """The values that are there, by key. The keys may lie in any slots: MGET alone takes those of one."""
+        cluster = cast(RedisCluster, client or self.get_client(write=False))
+        names = {self.make_key(key, version=version): key for key in keys}
+        found = cluster.mget_nonatomic(list(names)) if names else []
+        pairs = zip(names.values(), found, strict=True)
+        return {key: self.decode(value) for key, value in pairs if value is not None}
+
     def _find(self, urls: tuple[str, ...]) -> RedisCluster:
         for last, url in enumerate(urls, start=1):
             try:
-                return RedisCluster.from_url(url, retry=Retry(NoBackoff(), 0), **self.options)
+                options = {"connection_pool_class": _GuardedPool, **self.options}
+                return _Cluster.from_url(url, retry=Retry(NoBackoff(), 0), **options)
             except (RedisClusterException, *REPLY_LOST):
                 if last == len(urls):
                     raise

@@ -6,7 +6,7 @@ of round trips. A reply that was lost is asked for once more: that is safe becau
 of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
 
 many() and amany() send several calls in one round trip to each node: redis-py's own pipelines of a cluster
-take no scripts.
+take no scripts. outcomes() and aoutcomes() are the same, but tell of each call what became of it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.asyncio.cluster import PipelineCommand
-from redis.exceptions import NoScriptError, RedisClusterException, RedisError
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError, SlotNotCoveredError
 
-from components.client import REPLY_LOST, AnyRedis, redis_errors
+from components.client import REPLY_LOST, AnyRedis, redis_errors, translated
+from components.exceptions import RedisUnavailable
 from components.twins import answer, at_once
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
@@ -82,29 +83,73 @@ class Script:
 
     def many(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
         """The answers to several calls, which are sent together; raises RedisUnavailable as one does."""
-        if isinstance(client, ASYNCHRONOUS):
-            raise TypeError(f"{client!r} is asynchronous: await amany() with it.")
-        return at_once(self.amany(client, calls))
+        return all_well(self.outcomes(client, calls))
 
     async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-        """The same, awaited; with either client, as acall(). What a node could not answer so is asked singly."""
-        answers: list[Any] = [None] * len(calls)
-        with redis_errors():
-            if isinstance(client, AsyncRedis | AsyncRedisCluster):
-                await client.initialize()
-            nodes = _by_node(client, calls)
-            asked = [self._pipelined(node, [calls[each] for each in numbers]) for node, numbers in nodes]
-            if isinstance(client, AsyncRedis | AsyncRedisCluster):
-                found = await asyncio.gather(*asked)
-            else:
-                found = [await each for each in asked]
-            for (_node, numbers), part in zip(nodes, found, strict=True):
-                for number, answered in zip(numbers, part, strict=True):
-                    answers[number] = answered
-            for number, (keys, args) in enumerate(calls):
-                if isinstance(answers[number], Exception):
-                    answers[number] = await self.send(client, keys=keys, args=args)
-        return answers
+        """The same, awaited; with either client, as acall()."""
+        return all_well(await self.aoutcomes(client, calls))
+
+    def outcomes(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        """
+        Send several calls together, and tell of each what became of it: its answer, or the exception that it met.
+
+        On a cluster a node that is gone fails only the calls that it alone could answer.
+        """
+        if isinstance(client, ASYNCHRONOUS):
+            raise TypeError(f"{client!r} is asynchronous: await amany() or aoutcomes() with it.")
+        return at_once(self.aoutcomes(client, calls))
+
+    async def aoutcomes(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+        """The same, awaited; with either client. What a node could not answer in a pipeline is asked singly."""
+        found: list[Any] = [None] * len(calls)
+        try:
+            groups = await by_node(client, calls)
+        except Exception as error:  # noqa: BLE001  (that of each call)
+            return [translated(error)] * len(calls)
+        asked = [self._of_node(client, node, [calls[each] for each in numbers]) for node, numbers in groups]
+        if isinstance(client, ASYNCHRONOUS):
+            parts = await asyncio.gather(*asked)
+        else:
+            parts = [await each for each in asked]
+        for (_node, numbers), part in zip(groups, parts, strict=True):
+            for number, outcome in zip(numbers, part, strict=True):
+                found[number] = outcome
+        return found
+
+    async def _of_node(self, client: AnyRedis, node: Any, calls: Sequence[Call]) -> list[Any]:
+        """What becomes of the calls that one node should answer."""
+        outcomes = await self._pipelined(node, calls) if node else [SlotNotCoveredError()] * len(calls)
+        failed = [number for number, each in enumerate(outcomes) if isinstance(each, Exception)]
+        while failed:
+            number = failed.pop(0)
+            outcome = outcomes[number] = await self._outcome(client, calls[number])
+            if isinstance(outcome, RedisUnavailable) and isinstance(outcome.__cause__, REPLY_LOST):
+                # By now the client knows the cluster as it is; what still belongs to this node would fail as well.
+                rest = await self._rest(client, node, [calls[each] for each in failed], outcome)
+                for each, found in zip(failed, rest, strict=True):
+                    outcomes[each] = found
+                break
+        return outcomes
+
+    async def _rest(self, client: AnyRedis, node: Any, calls: Sequence[Call], error: Exception) -> list[Any]:
+        """What becomes of calls after *node* has failed another of its calls with *error*."""
+        try:
+            groups = await by_node(client, calls)
+        except Exception as away:  # noqa: BLE001  (that of each call)
+            return [translated(away)] * len(calls)
+        found: list[Any] = [error] * len(calls)
+        for other, numbers in groups:
+            if other is not None and other is not node and _name(other) != _name(node):
+                for number in numbers:
+                    found[number] = await self._outcome(client, calls[number])
+        return found
+
+    async def _outcome(self, client: AnyRedis, call: Call) -> Any:
+        keys, args = call
+        try:
+            return await self.send(client, keys=keys, args=args)
+        except Exception as error:  # noqa: BLE001  (raised where it is asked for)
+            return translated(error)
 
     async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
         """The answers of one node, errors among them."""
@@ -113,21 +158,44 @@ class Script:
             answers = await _send_together(node, sent)
             if any(isinstance(each, NoScriptError) for each in answers):
                 return (await _send_together(node, [("SCRIPT LOAD", self.source), *sent]))[1:]
-        except REPLY_LOST as error:
+        except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)
             return [error] * len(calls)
         return answers
 
 
-def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
-    """What can be sent to together, and the numbers of the calls that go there."""
+def all_well(outcomes: list[Any]) -> list[Any]:
+    """The *outcomes*, if all of them are answers. Raises the first that is none."""
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    return outcomes
+
+
+async def by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
+    """
+    What can be sent to together, and the numbers of the calls that go there; None for slots that nobody serves.
+
+    An asynchronous client finds its cluster first. Raises redis-py's errors if it cannot.
+    """
     if not isinstance(client, RedisCluster | AsyncRedisCluster):
-        return [(client, list(range(len(calls))))]
+        return [(client, list(range(len(calls))))] if calls else []
+    if isinstance(client, AsyncRedisCluster):
+        await client.initialize()
     nodes: dict[str, tuple[Any, list[int]]] = {}
     for number, (keys, _args) in enumerate(calls):
-        node: Any = client.get_node_from_key(keys[0])
+        try:
+            node: Any = client.get_node_from_key(keys[0])
+        except RedisClusterException:
+            nodes.setdefault("", (None, []))[1].append(number)
+            continue
         target = client.get_redis_connection(node) if isinstance(client, RedisCluster) else node
         nodes.setdefault(node.name, (target, []))[1].append(number)
     return list(nodes.values())
+
+
+def _name(node: Any) -> Any:
+    """What two objects for one node have in common."""
+    return node.name if hasattr(node, "execute_pipeline") else id(getattr(node, "connection_pool", node))
 
 
 async def _send_together(node: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -25,6 +25,7 @@ from redis import Redis
 
 from components.conf import conf
 from components.embedded import EmbeddedServer
+from components.locations import Place, is_redis, places, servers, with_database
 
 if TYPE_CHECKING:
     from components.backends.tasks import RedisBackend
@@ -80,7 +81,12 @@ class ClusterServer(EmbeddedServer):
 
 @contextmanager
 def redis_at(url: str, **options: Any) -> Iterator[Redis]:
-    """The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client."""
+    """
+    The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client.
+
+    Other aliases of the same server lead there, too, each to a database of its own, so that no test
+    touches the server that the settings name.
+    """
     from components.client import get_client  # needs the settings, which pytest-django makes ready later
     from components.services.autocomplete import usage
     from components.services.counters import forget
@@ -89,10 +95,9 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     # The dict itself is changed: an override_settings here would come undone in the wrong order where a
     # test sets other settings while this one stands.
     caches, alias = settings.CACHES, conf().cache
-    before = caches[alias]
-    kept = {name: value for name, value in before.get("OPTIONS", {}).items() if name not in _ITS_OWN}
-    there = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": {**kept, **options}}
-    caches[alias] = {**before, **there}
+    before = dict(caches)
+    caches.update(_moved(caches, alias, url, options))
+    caches[alias] = _at(before[alias], url, options)
     _tell_django(enter=True)
     try:
         yield get_client()
@@ -101,8 +106,29 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
         usage.forget()
         forget()
         forget_tables()
-        caches[alias] = before
+        caches.update(before)
         _tell_django(enter=False)
+
+
+def _at(cache: dict[str, Any], url: str, options: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in cache.get("OPTIONS", {}).items() if name not in _ITS_OWN}
+    there = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": {**kept, **options}}
+    return {**cache, **there}
+
+
+def _moved(caches: dict[str, Any], alias: str, url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The other caches of the server of CACHES[*alias*], moved to *url*; who shared a database shares one again."""
+    here, moved = places(caches[alias]), dict[str, Any]()
+    numbers: dict[Place, int] = dict.fromkeys(here, 0)
+    is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
+    for name, cache in caches.items():
+        if name == alias or not is_redis(cache) or not servers(cache) & servers(caches[alias]):
+            continue
+        number = numbers.setdefault(min(places(cache)), max(numbers.values()) + 1)
+        there = url if is_cluster or number == 0 else with_database(url, number)
+        kind = {"CLIENT_CLASS": options["CLIENT_CLASS"]} if is_cluster else {}
+        moved[name] = {**_at(cache, there, kind), "BACKEND": cache["BACKEND"]}
+    return moved
 
 
 def _tell_django(*, enter: bool) -> None:

@@ -4,6 +4,8 @@ together(): calls of a script that come while others are under way travel in one
 A view of many users sends for each of them, and one message can wake a thousand coroutines: each by itself would take
 a connection of the pool, which has a hundred, and most of its time would be the client's work for a round trip. So in
 an event loop a call goes at once if no other of its script is under way; those that come meanwhile go together.
+
+In a cluster each node has a line of its own, so that nobody waits for, or fails with, a node that they do not need.
 """
 
 from __future__ import annotations
@@ -13,19 +15,18 @@ import contextvars
 from collections.abc import Sequence
 from typing import Any
 
-from components.client import get_async_client, kept_by_the_loop
-from components.exceptions import RedisUnavailable
-from components.scripts import Call, Script
+from components.client import get_async_client, kept_by_the_loop, translated
+from components.scripts import Call, Script, all_well, by_node
 
 _MOST = 64  # calls in a pipeline: so that none waits long for the answers of the others
 
 
-class _Lines(dict[str, "_Line"]):
-    """Those of an event loop, by script."""
+class _Lines(dict[tuple[str, str], "_Line"]):
+    """Those of an event loop, by script and node."""
 
 
 class _Line:
-    """The calls of one script that wait for those that are under way."""
+    """The calls of one script to one node that wait for those that are under way."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -34,11 +35,12 @@ class _Line:
         self._task: asyncio.Task[None] | None = None
 
     async def send(self, calls: Sequence[Call]) -> list[Any]:
+        """What becomes of each of *calls*: its answer, or an exception."""
         if self._is_busy:
             future = asyncio.get_running_loop().create_future()
             self._waiting.append((calls, future))
-            answers: list[Any] = await future
-            return answers
+            outcomes: list[Any] = await future
+            return outcomes
         self._is_busy = True
         try:
             return await self._ask(calls)
@@ -65,44 +67,43 @@ class _Line:
         del self._waiting[:_MOST]
         if not group:  # all of them were cancelled
             return
-        try:
-            answers = iter(await self._ask([call for calls, _future in group for call in calls]))
-        except RedisUnavailable as error:
-            for _calls, future in group:
-                _settle(future, error)
-        except Exception:  # noqa: BLE001  (whose call it was is found out: scripts may be called again)
-            for calls, future in group:
-                await self._send_one(calls, future)
-        else:
-            for calls, future in group:
-                _settle(future, [next(answers) for _ in calls])
-
-    async def _send_one(self, calls: Sequence[Call], future: asyncio.Future[list[Any]]) -> None:
-        try:
-            _settle(future, await self._ask(calls))
-        except Exception as error:  # noqa: BLE001  (raised where it is awaited)
-            _settle(future, error)
+        outcomes = iter(await self._ask([call for calls, _future in group for call in calls]))
+        for calls, future in group:
+            own = [next(outcomes) for _ in calls]
+            if not future.done():  # who awaited it was cancelled
+                future.set_result(own)
 
     async def _ask(self, calls: Sequence[Call]) -> list[Any]:
-        client = get_async_client()
-        if len(calls) == 1:
-            [(keys, args)] = calls
-            return [await self._script.acall(client, keys=keys, args=args)]
-        return await self._script.amany(client, calls)
-
-
-def _settle(future: asyncio.Future[list[Any]], outcome: list[Any] | Exception) -> None:
-    if future.done():  # who awaited it was cancelled
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
+        if len(calls) > 1:
+            return await self._script.aoutcomes(get_async_client(), calls)
+        [(keys, args)] = calls
+        try:
+            return [await self._script.acall(get_async_client(), keys=keys, args=args)]
+        except Exception as error:  # noqa: BLE001  (raised where it is asked for)
+            return [error]
 
 
 async def together(script: Script, calls: Sequence[Call]) -> list[Any]:
     """The answers to *calls* of a script, as amany() with the loop's client gives them. Raises what that raises."""
+    return all_well(await outcomes_together(script, calls))
+
+
+async def outcomes_together(script: Script, calls: Sequence[Call]) -> list[Any]:
+    """The same, but of each call what became of it, as aoutcomes() tells."""
     lines = kept_by_the_loop(_Lines, lambda closing: _Lines())
-    if script.name not in lines:
-        lines[script.name] = _Line(script)
-    return await lines[script.name].send(calls)
+    try:
+        groups = await by_node(get_async_client(), calls)
+    except Exception as error:  # noqa: BLE001  (that of each call)
+        return [translated(error)] * len(calls)
+    sent = []
+    for node, numbers in groups:
+        name = script.name, getattr(node, "name", "")
+        if name not in lines:
+            lines[name] = _Line(script)
+        sent.append(lines[name].send([calls[each] for each in numbers]))
+    parts = [await sent[0]] if len(sent) == 1 else await asyncio.gather(*sent)
+    found: list[Any] = [None] * len(calls)
+    for (_node, numbers), part in zip(groups, parts, strict=True):
+        for number, outcome in zip(numbers, part, strict=True):
+            found[number] = outcome
+    return found

@@ -18,6 +18,8 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from components.locations import places, urls, with_database
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR = BASE_DIR / "var"
 
@@ -42,6 +44,7 @@ if not DEBUG:
 #: Two environments that share one Redis differ in the prefix.
 COMPONENTS: dict[str, Any] = {
     "PREFIX": env.str("COMPONENTS_PREFIX", default="components"),
+    "CACHE": "components",
     "PEOPLE": "project.guilds.letters.GuildMates",
     "BOOKS": "project.guilds.books.GuildBooks",
     "BASE_TEMPLATE": "market/base.html",
@@ -55,6 +58,7 @@ if not REDIS_URL:
     COMPONENTS["EMBEDDED"] = VAR / "redis"
     REDIS_URL = socket_url(COMPONENTS["EMBEDDED"])
 
+#: REDIS_URL then names any node, or better several with commas between: redis://10.0.0.1,redis://10.0.0.2
 REDIS_CLUSTER = env.bool("REDIS_CLUSTER", default=False)
 #: host:port,host:port; REDIS_URL then names the service: redis://mymaster/0
 REDIS_SENTINELS = env.list("REDIS_SENTINELS", default=[])
@@ -62,26 +66,51 @@ REDIS_SENTINELS = env.list("REDIS_SENTINELS", default=[])
 
 def redis_options() -> dict[str, Any]:
     """How django-redis reaches Redis: a single server, a cluster, or a service that Sentinels know."""
-    options: dict[str, Any] = {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"}
+    options: dict[str, Any] = {
+        "CLIENT_CLASS": "components.client.Client",
+        # The default, pickle, runs whatever code whoever can write to the cache has put there.
+        "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
+    }
     if REDIS_CLUSTER and REDIS_SENTINELS:
         raise ImproperlyConfigured("REDIS_CLUSTER and REDIS_SENTINELS exclude each other.")
     if REDIS_CLUSTER:
         options["CLIENT_CLASS"] = "components.client.ClusterClient"
     if REDIS_SENTINELS:
-        options["CLIENT_CLASS"] = "django_redis.client.SentinelClient"
-        options["CONNECTION_FACTORY"] = "django_redis.pool.SentinelConnectionFactory"
+        options["CLIENT_CLASS"] = "components.client.SentinelClient"
+        options["CONNECTION_FACTORY"] = "components.client.SentinelConnectionFactory"
         addresses = [address.rpartition(":") for address in REDIS_SENTINELS]
         options["SENTINELS"] = [(host, int(port)) for host, _, port in addresses]
     return options
 
 
+def cache_url() -> str:
+    """The database beside that of REDIS_URL; in a cluster, which has one, the same."""
+    if REDIS_CLUSTER:
+        return str(REDIS_URL)
+    return ",".join(map(_beside, urls({"LOCATION": REDIS_URL})))
+
+
+def _beside(url: str) -> str:
+    [place] = places({"LOCATION": url})
+    number = int(place.database) if place.database.isdigit() else 0
+    return with_database(url, number + 1 if number < 15 else number - 1)
+
+
+#: cache.clear() empties a whole database, so the cache has another one than queues, locks and messages.
+CACHE_URL = env.str("CACHE_URL", default="") or cache_url()
+
 CACHES = {
     "default": {
         "BACKEND": "django_redis.cache.RedisCache",
-        "LOCATION": REDIS_URL,
+        "LOCATION": CACHE_URL,
         "KEY_PREFIX": f"{COMPONENTS['PREFIX']}:cache",
         "OPTIONS": redis_options(),
-    }
+    },
+    COMPONENTS["CACHE"]: {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": redis_options(),
+    },
 }
 
 # QUEUES [] takes every queue name.

@@ -18,6 +18,7 @@ os.environ.update(
     REDIS_URL="unix:///nowhere/this-test-does-not-ask-for-the-fixture-redis",
     REDIS_CLUSTER="0",
     REDIS_SENTINELS="",
+    CACHE_URL="",
 )
 os.environ.setdefault("DATABASE_URL", "sqlite://:memory:")
 
@@ -25,6 +26,9 @@ from project.settings import *  # noqa: F403
 
 # Who may write to whom, and search for whom, are the demo's own rules, which its own tests ask for.
 del COMPONENTS["PEOPLE"], COMPONENTS["BOOKS"]  # noqa: F405
+
+# One alias for all, which a test leads elsewhere with a single setting; tests of settings have aliases of their own.
+CACHES = {"default": CACHES[COMPONENTS.pop("CACHE")]}  # noqa: F405
 
 # Many tests look at all keys, or at all that Redis is asked: what counts, there, is the test's own.
 MIDDLEWARE.remove("components.middleware.CountRequestsMiddleware")  # noqa: F405

@@ -15,7 +15,11 @@ import components
 from tests.db.models import Ware
 from tests.support.queues import options
 
-DJANGO_REDIS = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://nowhere.example"}
+DJANGO_REDIS = {
+    "BACKEND": "django_redis.cache.RedisCache",
+    "LOCATION": "redis://nowhere.example",
+    "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
+}
 LOCMEM = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 
 
@@ -28,29 +32,42 @@ def found(*, deploy: bool = False) -> dict[str, CheckMessage]:
     return {str(message.id).removeprefix("components."): message for message in ours}
 
 
-def cache(options: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"CACHES": {"default": {**DJANGO_REDIS, "OPTIONS": options or {}}}}
+def cache(
+    options: dict[str, Any] | None = None, location: str = "redis://nowhere.example/1"
+) -> dict[str, Any]:
+    """The README's caches: one for the site, and one for this app in another database."""
+    ours = {**DJANGO_REDIS["OPTIONS"], **(options or {})}
+    return {
+        "CACHES": {
+            "default": {**DJANGO_REDIS, "LOCATION": location},
+            "components": {**DJANGO_REDIS, "OPTIONS": ours},
+        },
+        "COMPONENTS": {"CACHE": "components"},
+    }
 
 
 BAD: dict[str, dict[str, Any]] = {
-    "E001": {"COMPONENTS": {"PREFX": "a"}},
+    "E001": {"COMPONENTS": {"CACHE": "components", "PREFX": "a"}},
     "E002": {"COMPONENTS": {"CACHE": "redis"}},
     "E003": {"TASKS": {"default": {**settings.TASKS["default"], "OPTIONS": {"leese": 5}}}},
-    "E006": {"COMPONENTS": {"PEOPLE": "components.people.Nobody"}},
+    "E006": {"COMPONENTS": {"CACHE": "components", "PEOPLE": "components.people.Nobody"}},
+    "E010": cache({"CONNECTION_POOL_KWARGS": {"decode_responses": True}}),
     "W002": cache({"CONNECTION_POOL_KWARGS": {"retry_on_timeout": True}}),
     "W003": cache({"SOCKET_TIMEOUT": 1}),
-    "W004": {"COMPONENTS": {"EMBEDDED": Path("var")}},
+    "W004": {"COMPONENTS": {"CACHE": "components", "EMBEDDED": Path("var")}},
+    "W006": cache(location="redis://nowhere.example:6379/0"),
+    "W007": cache({"SERIALIZER": "django_redis.serializers.pickle.PickleSerializer"}),
 }
 
 
 def test_a_project_that_is_set_up_well_hears_nothing() -> None:
-    with override_settings(COMPONENTS={}, **cache()):
+    with override_settings(**cache()):
         assert found(deploy=True) == {}
 
 
 @pytest.mark.parametrize("check", BAD)
 def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> None:
-    with override_settings(**{**cache(), "COMPONENTS": {}, **BAD[check]}):
+    with override_settings(**{**cache(), **BAD[check]}):
         messages = found(deploy=True)
 
     assert list(messages) == [check]
@@ -60,7 +77,7 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
 @pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])
 @pytest.mark.parametrize("name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION"])
 def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None:
-    with override_settings(**{**cache(), "COMPONENTS": {name: path}}):
+    with override_settings(**{**cache(), "COMPONENTS": {"CACHE": "components", name: path}}):
         [message] = found().values()
 
     assert message.msg.startswith(f'settings.COMPONENTS["{name}"]: ')
@@ -103,8 +120,97 @@ def test_only_the_alias_that_is_named_matters() -> None:
 
 @pytest.mark.parametrize("name", ["retry", "retry_on_error", "retry_on_timeout"])
 def test_retries_of_the_client_are_warned_of(name: str) -> None:
-    with override_settings(COMPONENTS={}, **cache({"CONNECTION_POOL_KWARGS": {name: object()}})):
+    with override_settings(**cache({"CONNECTION_POOL_KWARGS": {name: object()}})):
         assert list(found()) == ["W002"]
+
+
+NOWHERE = "redis://nowhere.example"
+DB_1 = {**DJANGO_REDIS["OPTIONS"], "CONNECTION_POOL_KWARGS": {"db": 1}}
+CLUSTER = {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.client.ClusterClient"}
+SENTINELS = {**DJANGO_REDIS["OPTIONS"], "SENTINELS": [("a.example", 1), ("b.example", 2)]}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "is_one"),
+    [
+        ({"LOCATION": f"{NOWHERE}/0"}, {"LOCATION": NOWHERE}, True),
+        ({"LOCATION": f"{NOWHERE}:6379/1"}, {"LOCATION": "redis://joe:secret@nowhere.example?db=1"}, True),
+        ({"LOCATION": f"{NOWHERE}:6380/0"}, {"LOCATION": NOWHERE}, False),
+        ({"LOCATION": f"{NOWHERE}/1"}, {"LOCATION": f"{NOWHERE}/2"}, False),
+        ({"LOCATION": "redis://127.0.0.1/1"}, {"LOCATION": "redis://localhost:6379/1"}, True),
+        ({"LOCATION": "unix:///run/redis.sock"}, {"LOCATION": "unix:///run/redis.sock?db=0"}, True),
+        ({"LOCATION": "unix:///run/redis.sock"}, {"LOCATION": "unix:///run/redis.sock?db=1"}, False),
+        (
+            {"LOCATION": NOWHERE, "OPTIONS": DB_1},
+            {"LOCATION": NOWHERE},
+            False,
+        ),
+        ({"LOCATION": [NOWHERE]}, {"LOCATION": NOWHERE}, True),
+        (
+            {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": NOWHERE},
+            {"LOCATION": NOWHERE},
+            True,
+        ),
+        ({"LOCATION": "redis://shop/0", "OPTIONS": SENTINELS}, {"LOCATION": "redis://shop/0"}, False),
+        (
+            {"LOCATION": "redis://shop/0", "OPTIONS": SENTINELS},
+            {"LOCATION": "redis://shop/0", "OPTIONS": SENTINELS},
+            True,
+        ),
+        ({"LOCATION": f"{NOWHERE}/1"}, {"LOCATION": NOWHERE, "OPTIONS": CLUSTER}, False),
+        ({"LOCATION": NOWHERE}, {"LOCATION": NOWHERE, "OPTIONS": CLUSTER}, True),
+        ({"LOCATION": NOWHERE, "OPTIONS": CLUSTER}, {"LOCATION": NOWHERE, "OPTIONS": CLUSTER}, False),
+    ],
+)
+def test_a_cache_whose_clear_would_empty_our_database_is_warned_of_whatever_its_alias(
+    theirs: dict[str, Any], ours: dict[str, Any], is_one: bool
+) -> None:
+    caches = {"pages": {**DJANGO_REDIS, **theirs}, "queues": {**DJANGO_REDIS, **ours}}
+    with override_settings(CACHES=caches, COMPONENTS={"CACHE": "queues"}):
+        messages = found()
+
+    assert ("W006" in messages) == is_one
+    if is_one:
+        assert "settings.CACHES['pages'] uses the server and the database" in messages["W006"].msg
+        assert "caches['pages'].clear() deletes them all" in messages["W006"].msg
+
+
+def test_the_default_cache_as_the_cache_of_this_app_is_warned_of() -> None:
+    with override_settings(CACHES={"default": DJANGO_REDIS}, COMPONENTS={}):
+        assert "settings.CACHES['default'] is the cache in which" in found()["W006"].msg
+
+    spared = {
+        **DJANGO_REDIS,
+        "OPTIONS": {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.client.Client"},
+    }
+    with override_settings(CACHES={"default": spared}, COMPONENTS={}):
+        assert found() == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "is_pickled"),
+    [
+        ({"BACKEND": "django_redis.cache.RedisCache"}, True),
+        ({"BACKEND": "django.core.cache.backends.redis.RedisCache"}, True),
+        ({"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}, False),
+        (DJANGO_REDIS, False),
+        (
+            {
+                "BACKEND": "django_redis.cache.RedisCache",
+                "OPTIONS": {"SERIALIZER": "django_redis.serializers.msgpack.MSGPackSerializer"},
+            },
+            False,
+        ),
+    ],
+)
+def test_a_cache_that_unpickles_what_it_reads_is_warned_of(given: dict[str, Any], is_pickled: bool) -> None:
+    caches = {**cache()["CACHES"], "default": {**given, "LOCATION": "redis://other.example"}}
+    with override_settings(CACHES=caches, COMPONENTS={"CACHE": "components"}):
+        messages = found()
+
+    assert ("W007" in messages) == is_pickled
+    if is_pickled:
+        assert "settings.CACHES['default'] reads pickled values" in messages["W007"].msg
 
 
 @pytest.mark.parametrize(
@@ -120,7 +226,7 @@ def test_retries_of_the_client_are_warned_of(name: str) -> None:
 def test_a_socket_timeout_that_is_too_short_for_waiting_is_warned_of(
     given: dict[str, Any], is_short: bool
 ) -> None:
-    with override_settings(COMPONENTS={}, **cache(given)):
+    with override_settings(**cache(given)):
         assert ("W003" in found()) == is_short
 
 
@@ -135,7 +241,7 @@ def test_a_second_runworker_command_is_warned_of(tmp_path: Path, monkeypatch: py
     (tmp_path / "channels" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
 
-    with override_settings(INSTALLED_APPS=[*settings.INSTALLED_APPS, "channels"]):
+    with override_settings(INSTALLED_APPS=[*settings.INSTALLED_APPS, "channels"], **cache()):
         assert list(found()) == ["W001"]
     assert "W001" not in found()
 
@@ -144,5 +250,5 @@ def test_options_of_other_backends_are_their_own_affair() -> None:
     other = {**settings.TASKS["default"], "OPTIONS": {"leese": 5}}
     module = "django_tasks" if "django_tasks" in settings.INSTALLED_APPS else "django.tasks"
     other["BACKEND"] = f"{module}.backends.dummy.DummyBackend"
-    with override_settings(COMPONENTS={}, TASKS={"default": other}, **cache()):
+    with override_settings(TASKS={"default": other}, **cache()):
         assert found() == {}

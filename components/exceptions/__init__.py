@@ -4,6 +4,7 @@ those that stand for a wrong argument are also a TypeError or ValueError, and th
 raises there.
 """
 
+from django.core.exceptions import ImproperlyConfigured
 from redis.exceptions import LockError, LockNotOwnedError
 
 from components.exceptions.base import ComponentsError as ComponentsError
@@ -16,6 +17,13 @@ class RedisUnavailable(ComponentsError):
 
 class NoEventLoop(ComponentsError, RuntimeError):
     """An asynchronous client was asked for outside of a coroutine."""
+
+
+class RedisUnsuitable(RedisUnavailable, ImproperlyConfigured):
+    """
+    This app cannot work with the Redis that the settings name, or not with these settings: the message says what to
+    change. To ask again does not help.
+    """
 
 
 class RedisNotFound(ComponentsError):

@@ -6,6 +6,7 @@ The braces are a cluster's hash tag: all keys of one entity lie in one slot.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from components.conf import conf
@@ -13,6 +14,11 @@ from components.conf import conf
 
 def _key(pattern: str, name: str, part: str) -> str:
     return _stem(conf().prefix, pattern, name) + part
+
+
+def ours() -> re.Pattern[bytes]:
+    """What matches the beginning of every key of this app, and of no key that Django's cache makes."""
+    return re.compile(rb"%b:[a-z][^:{}]*:\{" % re.escape(conf().prefix.encode()))
 
 
 @lru_cache(maxsize=1_024)

@@ -13,6 +13,8 @@ from typing import Any
 from redis.exceptions import ResponseError
 
 from components.client import get_client, redis_errors
+from components.conf import conf
+from components.exceptions import RedisUnsuitable
 
 OLDEST = (6, 2)
 
@@ -27,7 +29,7 @@ class ServerInfo:
 
 
 def inspect_server() -> ServerInfo:
-    """Ask the server. Raises RedisUnavailable."""
+    """Ask the server. Raises RedisUnavailable, and RedisUnsuitable if it is too old."""
     client = get_client()
     with redis_errors():
         client.ping()
@@ -37,15 +39,21 @@ def inspect_server() -> ServerInfo:
             return ServerInfo(
                 "", "", ("The server does not permit INFO: its version and persistence are unknown.",)
             )
+    _require(str(info.get("redis_version", "")))
     return ServerInfo(
         str(info.get("redis_version", "")), str(info.get("redis_mode", "")), tuple(_warnings(info))
     )
 
 
+def _require(version: str) -> None:
+    parts = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if parts and parts < OLDEST:
+        raise RedisUnsuitable(
+            f"The Redis of CACHES[{conf().cache!r}] is {version}, and this app needs 6.2 or newer, or Valkey."
+        )
+
+
 def _warnings(info: Mapping[str, Any]) -> Iterator[str]:
-    version = tuple(int(part) for part in str(info.get("redis_version", "")).split(".")[:2] if part.isdigit())
-    if version and version < OLDEST:
-        yield f"Redis {info['redis_version']} is older than 6.2, the oldest that is supported."
     policy = info.get("maxmemory_policy", "noeviction")
     if policy != "noeviction" and info.get("maxmemory"):
         yield f"maxmemory-policy is {policy}: under memory pressure Redis will delete tasks. Set it to noeviction."

@@ -107,20 +107,56 @@ def test_the_prefix_keeps_the_cache_apart_too() -> None:
     assert found["CACHES"]["default"]["KEY_PREFIX"] == "staging:cache"
 
 
-def test_a_cluster_is_asked_for_by_the_environment() -> None:
-    cache = settings("CACHES", REDIS_URL="redis://node.example", REDIS_CLUSTER="1")["CACHES"]["default"]
+@pytest.mark.parametrize(
+    ("environment", "ours", "default"),
+    [
+        ({"REDIS_URL": "redis://redis.example"}, "redis://redis.example", "redis://redis.example/1"),
+        ({"REDIS_URL": "redis://redis.example/15"}, "redis://redis.example/15", "redis://redis.example/14"),
+        ({"REDIS_URL": "unix:///run/redis.sock"}, "unix:///run/redis.sock", "unix:///run/redis.sock?db=1"),
+        (
+            {"REDIS_URL": "redis://redis.example/0", "CACHE_URL": "redis://cache.example/0"},
+            "redis://redis.example/0",
+            "redis://cache.example/0",
+        ),
+    ],
+)
+def test_queues_and_the_default_cache_have_different_databases(
+    environment: dict[str, str], ours: str, default: str
+) -> None:
+    """cache.clear() empties a database."""
+    found = settings("COMPONENTS", "CACHES", **environment)
 
-    assert cache["OPTIONS"]["CLIENT_CLASS"] == "components.client.ClusterClient"
+    assert found["COMPONENTS"]["CACHE"] == "components"
+    assert found["CACHES"]["components"]["LOCATION"] == ours
+    assert found["CACHES"]["default"]["LOCATION"] == default
+
+
+def test_the_embedded_server_holds_both_databases() -> None:
+    found = settings("CACHES")["CACHES"]
+
+    assert found["default"]["LOCATION"] == f"{found['components']['LOCATION']}?db=1"
+
+
+def test_a_cluster_is_asked_for_by_the_environment_and_may_have_several_urls() -> None:
+    nodes = "redis://a.example,redis://b.example"
+    found = settings("CACHES", REDIS_URL=nodes, REDIS_CLUSTER="1")["CACHES"]
+
+    for alias in ("default", "components"):
+        assert found[alias]["LOCATION"] == nodes
+        assert found[alias]["OPTIONS"]["CLIENT_CLASS"] == "components.client.ClusterClient"
 
 
 def test_sentinels_are_asked_for_by_the_environment() -> None:
-    cache = settings(
+    found = settings(
         "CACHES", REDIS_URL="redis://mymaster/0", REDIS_SENTINELS="a.example:26379,b.example:26380"
-    )
+    )["CACHES"]
 
-    options = cache["CACHES"]["default"]["OPTIONS"]
-    assert options["CLIENT_CLASS"] == "django_redis.client.SentinelClient"
-    assert options["SENTINELS"] == [["a.example", 26379], ["b.example", 26380]]
+    for alias, number in (("default", 1), ("components", 0)):
+        options = found[alias]["OPTIONS"]
+        assert found[alias]["LOCATION"] == f"redis://mymaster/{number}"
+        assert options["CLIENT_CLASS"] == "components.client.SentinelClient"
+        assert options["CONNECTION_FACTORY"] == "components.client.SentinelConnectionFactory"
+        assert options["SENTINELS"] == [["a.example", 26379], ["b.example", 26380]]
 
 
 def test_cluster_and_sentinels_exclude_each_other() -> None:

@@ -33,9 +33,9 @@ class Source(Script):
         self.trips.append(1)
         return await super().acall(client, keys=keys, args=args)
 
-    async def amany(self, client: Any, calls: Any) -> list[Any]:
+    async def aoutcomes(self, client: Any, calls: Any) -> list[Any]:
         self.trips.append(len(calls))
-        return await super().amany(client, calls)
+        return await super().aoutcomes(client, calls)
 
 
 def append() -> Source:

@@ -158,16 +158,21 @@ class Buffer:
     def _send(self) -> None:
         if not self._unanswered:
             return
-        answers = add_script.many(get_client(), [(call.keys, call.args) for call in self._unanswered])
-        for call, answer in zip(list(self._unanswered), answers, strict=True):
+        calls = list(self._unanswered)
+        outcomes = add_script.outcomes(get_client(), [(call.keys, call.args) for call in calls])
+        failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if isinstance(outcome, Exception):  # of a node that is away: the others have counted theirs
+                continue
             try:
-                call.check(answer)
+                call.check(outcome)
             except CountRefused as error:
                 logger.error("%s What belongs there is dropped.", error)
                 self._give_up([call])
-        for call in self._unanswered:
             call.is_over()
-        self._unanswered = []
+            self._unanswered = [each for each in self._unanswered if each is not call]
+        if failed:
+            raise failed[0]
 
     def _give_up(self, calls: list[Addition]) -> None:
         """Sent once more, they might count twice, or be refused again."""

@@ -1,0 +1,351 @@
+"""
+Servers that do not answer are not asked again until they do.
+
+A server that hangs costs whoever asks it the whole timeout of the socket. So when a command has timed out, a probe
+asks the server for a sign of life. If none comes, the server counts as silent for all threads and coroutines of this
+process: commands fail at once, without being sent. Each of them looks whether the probe was answered meanwhile, which
+takes microseconds; from that moment on commands are sent again. A slow command, a blocking one, or one reply that was
+lost make nobody silent, because then the probe is answered.
+
+guarded() makes any connection class of redis-py, synchronous or not, one that behaves so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import select
+import socket
+import time
+from contextlib import suppress
+from threading import Lock
+from typing import Any, TypeAlias
+
+from redis.asyncio.connection import AbstractConnection as AsyncConnection
+from redis.exceptions import ConnectionError
+from redis.exceptions import TimeoutError as ReplyTimeout
+from redis.utils import SENTINEL
+
+#: Host and port, or "" and the path of a unix socket.
+Address: TypeAlias = tuple[str, int | str]
+
+_PATIENCE = 0.5  # seconds that a server has, after a timeout, to answer the probe
+_STEP = 0.01  # seconds between two looks of a coroutine at the probe
+_UNCONNECTED, _UNANSWERED = 1.0, 5.0  # seconds after which another probe is sent
+#: What the network says of a host that is switched off. That is no sign of life.
+_AWAY = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ETIMEDOUT}
+
+
+class ServerSilent(ConnectionError):
+    """The command was not sent, because the server is known not to answer."""
+
+
+class _Probe:
+    """
+    A PING on a connection of its own. Any answer is a sign of life, also an error or the end of the connection.
+
+    Nothing is read, so a forked process may look at the same socket. Only resolve() and aresolve() may take a while.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.since = time.monotonic()
+        self._targets: list[tuple[socket.AddressFamily, Any]] = []
+        self._left: list[tuple[socket.AddressFamily, Any]] = []
+        self._socket: socket.socket | None = None
+        self._is_sent = self._was_refused = False
+        self._begun = -float("inf")
+        if not address[0]:
+            self._targets = [(socket.AF_UNIX, address[1])]
+
+    def is_due(self) -> bool:
+        """Whether it is time to send a PING."""
+        return time.monotonic() - self._begun > (_UNANSWERED if self._is_sent else _UNCONNECTED)
+
+    def resolve(self) -> bool:
+        """Look the name up, which may lead elsewhere by now; whether an address is known."""
+        if self.address[0]:
+            with suppress(OSError):
+                self._take(socket.getaddrinfo(*self.address, type=socket.SOCK_STREAM))
+        return bool(self._targets)
+
+    async def aresolve(self) -> bool:
+        """The same without blocking the loop."""
+        if self.address[0]:
+            with suppress(OSError):
+                loop = asyncio.get_running_loop()
+                self._take(await loop.getaddrinfo(*self.address, type=socket.SOCK_STREAM))
+        return bool(self._targets)
+
+    def _take(self, found: list[Any]) -> None:
+        self._targets = [(family, target) for family, _kind, _protocol, _name, target in found]
+
+    def put_off(self) -> None:
+        """The next PING is due a while from now."""
+        self._begun = time.monotonic()
+
+    def begin(self) -> None:
+        """Forget the last PING, and send one to the first of the server's addresses that takes it."""
+        self.put_off()
+        self._left = list(self._targets)
+        self._was_refused = False
+        self.close()
+
+    def close(self) -> None:
+        if self._socket:
+            self._socket.close()
+        self._socket, self._is_sent = None, False
+
+    def __del__(self) -> None:
+        self.close()
+
+    def is_answered(self) -> bool:
+        """Whether there was a sign of life."""
+        while self._socket or self._left:
+            if self._socket is None and not self._connect(*self._left.pop(0)):
+                continue
+            assert self._socket is not None
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN | (0 if self._is_sent else select.POLLOUT))
+            if not poll.poll(0):
+                return False
+            failed = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if not failed and self._is_sent:
+                return True
+            if not failed:
+                try:
+                    self._socket.send(b"PING\r\n")
+                    self._is_sent = True
+                    continue
+                except OSError as error:
+                    failed = error.errno or errno.EPIPE
+            if self._is_sent:
+                return failed not in _AWAY
+            self._failed(failed)
+        return self._was_refused
+
+    def _connect(self, family: socket.AddressFamily, target: Any) -> bool:
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket.setblocking(False)
+        failed = self._socket.connect_ex(target)
+        if failed in (0, errno.EINPROGRESS):
+            return True
+        self._failed(failed)
+        return False
+
+    def _failed(self, number: int) -> None:
+        """No connection; whoever refuses one is there, but for a socket whose queue is full (EAGAIN)."""
+        self._was_refused = number not in _AWAY and number != errno.EAGAIN
+        self.close()
+
+
+_silent: dict[Address, _Probe] = {}
+_lock = Lock()
+
+
+def _forget() -> None:
+    """A forked process finds out by itself."""
+    global _lock
+    _lock = Lock()
+    _silent.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _ask(address: Address) -> tuple[_Probe | None, bool]:
+    """What waits for a sign of life from *address*, if it is silent still; whether to send another PING."""
+    with _lock:
+        probe = _silent.get(address)
+        if probe is None:
+            return None, False
+        if probe.is_answered():
+            probe.close()
+            del _silent[address]
+            return None, False
+        is_due = probe.is_due()
+        if is_due:
+            probe.put_off()
+        return probe, is_due
+
+
+def _again(probe: _Probe) -> None:
+    with _lock:
+        if _silent.get(probe.address) is probe:
+            probe.begin()
+
+
+def _said(probe: _Probe) -> ServerSilent:
+    host, port = probe.address
+    return ServerSilent(
+        f"{f'{host}:{port}' if host else port} has not answered for {time.monotonic() - probe.since:.0f} s, "
+        "and is not asked before it does."
+    )
+
+
+def _refuse(address: Address) -> None:
+    """Raise ServerSilent if the server at *address* does not answer still."""
+    probe, is_due = _ask(address)
+    if probe:
+        if is_due:
+            probe.resolve()
+            _again(probe)
+        raise _said(probe)
+
+
+async def _arefuse(address: Address) -> None:
+    """The same, awaited."""
+    probe, is_due = _ask(address)
+    if probe:
+        if is_due:
+            await probe.aresolve()
+            _again(probe)
+        raise _said(probe)
+
+
+def _conclude(probe: _Probe, is_silent: bool) -> None:
+    with _lock:
+        if is_silent and probe.address not in _silent:
+            _silent[probe.address] = probe
+        else:
+            probe.close()
+
+
+def _suspect(address: Address) -> None:
+    """Find out whether the server, which has not answered in time, is there at all."""
+    if address in _silent:
+        return
+    probe = _Probe(address)
+    if not probe.resolve():
+        return
+    probe.begin()
+    until = time.monotonic() + _PATIENCE
+    while not (is_there := probe.is_answered()) and time.monotonic() < until:
+        time.sleep(_STEP)
+    _conclude(probe, not is_there)
+
+
+async def _asuspect(address: Address) -> None:
+    """The same, awaited."""
+    if address in _silent:
+        return
+    probe = _Probe(address)
+    try:
+        if not await probe.aresolve():
+            return
+        probe.begin()
+        until = time.monotonic() + _PATIENCE
+        while not (is_there := probe.is_answered()) and time.monotonic() < until:
+            await asyncio.sleep(_STEP)
+    except BaseException:  # cancelled
+        probe.close()
+        raise
+    _conclude(probe, not is_there)
+
+
+def _is_silence(error: OSError) -> bool:
+    return isinstance(error, TimeoutError) or error.errno in _AWAY
+
+
+class _Guarded:
+    """What a synchronous connection does more."""
+
+    def _connect(self) -> Any:
+        address = _address(self)
+        if _silent:
+            _refuse(address)
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except OSError as error:
+            if _is_silence(error):
+                _suspect(address)
+            raise
+
+    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        if _silent and self._sock:  # type: ignore[attr-defined]
+            try:
+                _refuse(_address(self))
+            except ServerSilent:
+                self.disconnect()  # type: ignore[attr-defined]  # Sentinels may know of another server
+                raise
+        try:
+            super().send_packed_command(command, check_health)  # type: ignore[misc]
+        except ReplyTimeout:
+            _suspect(_address(self))
+            raise
+
+    def read_response(
+        self, disable_decoding: bool = False, *, timeout: float | object = SENTINEL, **more: Any
+    ) -> Any:
+        try:
+            return super().read_response(disable_decoding, timeout=timeout, **more)  # type: ignore[misc]
+        except ReplyTimeout:
+            if timeout is SENTINEL:  # else who waits has chosen for how long
+                _suspect(_address(self))
+            raise
+
+
+class _AsyncGuarded:
+    """What an asynchronous connection does more."""
+
+    async def _connect(self) -> None:
+        address = _address(self)
+        if _silent:
+            await _arefuse(address)
+        try:
+            await super()._connect()  # type: ignore[misc]
+        except OSError as error:
+            if _is_silence(error):
+                await _asuspect(address)
+            raise
+
+    async def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+        if _silent and self.is_connected:  # type: ignore[attr-defined]
+            try:
+                await _arefuse(_address(self))
+            except ServerSilent:
+                await self.disconnect(nowait=True)  # type: ignore[attr-defined]
+                raise
+        try:
+            await super().send_packed_command(command, check_health)  # type: ignore[misc]
+        except ReplyTimeout:
+            await _asuspect(_address(self))
+            raise
+
+    async def read_response(
+        self, disable_decoding: bool = False, timeout: float | None = None, **more: Any
+    ) -> Any:
+        try:
+            return await super().read_response(disable_decoding, timeout, **more)  # type: ignore[misc]
+        except ReplyTimeout:
+            await _asuspect(_address(self))
+            raise
+
+
+def _address(connection: Any) -> Address:
+    path = getattr(connection, "path", None)
+    return ("", path) if path else (str(connection.host), int(connection.port))
+
+
+_made: dict[type, type] = {}
+
+
+def guarded(kind: type) -> Any:
+    """A class like *kind*, a connection class of redis-py, that does not ask servers that are silent."""
+    if issubclass(kind, _Guarded | _AsyncGuarded):
+        return kind
+    if kind not in _made:
+        mixin = _AsyncGuarded if issubclass(kind, AsyncConnection) else _Guarded
+        _made[kind] = type(kind.__name__, (mixin, kind), {"__module__": __name__})
+    return _made[kind]
+
+
+def guard(pool: Any) -> None:
+    """Let *pool*, a connection pool of redis-py, make guarded connections; those that it has become so, too."""
+    if not issubclass(pool.connection_class, _Guarded | _AsyncGuarded):
+        pool.connection_class = guarded(pool.connection_class)
+        for name in ("_available_connections", "_in_use_connections", "_connections"):
+            for connection in list(getattr(pool, name, ())):
+                if type(connection).__module__.startswith("redis."):
+                    connection.__class__ = guarded(type(connection))

@@ -1,0 +1,97 @@
+"""A cluster of three masters on loopback, of which one may die or hang: the others answer for their own slots."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from redis import Redis
+from redis.cluster import RedisCluster
+from redis.crc import key_slot
+
+from components.embedded import EmbeddedServer
+from components.testing import _free_port
+from tests.support.waiting import eventually
+
+_SLOTS = 16_384
+NUMBER = 3
+
+
+class Master(EmbeddedServer):
+    """One of them."""
+
+    def __init__(self, folder: Path, program: Path | None) -> None:
+        self.port = _free_port()
+        options = {
+            "port": str(self.port),
+            "bind": "127.0.0.1",
+            "protected-mode": "no",
+            "cluster-enabled": "yes",
+            "cluster-announce-ip": "127.0.0.1",
+            "cluster-require-full-coverage": "no",
+            "cluster-node-timeout": "60000",  # nobody declares a dead one dead: the clients have to see it
+        }
+        super().__init__(folder, server=program, appendonly=False, options=options)
+
+    @property
+    def tcp(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    @property
+    def name(self) -> str:
+        """As redis-py calls nodes."""
+        return f"127.0.0.1:{self.port}"
+
+    def hang(self) -> None:
+        assert self.pid
+        os.kill(self.pid, signal.SIGSTOP)
+
+
+class Masters(list[Master]):
+    """All of them, by their slots."""
+
+    @property
+    def urls(self) -> str:
+        """A LOCATION that survives the death of any."""
+        return ",".join(each.tcp for each in self)
+
+    def of(self, key: str) -> Master:
+        """Who has *key*."""
+        return self[key_slot(key.encode()) * NUMBER // _SLOTS]
+
+
+@contextmanager
+def masters(folder: Path, program: Path | None) -> Iterator[Masters]:
+    """A cluster whose slots are all served."""
+    with ExitStack() as stack:
+        made = Masters(Master(folder / f"node-{number}", program) for number in range(NUMBER))
+        for each in made:
+            each.start()
+            stack.callback(each.kill)
+        with ExitStack() as clients:
+            nodes = [clients.enter_context(Redis(port=each.port)) for each in made]
+            for number, node in enumerate(nodes):
+                first, last = (-(-part * _SLOTS // NUMBER) for part in (number, number + 1))
+                node.execute_command("CLUSTER ADDSLOTS", *range(first, last))
+                node.execute_command("CLUSTER MEET", "127.0.0.1", made[0].port)
+            assert eventually(lambda: all(map(_knows_all, nodes)))
+        yield made
+
+
+def _knows_all(node: Redis) -> bool:
+    info = node.cluster("INFO")
+    known = len(node.execute_command("CLUSTER SLOTS"))
+    return info["cluster_state"] == "ok" and info["cluster_slots_assigned"] == str(_SLOTS) and known == NUMBER
+
+
+def forget_clients() -> None:
+    """Let the next client of a cluster be a new one, as in a new process."""
+    from components.client import ClusterClient
+
+    for client in ClusterClient._clusters.values():
+        assert isinstance(client, RedisCluster)
+        client.close()
+    ClusterClient._clusters.clear()

@@ -1,0 +1,167 @@
+"""What cache.clear() deletes, and where the caches of a project lie: on one database, two, or in a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.cache import caches
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.client import get_client
+from components.embedded import EmbeddedServer
+from components.locations import Place, places, with_database
+from components.services.chat import Chat, Inbox
+from components.services.queues import Consumer, TaskQueue
+from components.testing import ClusterServer, empty
+from tests.support.queues import ECHO, claim, ids
+
+BACKEND = "django_redis.cache.RedisCache"
+CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+
+
+@contextmanager
+def site(default: str, ours: str, options: dict[str, Any] | None = None, **more: Any) -> Iterator[None]:
+    """A project whose default cache is at *default*, and whose queues are at *ours*."""
+    found = {
+        "default": {"BACKEND": BACKEND, "LOCATION": default, "OPTIONS": options or {}, **more},
+        "components": {"BACKEND": BACKEND, "LOCATION": ours, "OPTIONS": options or {}},
+    }
+    with override_settings(CACHES=found, COMPONENTS={"CACHE": "components"}):
+        yield
+
+
+def use_everything() -> tuple[str, Chat]:
+    """A task, a chat and cached values: enough for several scans."""
+    task = TaskQueue().push(ECHO)
+    chat = Chat.create("joe", members=["jeff"], text="hello")
+    caches["default"].set_many({f"item:{number}": number for number in range(1_200)})
+    caches["default"].set("item:0", "of another version", version=2)
+    return task, chat
+
+
+def assert_only_the_cache_is_empty(task: str, chat: Chat) -> None:
+    assert caches["default"].get_many([f"item:{number}" for number in range(1_200)]) == {}
+    assert caches["default"].get("item:0", version=2) is None
+    assert ids(claim(Consumer())) == [task]
+    [news] = Inbox("jeff").fetch()
+    assert news.chat_id == chat.id
+
+
+def test_clearing_a_cache_in_a_database_of_its_own_leaves_tasks_and_chats(
+    redis: Redis, redis_server: EmbeddedServer
+) -> None:
+    with site(with_database(redis_server.url, 1), redis_server.url):
+        task, chat = use_everything()
+
+        caches["default"].clear()
+
+        assert_only_the_cache_is_empty(task, chat)
+
+
+@pytest.mark.parametrize("prefix", ["", "components", "components:cache", "[shop]*"])
+def test_clearing_a_cache_of_a_cluster_leaves_tasks_and_chats(
+    redis_cluster: Redis, redis_cluster_server: ClusterServer, prefix: str
+) -> None:
+    url = redis_cluster_server.url
+    with site(url, url, CLUSTER, KEY_PREFIX=prefix):
+        task, chat = use_everything()
+
+        caches["default"].clear()
+
+        assert_only_the_cache_is_empty(task, chat)
+
+
+def test_clearing_a_cache_of_a_cluster_leaves_other_caches_and_environments(
+    redis_cluster: Redis, redis_cluster_server: ClusterServer
+) -> None:
+    url = redis_cluster_server.url
+    with site(url, url, CLUSTER, KEY_PREFIX="staging"):
+        caches["components"].set("theirs", 1)
+        with override_settings(COMPONENTS={"CACHE": "components", "PREFIX": "production"}):
+            task = TaskQueue().push(ECHO)
+
+        caches["default"].clear()
+
+        assert caches["components"].get("theirs") == 1
+        with override_settings(COMPONENTS={"CACHE": "components", "PREFIX": "production"}):
+            assert ids(claim(Consumer())) == [task]
+
+
+def test_keys_that_a_function_of_the_project_makes_are_cleared_too(
+    redis_cluster: Redis, redis_cluster_server: ClusterServer
+) -> None:
+    url = redis_cluster_server.url
+    with site(url, url, CLUSTER, KEY_FUNCTION=f"{__name__}.hidden"):
+        task, chat = use_everything()
+
+        caches["default"].clear()
+
+        assert_only_the_cache_is_empty(task, chat)
+
+
+def hidden(key: str, prefix: str, version: int | str) -> str:
+    """A KEY_FUNCTION that shows nothing of the key."""
+    return "/".join(str(part).encode().hex() for part in (prefix, version, key))
+
+
+def test_our_client_spares_the_app_even_where_it_shares_a_database(redis: Redis) -> None:
+    spared = {**settings.CACHES["default"], "OPTIONS": {"CLIENT_CLASS": "components.client.Client"}}
+    with override_settings(CACHES={"default": spared}, COMPONENTS={}):
+        task, chat = use_everything()
+
+        caches["default"].clear()
+
+        assert_only_the_cache_is_empty(task, chat)
+
+
+def test_a_test_leads_all_caches_of_the_server_elsewhere_each_to_its_own_database(
+    redis_server: EmbeddedServer,
+) -> None:
+    with (
+        site("redis://nowhere.example/0", "redis://nowhere.example/1"),
+        empty(redis_server) as client,
+    ):
+        task, chat = use_everything()
+        caches["default"].clear()
+
+        assert get_client().connection_pool is client.connection_pool
+        assert_only_the_cache_is_empty(task, chat)
+    assert settings.CACHES["default"]["LOCATION"].startswith("unix:///nowhere")
+
+
+@pytest.mark.parametrize(
+    ("location", "options", "place"),
+    [
+        ("redis://localhost", {}, ("localhost:6379", "0")),
+        ("redis://joe:secret@127.0.0.1:6379/3", {}, ("localhost:6379", "3")),
+        ("redis://[::1]:6380?db=2", {}, ("localhost:6380", "2")),
+        ("redis://Shop.example", {"CONNECTION_POOL_KWARGS": {"db": 4}}, ("shop.example:6379", "4")),
+        ("redis://shop.example/1", CLUSTER, ("shop.example:6379", "0")),
+        ("unix:///run//redis.sock?db=5", {}, ("/run/redis.sock", "5")),
+        ("unix://joe:secret@/run/redis.sock", {}, ("/run/redis.sock", "0")),
+        (["redis://shop.example/7"], {}, ("shop.example:6379", "7")),
+        ("redis://shop/2", {"SENTINELS": [("b", 1), ("a", 1)]}, ("shop of a:1 b:1", "2")),
+    ],
+)
+def test_a_place_is_a_server_and_a_database(
+    location: Any, options: dict[str, Any], place: tuple[str, str]
+) -> None:
+    assert places({"LOCATION": location, "OPTIONS": options}) == {Place(*place)}
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://shop.example", "redis://shop.example/3"),
+        ("redis://joe:secret@shop.example:1/0?protocol=2", "redis://joe:secret@shop.example:1/3?protocol=2"),
+        ("unix:///run/redis.sock", "unix:///run/redis.sock?db=3"),
+        ("unix:///run/redis.sock?db=1&protocol=2", "unix:///run/redis.sock?protocol=2&db=3"),
+    ],
+)
+def test_the_same_server_with_another_database(url: str, expected: str) -> None:
+    assert with_database(url, 3) == expected
