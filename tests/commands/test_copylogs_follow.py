@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,6 +87,20 @@ def test_of_a_file_that_is_gone_the_last_line_counts_without_an_end(
     follower.look()
 
     assert copied() == each_once(lines(0, 100), b"no end\n")
+
+
+def test_of_a_file_that_nobody_writes_to_the_last_line_counts_without_an_end(
+    follow: Callable[..., Follower], log: Path
+) -> None:
+    follower = follow(log)
+    write(log, b"no end")
+    follower.look()
+    assert copied() == each_once(lines(0, 100))
+    os.utime(log, (0, 0))
+    follower.look()
+    follower.look()
+
+    assert copied() == each_once(b"no end\n")
 
 
 def test_a_file_that_was_cut_off_begins_anew(

@@ -29,6 +29,8 @@ from components.services.logs import (
     find_files,
 )
 
+_NAMED = 3  # files of which the summary tells that their last line waits
+
 
 class Command(BaseCommand):
     help = (
@@ -66,6 +68,12 @@ class Command(BaseCommand):
             help="auto: by its first bytes a file is gzip, zstd or plain (default). plain: all are plain.",
         )
         parser.add_argument(
+            "--complete",
+            action="store_true",
+            help="No file grows any more: a last line without a newline counts at once. Otherwise it waits until its "
+            "newline comes, or nobody has written to the file for a day.",
+        )
+        parser.add_argument(
             "--follow",
             action="store_true",
             help="Go on: copy what files grow by, also when they are rotated, and files that come. SIGTERM and "
@@ -83,6 +91,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["follow"] and "-" in options["paths"]:
             raise CommandError("--follow: standard input is read to its end anyway.", returncode=2)
+        if options["follow"] and options["complete"]:
+            raise CommandError(
+                "--complete: followed files are those that grow; leave out one of them.", returncode=2
+            )
         if options["follow"] and options["forget"]:
             raise CommandError(
                 "--forget: only after files that have an end; leave out --follow.", returncode=2
@@ -107,6 +119,8 @@ class Command(BaseCommand):
             signal.signal(signal.SIGTERM, before)
             self._progress.end()
         self.stdout.write(_summary(copier, outcomes.count("known"), time.monotonic() - began_at))
+        if waiting := [file for file, outcome in zip(files, outcomes, strict=True) if outcome == "waiting"]:
+            self.stdout.write(_waiting(waiting))
         if options["forget"]:
             self.stdout.write(f"Files that were forgotten: {forgotten:,}.")
         if copier.problems:
@@ -132,6 +146,7 @@ class Command(BaseCommand):
                 size=options["chunk"],
                 format=options["format"],
                 patience=math.inf if options["follow"] else PATIENCE,
+                complete=options["complete"],
                 tell=tell,
                 say=say,
                 progress=show,
@@ -148,6 +163,17 @@ def _follow(copier: Copier, paths: Sequence[str]) -> None:
         while True:
             follower.look()
             time.sleep(PAUSE)
+
+
+def _waiting(files: Sequence[str]) -> str:
+    """Say which files have a last line that is not copied yet."""
+    names = [each.replace("\n", "?") for each in files[:_NAMED]]
+    if more := len(files) - len(names):
+        names.append(f"{more:,} more")
+    return (
+        f"Last lines without a newline, which are not copied yet: {len(files):,} ({', '.join(names)}). Each waits "
+        "for its newline, or until nobody has written to its file for a day; --complete copies it at once."
+    )
 
 
 def _days(text: str) -> float:

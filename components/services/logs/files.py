@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from components.client import get_client, redis_errors
 from components.scripts import Script
@@ -19,6 +19,9 @@ from components.services.logs.blocks import Place
 from components.services.logs.jobs import Keys
 
 _recognise = Script("logs/recognise")
+
+#: What is written down of a file that was read: there may be more of it; that was all; it ends in damage.
+FileState = Literal["copying", "done", "damaged"]
 
 
 @dataclass(frozen=True)

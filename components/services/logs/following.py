@@ -3,7 +3,8 @@ Following: files that grow are copied as they grow, a second later at most, and 
 
 A file is known by its inode while it is open. One that was renamed is read until nothing more comes, since its writer
 may not have noticed yet; the new file under its name is read beside it. One that was cut off (copytruncate) begins
-anew. A line counts when it has its end. What is not read yet when this process dies, the next one finds.
+anew. A line counts when it has its end; the last one also when its file is gone, or nobody has written to it for a
+day. What is not read yet when this process dies, the next one finds.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class _Growing:
         if has_changed:
             self._grew_at = clock()
         is_over = not is_there and clock() - self._grew_at >= quiet
-        if (has_changed or is_over) and not self._is_refused:
+        is_settled = self._is_begun and bool(self._copying.reader.left) and self._copying.is_complete()
+        if (has_changed or is_over or is_settled) and not self._is_refused:
             try:
                 self._copy(is_final=is_over)
             except (FileDiffers, FileDamaged, OSError) as error:
