@@ -12,7 +12,7 @@ import os
 import select
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
@@ -215,7 +215,8 @@ def _read(file: BinaryIO, size: int) -> bytes:
     Standard input may be non-blocking, since whoever shares it can make it so; read() then returns None where
     nothing has come yet, which is not the end.
     """
-    while (found := file.read(size)) is None:
+    read: Callable[[int], bytes | None] = file.read
+    while (found := read(size)) is None:
         select.select([file], [], [])
     return found
 
