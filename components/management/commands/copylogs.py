@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import signal
+import threading
 import time
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +103,13 @@ class Command(BaseCommand):
         files = [] if options["follow"] else list(find_files(options["paths"]))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
         copier = self._copier(options)
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         began_at = time.monotonic()
         try:
-            if options["follow"]:
-                _follow(copier, options["paths"])
-            outcomes = [copier.copy(file) for file in files]
-            forgotten = copier.stream.forget(options["forget"] * 86_400) if options["forget"] else 0
+            with _interrupted_by_sigterm():
+                if options["follow"]:
+                    _follow(copier, options["paths"])
+                outcomes = [copier.copy(file) for file in files]
+                forgotten = copier.stream.forget(options["forget"] * 86_400) if options["forget"] else 0
         except KeyboardInterrupt:
             raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
         except (ExtraNotInstalled, RedisUnavailable) as error:
@@ -116,7 +117,6 @@ class Command(BaseCommand):
                 f"{error} Called again, it goes on after what is copied.", returncode=2
             ) from None
         finally:
-            signal.signal(signal.SIGTERM, before)
             self._progress.end()
         self.stdout.write(_summary(copier, outcomes.count("known"), time.monotonic() - began_at))
         if waiting := [file for file, outcome in zip(files, outcomes, strict=True) if outcome == "waiting"]:
@@ -154,6 +154,19 @@ class Command(BaseCommand):
         except (InvalidLimit, InvalidName) as error:
             raise CommandError(str(error), returncode=2) from None
         return copier
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does. Only the main thread hears signals; in another one nothing is changed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _follow(copier: Copier, paths: Sequence[str]) -> None:
