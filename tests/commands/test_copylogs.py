@@ -122,6 +122,21 @@ def test_a_file_that_was_changed_where_it_was_copied_is_told(redis: Redis, log: 
     assert copied() == each_once(lines(0, 500))
 
 
+def test_links_out_of_a_folder_are_not_followed(redis: Redis, tmp_path: Path, log: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "mine").write_bytes(lines(500, 10))
+    (folder / "link").symlink_to(log)
+
+    code, said = run(folder, CHUNK)
+
+    assert code == 0
+    assert f"{folder / 'link'} is a link that leads out of its folder, and is left out" in said
+    assert copied() == each_once(lines(500, 10))
+    assert run(folder / "link", CHUNK)[0] == 0
+    assert copied() == each_once(lines(0, 500))
+
+
 def test_what_cannot_be_read_is_told_and_the_rest_is_copied(redis: Redis, tmp_path: Path, log: Path) -> None:
     cut = gzip.compress(lines(500, 2_000))[:-12]
     (tmp_path / "cut.gz").write_bytes(cut)

@@ -133,6 +133,24 @@ def test_a_line_that_was_cut_off_is_told(
     ]
 
 
+def test_links_out_of_a_folder_are_not_followed_and_told_once(
+    redis: Redis, tmp_path: Path, log: Path
+) -> None:
+    folder, said = tmp_path / "logs", []
+    folder.mkdir()
+    (folder / "mine").write_bytes(lines(500, 10))
+    follower = Follower(Copier(LogStream(), size=1024, say=said.append), [str(folder)])
+    follower.look()
+    (folder / "link").symlink_to(log)
+    for _ in range(3):
+        follower.look()
+    follower.close()
+
+    assert len(said) == 1
+    assert said[0].startswith(f"{folder / 'link'} is a link that leads out of its folder")
+    assert copied() == each_once(lines(500, 10))
+
+
 def test_files_that_come_are_found(follow: Callable[..., Follower], tmp_path: Path) -> None:
     follower = follow(tmp_path / "later", tmp_path / "*.log")
     follower.look()

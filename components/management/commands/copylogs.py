@@ -100,9 +100,12 @@ class Command(BaseCommand):
             raise CommandError(
                 "--forget: only after files that have an end; leave out --follow.", returncode=2
             )
-        files = [] if options["follow"] else list(find_files(options["paths"]))
+        links: list[str] = []
+        files = [] if options["follow"] else list(find_files(options["paths"], tell=links.append))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
         copier = self._copier(options)
+        for link in links:
+            copier.say_left_out(link)
         began_at = time.monotonic()
         try:
             with _interrupted_by_sigterm():

@@ -56,7 +56,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries, which doub
 class Copier:
     """
     Copies files into *stream*, in blocks of *size* bytes. What cannot be read is told to *tell*; that Redis is
-    unavailable, and that it is back, to *say*.
+    unavailable, that it is back, and which links are not followed, to *say*.
 
     A last line without a newline waits for it, since its writer may be in the middle of it: it counts at the end of
     a pipe, of standard input and of a compressed file, when nobody has written to the file for a day, and at once if
@@ -128,6 +128,13 @@ class Copier:
     def tell(self, problem: Problem) -> None:
         self.problems += 1
         self._tell(problem)
+
+    def say_left_out(self, link: str) -> None:
+        """Say that a *link* is not followed. This is no problem: whoever means the file can name it."""
+        name = link.replace("\n", "?")
+        self._say(
+            f"{name} is a link that leads out of its folder, and is left out; name it to have it copied."
+        )
 
     def count(self, lines: int, size: int) -> None:
         self.lines += lines

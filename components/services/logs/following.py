@@ -43,13 +43,19 @@ class Follower:
         #: Size and modification of what is not open, as they were at the last look, and whether that is copied.
         self._seen: dict[_Inode, tuple[int, int]] = {}
         self._done: dict[_Inode, tuple[int, int]] = {}
+        #: Links that were left out at the last look.
+        self._links: set[str] = set()
 
     def look(self) -> None:
         """Copy what has come since the last look. Raises RedisUnavailable."""
         present = set[_Inode]()
-        for path in find_files(self._paths):
+        links = set[str]()
+        for path in find_files(self._paths, tell=links.add):
             with suppress(FileNotFoundError):  # it may come yet, or was rotated away just now
                 self._look_at(path, present)
+        for link in sorted(links - self._links):
+            self._copier.say_left_out(link)
+        self._links = links
         for inode, growing in list(self._open.items()):
             if not growing.go_on(is_there=inode in present, quiet=self._quiet):
                 self._open.pop(inode).close()
