@@ -148,19 +148,27 @@ class Consumer:
         Claim chunks, at most *limit*: those whose lease is over, then new ones. Raises AggregationNotFound.
 
         One that it holds already, having lost it for a while, is not among them: what it knows of it is still good.
+        If there are none, there is nothing left to claim now.
         """
         if not 1 <= limit <= MOST:
             raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
+        new, has_more = self._claim(limit)
+        while not new and has_more:  # those on the first page were given up, or are held already
+            new, has_more = self._claim(limit)
+        return new
+
+    def _claim(self, limit: int) -> tuple[list[Chunk], bool]:
+        """What one call claims, and whether there may be more although that is nothing."""
         args = [*self._head, self._number, limit, self.aggregation.tries]
         found = _claim(get_client(), keys=self._keys.claim(self.id), args=args)
         self._number += 1  # only now: a call that was not answered is sent again under its number
         if not found:
             raise self._not_found()
         self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
-        chunks = [_chunk(found[at : at + _FIELDS]) for at in range(2, len(found), _FIELDS)]
+        chunks = [_chunk(found[at : at + _FIELDS]) for at in range(3, len(found), _FIELDS)]
         new = [each for each in chunks if each.id not in self.held]
         self.held |= {each.id: each for each in new}
-        return new
+        return new, found[2] == b"1"
 
     def wait(self, seconds: float) -> bool:
         """Wait until chunks have come since the last claim, at most *seconds* or a few; whether some have."""
