@@ -24,7 +24,7 @@ local overdue = redis.call("XPENDING", stream, name, "IDLE", lease, "-", "+", li
 local answer = { "0-0", lease, #overdue == limit and "1" or "0" }
 local function add(entry, deliveries)
   answer[#answer + 1], answer[#answer + 2] = entry[1], deliveries
-  for at = 2, FIELDS, 2 do answer[#answer + 1] = entry[2][at] end
+  for at = 2, FIELDS, 2 do answer[#answer + 1] = entry[2][at] or "" end
 end
 
 local time = redis.call("TIME")

@@ -9,6 +9,7 @@ chunk under which several consumers died is given up and listed as dead, until s
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from components.services.logs.jobs import DEFAULT_JOB, Keys
 from components.services.logs.samples import Sample, keep_samples, read_samples
 from components.services.logs.workers import LogWorkerInfo, WorkerRecord, list_workers, tell
 from components.validation import check_name, check_seconds
+
+logger = logging.getLogger(__name__)
 
 _join, _leave, _resend = Script("logs/join"), Script("logs/leave"), Script("logs/resend")
 _claim, _beat, _release = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
@@ -98,7 +101,10 @@ class Aggregation:
         ours = f" {self.name}"
         with redis_errors():
             found: Any = get_client().zrevrange(self._keys.dead, 0, limit - 1, withscores=True)
-        named = [(each.decode(), _EPOCH + timedelta(milliseconds=at)) for each, at in found]
+        named = [
+            (each.decode("utf-8", "backslashreplace"), _EPOCH + timedelta(milliseconds=at))
+            for each, at in found
+        ]
         return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
 
     def resend(self, chunks: Collection[str]) -> int:
@@ -165,8 +171,20 @@ class Consumer:
         if not found:
             raise self._not_found()
         self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
-        chunks = [_chunk(found[at : at + _FIELDS]) for at in range(3, len(found), _FIELDS)]
-        new = [each for each in chunks if each.id not in self.held]
+        new = []
+        for at in range(3, len(found), _FIELDS):
+            try:
+                chunk = _chunk(found[at : at + _FIELDS])
+            except ValueError:
+                logger.warning(
+                    "Chunk %s of logs is described in no format that this release knows. It is left to others, and "
+                    "given up after %d tries.",
+                    found[at].decode(),
+                    self.aggregation.tries,
+                )
+                continue
+            if chunk.id not in self.held:
+                new.append(chunk)
         self.held |= {each.id: each for each in new}
         return new, found[2] == b"1"
 

@@ -20,7 +20,14 @@ from contextlib import suppress
 from functools import partial
 from typing import BinaryIO, Literal, TypeVar
 
-from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, InvalidLimit, RedisUnavailable
+from components.exceptions import (
+    CopiedElsewhere,
+    FileDamaged,
+    FileDiffers,
+    InvalidLimit,
+    RedisUnavailable,
+    UnknownFormat,
+)
 from components.renewals import clock
 from components.services.logs import codec
 from components.services.logs.blocks import (
@@ -121,7 +128,7 @@ class Copier:
                     with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
                         copying.finish(is_damaged=True)
                 return "damaged"
-            except FileDiffers as error:
+            except (FileDiffers, UnknownFormat) as error:
                 self.tell(copying.problem(error))
                 return "failed"
 

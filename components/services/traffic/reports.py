@@ -38,9 +38,13 @@ class Traffic:
         self.job = check_name("log job", job)
 
     def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
-        """The days on which lines were counted, from *first* to *last*, and how many."""
+        """
+        Return the days on which lines were counted, from *first* to *last*, and how many.
+
+        What a callback of one's own may have counted in that table beside days is left out.
+        """
         (found,) = scan(self.job, [DAYS])
-        days = (DayTotal(date.fromisoformat(day.decode()), lines) for day, lines in found.items())
+        days = (DayTotal(day, lines) for name, lines in found.items() if (day := _day(name)))
         inside = (each for each in days if (first or date.min) <= each.day <= (last or date.max))
         return tuple(sorted(inside, key=lambda each: each.day))
 
@@ -56,7 +60,7 @@ class Traffic:
     def totals(self, aggregation: str = "places") -> dict[str, int]:
         """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""
         (found,) = scan(self.job, [totals_of(check_name("aggregation of logs", aggregation))])
-        return {name.decode(): count for name, count in found.items()}
+        return {name.decode("utf-8", "backslashreplace"): count for name, count in found.items()}
 
     def report(
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
@@ -171,6 +175,13 @@ def _report(
         others=Others(places - len(found), *figures(left, left_before)),
         days=asked.days,
     )
+
+
+def _day(name: bytes) -> date | None:
+    try:
+        return date.fromisoformat(name.decode("ascii"))
+    except ValueError:
+        return None
 
 
 def _check_period(level: Level, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
