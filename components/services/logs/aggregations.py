@@ -87,11 +87,13 @@ class Aggregation:
         _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000)), _GONE])
 
     def leave(self) -> None:
-        """Take part no longer: what only this one has not counted goes. Its tables stay."""
+        """Take part no longer: what only this one has not counted goes, and samples do. Its tables stay."""
         after: bytes | None = b""
         while after is not None:
             args = [self.name, after, _PAGE]
             after = _leave(get_client(), keys=self._keys.leave, args=args) or None
+        with redis_errors():
+            get_client().unlink(keys.log_samples(self.job, self.name))
 
     def consumer(self) -> Consumer:
         return Consumer(self)
@@ -126,6 +128,13 @@ class Aggregation:
     def workers(self) -> list[LogWorkerInfo]:
         """Those that live, and those that hold chunks."""
         return list_workers(self.job, self.name)
+
+    def drop(self, tables: Iterable[str]) -> int:
+        """Remove *tables* with all that was counted in them; how many, or fewer if a reply was lost."""
+        names = [keys.log_table(self.job, table) for table in tables]
+        pages = [names[at : at + _PAGE] for at in range(0, len(names), _PAGE)]
+        with redis_errors():
+            return sum(int(get_client().unlink(*page)) for page in pages)
 
     def table(self, table: str) -> dict[str, int]:
         """All that was counted in *table*, such as "daily:country:2011-10-10"; of large ones Traffic reads pages."""

@@ -25,6 +25,7 @@ from components.exceptions import (
     FileDamaged,
     FileDiffers,
     InvalidLimit,
+    LogsFull,
     RedisUnavailable,
     UnknownFormat,
 )
@@ -128,7 +129,7 @@ class Copier:
                     with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
                         copying.finish(is_damaged=True)
                 return "damaged"
-            except (FileDiffers, UnknownFormat) as error:
+            except (FileDiffers, LogsFull, UnknownFormat) as error:
                 self.tell(copying.problem(error))
                 return "failed"
 

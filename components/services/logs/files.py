@@ -14,13 +14,16 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from components.client import get_client, redis_errors
-from components.exceptions import UnknownFormat
+from components.exceptions import LogsFull, UnknownFormat
 from components.scripts import Script
 from components.services.logs.blocks import Place
 from components.services.logs.jobs import Keys
 
 _recognise = Script("logs/recognise")
 
+#: Files that are known of a job, at most: some 300 MB of Redis. None is forgotten to make room, since it would be
+#: counted again if it came again.
+MOST_FILES = 1_000_000
 _SHOWN = 200  # bytes of a record that cannot be read
 #: What is written down of a file that was read: there may be more of it; that was all; it ends in damage.
 FileState = Literal["copying", "done", "damaged"]
@@ -48,7 +51,9 @@ def recognise(keys: Keys, head: bytes, name: str, *, is_exact: bool = False) -> 
     """
     What is known of the file that begins with *head*; from now on something is.
 
-    It may have been shorter when it was first seen, unless *is_exact*. Raises UnknownFormat.
+    It may have been shorter when it was first seen, unless *is_exact*.
+
+    Raises UnknownFormat, and LogsFull if it is new and too many are known.
     """
     client = get_client()
     while True:
@@ -57,8 +62,14 @@ def recognise(keys: Keys, head: bytes, name: str, *, is_exact: bool = False) -> 
         known = [int(each) for each in found]
         lengths = [each for each in sorted(known, reverse=True) if each < len(head) and not is_exact]
         prints = [fingerprint(head[:length]) for length in (len(head), *lengths, len(head))]
-        args = [len(known), len(head), shown(name), *prints]
-        if record := _recognise(client, keys=keys.recognise, args=args):
+        args = [len(known), len(head), shown(name), MOST_FILES, *prints]
+        record = _recognise(client, keys=keys.recognise, args=args)
+        if record == [b"full"]:
+            raise LogsFull(
+                f"{MOST_FILES:,} files of job {keys.job!r} are known, which is the limit, so no new one is copied. "
+                "Let copylogs --forget DAYS forget those that are gone."
+            )
+        if record:
             return copied_file(record[0], record[1])
 
 

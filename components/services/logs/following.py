@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, UnknownFormat
+from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, LogsFull, UnknownFormat
 from components.renewals import clock
 from components.services.logs.blocks import Problem
 from components.services.logs.copying import Copier, Copying
@@ -120,7 +120,7 @@ class _Growing:
         if (has_changed or is_over or is_settled) and not self._is_refused:
             try:
                 self._copy(is_final=is_over)
-            except (FileDiffers, FileDamaged, UnknownFormat, OSError) as error:
+            except (FileDiffers, FileDamaged, LogsFull, UnknownFormat, OSError) as error:
                 self._is_refused = True
                 self._copier.tell(self._copying.problem(error))
         if is_there and clock() - self._told_at >= KEPT:

@@ -21,7 +21,7 @@ from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.traffic.names import DAYS, daily
 from components.services.traffic.records import DayTotal, Others, Report, Row, growth
-from components.services.traffic.scanning import present, scan, scores
+from components.services.traffic.scanning import drop, present, scan, scores
 from components.validation import check_name
 
 #: The longest period of a report. Ten years of countries are a million members to read, as is a year of 3,000 cities.
@@ -56,6 +56,20 @@ class Traffic:
             return None
         last = found[-1].day
         return date.fromordinal(max(1, last.toordinal() - days + 1)), last
+
+    def forget(self, before: date) -> int:
+        """
+        Remove the tables of all days *before* that one; how many days. What was counted of them is gone.
+
+        Lines of such a day that are counted later make its tables anew: let workers reject them as late. Raises
+        InvalidRange.
+        """
+        if not isinstance(before, date) or isinstance(before, datetime):
+            raise InvalidRange(f"Days are forgotten before a day; {before!r} is none.")
+        days = [each.day for each in self.days(last=before) if each.day < before]
+        tables = [daily(level, day) for day in days for level in _LEVELS]
+        drop(self.job, tables, DAYS, [day.isoformat() for day in days])
+        return len(days)
 
     def totals(self, aggregation: str = "places") -> dict[str, int]:
         """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""

@@ -51,6 +51,14 @@ def present(job: str, tables: Sequence[str]) -> Iterator[bool]:
         yield from map(bool, _ask([("exists", keys.log_table(job, table)) for table in some]))
 
 
+def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) -> None:
+    """Remove *tables*, and then *members* from the table *index*, by which they were found. Again, it goes on."""
+    for some in _parts(tables, _TOGETHER):
+        _ask([("unlink", keys.log_table(job, table)) for table in some])
+    for some in _parts(members, _PAGE):
+        _ask([("hdel", keys.log_table(job, index), *some)])
+
+
 def _is_count(text: bytes) -> bool:
     """Whether Redis could count on; what is something else was written by others, and fails no report."""
     return _COUNT.fullmatch(text) is not None
