@@ -29,7 +29,7 @@ _REASONS = {
     "empty": "nothing stands in the line",
     "format": "a field is missing",
     "address": "no address",
-    "date": "no day that there is",
+    "date": "no time, or no day that there is",
     "late": "of a day that is too long ago",
     "future": "of a day that is yet to come",
 }
@@ -44,8 +44,12 @@ class Worker:
 
     @property
     def started_at(self) -> datetime | None:
-        record = self.info.record
-        return datetime.fromisoformat(record.started_at) if record and record.started_at else None
+        """When it was started, by its own words; None if it says nothing that can be read."""
+        try:
+            found = datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
+        except ValueError:
+            return None
+        return found if found and found.tzinfo else None
 
 
 @dataclass(frozen=True)

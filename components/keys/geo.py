@@ -6,7 +6,7 @@ from components.keys.naming import _key
 
 
 def geo_current(name: str) -> str:
-    """HASH version, how many parts it has, microsecond of its import. Stays."""
+    """HASH version, how many parts it has, microsecond of its import. Goes when the table is removed."""
     return _key("geo", name, "current")
 
 

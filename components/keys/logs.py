@@ -1,4 +1,10 @@
-"""Keys of logs that are handed out in chunks. The entity is the job. (services/logs)"""
+"""
+Keys of logs that are handed out in chunks. The entity is the job. (services/logs)
+
+Jobs, aggregations and tables are named by those who run the commands and write callbacks, so there are few. What
+grows with lines is bounded by the limit of bytes in flight, what grows with files by their greatest number, and what
+grows with days by how many are kept.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +40,10 @@ def log_state(job: str) -> str:
 
 
 def log_files(job: str) -> str:
-    """HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again, until forgotten."""
+    """
+    HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again, until forgotten; at
+    most a million, after which no new file is copied.
+    """
     return _key("logs", job, "files")
 
 
@@ -44,7 +53,7 @@ def log_seen(job: str) -> str:
 
 
 def log_heads(job: str) -> str:
-    """SET of how many bytes fingerprints were made of. Stays."""
+    """SET of how many bytes fingerprints were made of, from 1 to 4,096. Stays."""
     return _key("logs", job, "heads")
 
 
@@ -69,12 +78,18 @@ def log_dead(job: str) -> str:
 
 
 def log_table(job: str, table: str) -> str:
-    """HASH member -> count, such as countries of a day (in scripts a prefix of its name). Stays."""
+    """
+    HASH member -> count, such as countries of a day (in scripts a prefix of its name). Goes when its day is not kept
+    any more, or when it is dropped.
+    """
     return _key("logs", job, f"table:{table}")
 
 
 def log_samples(job: str, aggregation: str) -> str:
-    """ZSET JSON of a rejected line by the millisecond it was rejected. At most a hundred, the newest. Stays."""
+    """
+    ZSET JSON of a rejected line by the millisecond it was rejected. At most a hundred, the newest. Goes when the
+    aggregation leaves.
+    """
     return _key("logs", job, f"samples:{aggregation}")
 
 

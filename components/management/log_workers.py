@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def make_worker(options: Mapping[str, Any]) -> LogWorker:
     """Raises ComponentsError, CommandError."""
     from components.services.lines import LineReader
+    from components.services.traffic import Traffic
     from components.workers.logs import LogWorker
 
     name = options["aggregation"] or PLACES
@@ -35,6 +36,8 @@ def make_worker(options: Mapping[str, Any]) -> LogWorker:
         LineReader(form),
         callbacks,
         days=options["days"],
+        keep=options["keep"],
+        forget=Traffic(options["job"]).forget,
         drains=options["drain"],
         about=(shown, level),
     )
@@ -61,6 +64,8 @@ def _callbacks(options: Mapping[str, Any]) -> tuple[list[Callable[[], Any]], str
             returncode=2,
         )
     if given:
+        if options["keep"]:
+            raise CommandError("--keep is for tables of places, which callbacks do not fill.", returncode=2)
         if options["level"] or options["table"]:
             raise CommandError(
                 "--level and --table are for places, which callbacks do not count.", returncode=2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,18 +45,23 @@ class Run:
 
 
 def run(worker: Worker, what: str, how: Run) -> NoReturn:
-    """Run *worker* to its end and exit with its code, or become a new process."""
+    """
+    Run *worker* to its end and exit with its code, or become a new process.
+
+    Outside of the main thread the process belongs to others: no signal is heeded, no changed code loaded, and only
+    this thread ends, with SystemExit.
+    """
     log(how.verbosity)
-    worker.ends_process = True
+    is_alone = worker.ends_process = _is_main_thread()
     pulse = worker.pulse = _pulse(how)
     if how.lifeline is not None:
         Lifeline(worker, how.lifeline, patience=how.shutdown_timeout + MARGIN).start()
     reloader = Reloader(worker)
-    if how.reload:
+    if how.reload and is_alone:
         reloader.start()
     name = f"{what} {worker.consumer.id}"
     code = _guarded(name, worker.run, warns=how.lifeline is None)
-    if not worker.is_dismissed:
+    if not worker.is_dismissed and is_alone:
         if code == STUCK:
             logger.warning("A task is stuck in a thread; starting anew to be rid of it.")
             restart(quiet=worker.is_quiet)
@@ -77,9 +83,9 @@ class Daemon(Protocol):
 
 
 def run_daemon(daemon: Daemon, what: str, how: Run) -> NoReturn:
-    """Run *daemon* to its end and exit with its code."""
+    """Run *daemon* to its end and exit with its code, as run() does."""
     log(how.verbosity)
-    daemon.ends_process = True
+    daemon.ends_process = _is_main_thread()
     pulse = daemon.pulse = _pulse(how)
     code = _guarded(what, daemon.run)
     if pulse and not code:
@@ -88,7 +94,16 @@ def run_daemon(daemon: Daemon, what: str, how: Run) -> NoReturn:
 
 
 def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:
-    """Run *number* processes of the command that this one is, to their end, and exit with the worst code."""
+    """
+    Run *number* processes of the command that this one is, to their end, and exit with the worst code.
+
+    Raises CommandError outside of the main thread, which alone hears the signals that end them.
+    """
+    if not _is_main_thread():
+        raise CommandError(
+            "--processes: several processes can only be run from the main thread; run the command by itself.",
+            returncode=2,
+        )
     log(verbosity)
     patience = shutdown_timeout + MARGIN
     processes = Processes(number, command_line(), patience=patience, restarts=restarts)
@@ -132,11 +147,19 @@ def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
 
 
 def _exit(code: int) -> NoReturn:
-    """End the process with *code*, although threads may be stuck in tasks."""
-    if code:
+    """
+    End the process with *code*, although threads may be stuck in tasks.
+
+    Outside of the main thread end only the thread, by SystemExit.
+    """
+    if code and _is_main_thread():
         flush()
         os._exit(code)
     sys.exit(code)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def log(verbosity: int) -> None:

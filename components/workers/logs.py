@@ -42,7 +42,8 @@ class LogWorker:
     Counts the chunks of *aggregation* by *callbacks*, which are made anew when what they counted was in vain.
 
     Lines of days before 1970, or more than *days* days ago, are late, those after tomorrow are of the future: both
-    are rejected. If it *drains* it ends when nothing is left to count.
+    are rejected. If it *drains* it ends when nothing is left to count. Each day it asks *forget* to remove what was
+    counted of days before the last *keep* days; lines of these are late, too.
     """
 
     def __init__(
@@ -52,6 +53,8 @@ class LogWorker:
         callbacks: Sequence[Callable[[], Callback]],
         *,
         days: int | None = None,
+        keep: int | None = None,
+        forget: Callable[[date], object] = lambda before: None,
         drains: bool = False,
         about: tuple[str, str] = ("", ""),
     ) -> None:
@@ -65,7 +68,9 @@ class LogWorker:
         self.lines = self.chunks = 0
         #: What it says of itself: format and level.
         self.about = about
-        self._callbacks, self._days, self._drains = callbacks, days, drains
+        self._callbacks, self._drains = callbacks, drains
+        self._days = min((each for each in (days, keep) if each is not None), default=None)
+        self._keep, self._forget, self._forgot_on = keep, forget, date.min
         self._stop, self._is_quiet = threading.Event(), False
         self._todo: deque[Chunk] = deque()
         self._message: Message | None = None
@@ -107,7 +112,9 @@ class LogWorker:
     def _check_peers(self) -> None:
         """Those who count the same chunks must count alike, or tables would hold a part of the lines."""
         for peer in self.aggregation.workers():
-            if peer.record and (peer.record.format, peer.record.level) != self.about:
+            if not peer.record or not peer.record.format:  # silent, or of a release that says it otherwise
+                continue
+            if (peer.record.format, peer.record.level) != self.about:
                 theirs, ours = f"{peer.record.format}, {peer.record.level}", ", ".join(self.about)
                 raise WorkersDiffer(
                     f"A worker of {self.aggregation.name!r} counts otherwise ({theirs}) than this one ({ours}): "
@@ -242,6 +249,9 @@ class LogWorker:
             today = self.consumer.now().date()
             first = _FIRST_DAY if self._days is None else max(_FIRST_DAY, today - timedelta(self._days))
             self.reader.days = (first, today + timedelta(1))
+            if self._keep is not None and today != self._forgot_on:
+                self._forget(today - timedelta(self._keep))
+                self._forgot_on = today
             self._day_at = now + 60
         if now < self._tell_at:
             return

@@ -84,13 +84,28 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
     assert re.search(rf"silent for .+: presumed dead {DASH} {DASH} {DASH} 1 ", gone)
 
 
+@pytest.mark.parametrize(
+    "junk", ["", "{", "null", '{"started_at": "yesterday"}', '{"started_at": "2026-01-01T12:00"}']
+)
+def test_what_cannot_be_read_of_workers_and_rejected_lines_fails_no_page(viewer, redis, junk):
+    living, silent = traffic.busy(redis)
+    redis.set(keys.log_worker("default", living.id), junk)
+    redis.zadd(keys.log_samples("default", "places"), {f"{junk} <": 9e12})
+
+    assert living.id in job(viewer)
+    assert silent.id in job(viewer)
+    assert f"unreadable {junk} <" in job(viewer).replace("\xa0", " ") or not junk
+    assert any(row.startswith("unreadable") for row in rows_of(viewer, ROOT, "job/", job="default", table=2))
+    assert len(rows_of(viewer, ROOT)) == 1
+
+
 def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
     traffic.busy(redis)
 
     reasons, samples = (rows_of(viewer, ROOT, "job/", job="default", table=number) for number in (1, 2))
     html = viewer.get(url("job", job="default")).text
 
-    assert reasons == ["format a field is missing 7", "date no day that there is 3"]
+    assert reasons == ["format a field is missing 7", "date no time, or no day that there is 3"]
     assert any(
         row.startswith(r"format \x00\xff<script>alert(1)</script> \u202eleft a.log 12 480") for row in samples
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
+from components import keys
 from components.embedded import EmbeddedServer
 from components.management.log_workers import make_worker
 from components.services.lines import JsonLines, Pattern
@@ -18,7 +21,7 @@ from components.services.traffic import Traffic
 from components.testing import redis_at
 from tests.commands.processes import Command
 from tests.support.counting_logs import LINES, TABLES, hand_out, import_places_into
-from tests.support.logs import stream
+from tests.support.logs import FILE, stream
 from tests.support.waiting import eventually
 
 
@@ -50,6 +53,31 @@ def test_it_counts_until_it_is_told_to_stop(server: EmbeddedServer, tmp_path: Pa
     assert not pulse.exists()
 
 
+def test_days_that_are_not_kept_are_removed(redis: Redis, tmp_path: Path) -> None:
+    """With what was counted of them; and their lines are late from then on."""
+    import_places_into(tmp_path)
+    today = datetime.fromtimestamp(redis.time()[0], UTC).date()
+    days = [today - timedelta(age) for age in (0, 1, 7, 8, 400)]
+    hand_out(b"".join(b"1.2.3.4 %s x\n" % str(day).encode() for day in days))
+    call = partial(call_command, "aggregatelogs", "--drain")
+    with pytest.raises(SystemExit):
+        call()
+    assert [each.day for each in Traffic().days()] == sorted(days)
+
+    with pytest.raises(SystemExit):
+        call("--keep", "7")
+
+    assert [each.day for each in Traffic().days()] == sorted(days[:3])
+    tables = {name.decode().rpartition("table:")[2] for name in redis.keys("*:table:daily:*")}
+    assert tables == {f"daily:{level}:{day}" for level in ("country", "region", "city") for day in days[:3]}
+    redis.hdel(keys.log_files("default"), FILE)
+    hand_out(b"1.2.3.4 %s x\n" % str(days[3]).encode())
+    with pytest.raises(SystemExit):
+        call("--keep", "7", "--days", "30")
+    assert [each.day for each in Traffic().days()] == sorted(days[:3])
+    assert Traffic().totals()["late"] == 1
+
+
 def test_it_says_so_if_redis_does_not_answer() -> None:
     with Command("redis://127.0.0.1:1", "aggregatelogs") as daemon:
         assert daemon.exit_code() == 2
@@ -77,6 +105,11 @@ def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> N
             ["--callback", "x.Y", "--aggregation", "mine", "--level", "city"],
             "--level and --table are for places",
         ),
+        (
+            ["--callback", f"{__name__}.Nothing", "--aggregation", "mine", "--keep", "3"],
+            "--keep is for tables of pl",
+        ),
+        (["--keep", "0"], "--keep"),
         (["--json-keys", "ip,time"], "needs --format json"),
         (["--format", "json", "--json-keys", "ip"], "names two keys"),
         (["--pattern", "(?P<ip>"], "is no regular expression"),
@@ -99,7 +132,7 @@ def test_formats_are_made_of_options(redis: Redis, tmp_path: Path) -> None:
     import_places_into(tmp_path)
     options = {
         "job": "a", "aggregation": None, "lease": 7, "callback": [], "level": None, "table": None, "days": None,
-        "drain": False, "format": "json", "pattern": None, "json_keys": "request.ip,at",
+        "keep": None, "drain": False, "format": "json", "pattern": None, "json_keys": "request.ip,at",
     }  # fmt: skip
 
     json = make_worker(options)

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
@@ -20,6 +21,7 @@ from redis import Redis
 
 from components import keys
 from components.services.logs import Copier, LogStream
+from components.services.logs.sources import Plain
 from components.testing import redis_at
 from tests.support.logs import bytes_in_flight, joined, lines
 from tests.support.proxy import LossyProxy
@@ -120,6 +122,21 @@ def test_a_file_that_was_changed_where_it_was_copied_is_told(redis: Redis, log: 
     assert copied() == each_once(lines(0, 500))
 
 
+def test_links_out_of_a_folder_are_not_followed(redis: Redis, tmp_path: Path, log: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "mine").write_bytes(lines(500, 10))
+    (folder / "link").symlink_to(log)
+
+    code, said = run(folder, CHUNK)
+
+    assert code == 0
+    assert f"{folder / 'link'} is a link that leads out of its folder, and is left out" in said
+    assert copied() == each_once(lines(500, 10))
+    assert run(folder / "link", CHUNK)[0] == 0
+    assert copied() == each_once(lines(0, 500))
+
+
 def test_what_cannot_be_read_is_told_and_the_rest_is_copied(redis: Redis, tmp_path: Path, log: Path) -> None:
     cut = gzip.compress(lines(500, 2_000))[:-12]
     (tmp_path / "cut.gz").write_bytes(cut)
@@ -188,6 +205,132 @@ def test_files_that_were_not_seen_for_long_can_be_forgotten(redis: Redis, tmp_pa
     assert redis.zcard(seen) == 1
     run(log, tmp_path / "away", CHUNK)
     assert copied() == each_once(lines(0, 600), lines(500, 100))
+
+
+KINDS = {"plain": bytes, "gzip": gzip.compress, "zstd": zstandard.compress}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "stdin"])
+@pytest.mark.parametrize("long", [1_025, 1_500, 5_000, 70_000])
+def test_lines_behind_one_that_is_too_long_are_copied(
+    redis_server: object, redis: Redis, tmp_path: Path, kind: str, long: int
+) -> None:
+    """With lines about as long as a chunk behind it, so that its rest and the next line come in two pieces."""
+    data = lines(0, 5) + b"x" * long + b"\n" + b"y" * 1_000 + b"\n" + lines(5, 2_000)
+    (tmp_path / "log").write_bytes(KINDS.get(kind, bytes)(data))
+
+    if kind == "stdin":
+        process = start(redis_server.url, "-", CHUNK, stdin=subprocess.PIPE)  # type: ignore[attr-defined]
+        said = process.communicate(data, timeout=60)[0].decode()
+        assert (process.returncode, said.count("line 6, byte ")) == (1, 1)
+    else:
+        code, said = run(tmp_path, CHUNK)
+        assert (code, said.count("line 6, byte ")) == (1, 1)
+        code, said = run(tmp_path, CHUNK)
+        assert (code, "0 lines" in said) == (0, True)
+
+    assert copied() == each_once(lines(0, 2_005), b"y" * 1_000)
+    assert LogStream().status().skipped == 1
+    if kind != "stdin":
+        assert [(each.state, each.size) for each in LogStream().files()] == [
+            ("done", (tmp_path / "log").stat().st_size)
+        ]
+
+
+def test_a_last_line_that_is_being_written_waits_for_its_newline(redis: Redis, log: Path) -> None:
+    whole = log.read_bytes()
+    for end in (1, 30, 47, 48, 1_000, 5_000, 5_001, len(whole) - 7, len(whole) - 1):
+        log.write_bytes(whole[:end])
+        code, said = run(log, CHUNK)
+        assert code == 0
+        is_cut = not whole[:end].endswith(b"\n")
+        assert (f"without a newline, which are not copied yet: 1 ({log})" in said) == is_cut
+        assert [each.state for each in LogStream().files()] == ["copying" if is_cut else "done"]
+    log.write_bytes(whole)
+
+    code, said = run(log, CHUNK)
+
+    assert (code, "without a newline" in said) == (0, False)
+    assert copied() == each_once(whole)
+    assert [each.state for each in LogStream().files()] == ["done"]
+
+
+def test_a_last_line_counts_without_a_newline_when_nobody_has_written_for_a_day(
+    redis: Redis, log: Path
+) -> None:
+    log.write_bytes(lines(0, 3) + b"the end")
+    for age in (0, 86_000):
+        written_at = time.time() - age
+        os.utime(log, (written_at, written_at))
+        assert "not copied yet: 1" in run(log, CHUNK)[1]
+    os.utime(log, (written_at - 500, written_at - 500))
+
+    assert "1 lines, 7 bytes" in run(log, CHUNK)[1]
+    assert "files that were copied before: 1" in run(log, CHUNK)[1]
+    assert copied() == each_once(lines(0, 3), b"the end")
+
+
+def test_a_last_line_counts_without_a_newline_where_files_are_complete(redis: Redis, log: Path) -> None:
+    log.write_bytes(lines(0, 3) + b"the end")
+    run(log, CHUNK)
+
+    assert "1 lines, 7 bytes" in run(log, CHUNK, "--complete")[1]
+    assert copied() == each_once(lines(0, 3), b"the end")
+
+
+def test_a_last_line_of_a_compressed_file_counts_without_a_newline(redis: Redis, tmp_path: Path) -> None:
+    """Also where the rest of the file was copied before it was rotated and compressed."""
+    log = tmp_path / "access.log"
+    log.write_bytes(lines(0, 300) + b"the end")
+    assert "not copied yet: 1" in run(log, CHUNK)[1]
+    packed = gzip.compress(log.read_bytes())
+    log.unlink()
+    (tmp_path / "access.log.1.gz").write_bytes(packed)
+    (tmp_path / "b.zst").write_bytes(zstandard.compress(lines(300, 10) + b"another end"))
+
+    code, said = run(tmp_path, CHUNK)
+
+    assert (code, "without a newline" in said) == (0, False)
+    assert copied() == each_once(lines(0, 300), b"the end\n", lines(300, 10), b"another end")
+
+
+def test_a_gzip_file_that_grows_while_it_is_read_is_not_done(redis: Redis, tmp_path: Path) -> None:
+    """A web server appends a member for each of its buffers."""
+    log = tmp_path / "access.log.gz"
+    log.write_bytes(gzip.compress(lines(0, 100)))
+    taken = iter(range(1_000))
+
+    def grow() -> None:
+        if next(taken) == 5:
+            with log.open("ab") as file:
+                file.write(gzip.compress(lines(100, 100)))
+
+    Copier(LogStream(), size=1_024, progress=grow).copy(log)
+    run(log, CHUNK)
+
+    assert [(each.state, each.size) for each in LogStream().files()] == [("done", log.stat().st_size)]
+    assert copied() == each_once(lines(0, 200))
+
+
+def test_a_file_that_ends_before_all_that_was_there_is_read_is_told(
+    redis: Redis, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As over a network whose server says too early that a file ends."""
+    half = len(lines(0, 250))
+
+    class Early(Plain):
+        def read(self, size: int) -> bytes:
+            return super().read(min(size, half - self.taken)) if self.taken < half else b""
+
+    monkeypatch.setattr("components.services.logs.sources.Plain", Early)
+    code, said = run(log, CHUNK)
+    assert code == 1
+    assert f"line 251, byte {half:,}: it ended after {half:,} of its {log.stat().st_size:,} bytes" in said
+    assert [each.state for each in LogStream().files()] == ["damaged"]
+    monkeypatch.undo()
+
+    assert run(log, CHUNK)[0] == 0
+    assert copied() == each_once(lines(0, 500))
 
 
 @pytest.fixture
@@ -268,6 +411,7 @@ def test_when_redis_has_lost_its_data_the_file_is_copied_again(redis: Redis, log
         (["--job="], "cannot be called ''"),
         (["--forget=0.5"], "is not a number of days, from 1 on"),
         (["--forget=1", "--follow"], "leave out --follow"),
+        (["--complete", "--follow"], "leave out one of them"),
     ],
 )
 def test_wrong_usage_is_told(redis: Redis, log: Path, arguments: list[str], reason: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,6 +89,20 @@ def test_of_a_file_that_is_gone_the_last_line_counts_without_an_end(
     assert copied() == each_once(lines(0, 100), b"no end\n")
 
 
+def test_of_a_file_that_nobody_writes_to_the_last_line_counts_without_an_end(
+    follow: Callable[..., Follower], log: Path
+) -> None:
+    follower = follow(log)
+    write(log, b"no end")
+    follower.look()
+    assert copied() == each_once(lines(0, 100))
+    os.utime(log, (0, 0))
+    follower.look()
+    follower.look()
+
+    assert copied() == each_once(b"no end\n")
+
+
 def test_a_file_that_was_cut_off_begins_anew(
     follow: Callable[..., Follower], log: Path, problems: list[Problem]
 ) -> None:
@@ -116,6 +131,24 @@ def test_a_line_that_was_cut_off_is_told(
     assert [str(each) for each in problems] == [
         f"{log}, line 101, byte {len(lines(0, 100)):,}: it was cut off after 6 bytes of a line"
     ]
+
+
+def test_links_out_of_a_folder_are_not_followed_and_told_once(
+    redis: Redis, tmp_path: Path, log: Path
+) -> None:
+    folder, said = tmp_path / "logs", []
+    folder.mkdir()
+    (folder / "mine").write_bytes(lines(500, 10))
+    follower = Follower(Copier(LogStream(), size=1024, say=said.append), [str(folder)])
+    follower.look()
+    (folder / "link").symlink_to(log)
+    for _ in range(3):
+        follower.look()
+    follower.close()
+
+    assert len(said) == 1
+    assert said[0].startswith(f"{folder / 'link'} is a link that leads out of its folder")
+    assert copied() == each_once(lines(500, 10))
 
 
 def test_files_that_come_are_found(follow: Callable[..., Follower], tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import pytest
 
 from components.exceptions import InvalidFormat
 from components.services.lines import (
+    KERNELS,
     Book,
     Combined,
     Format,
     JsonLines,
     Pattern,
     Reason,
+    choose_kernel,
     find_format,
     parse_address,
 )
@@ -141,7 +143,22 @@ def test_a_visitor_cannot_choose_the_day_on_which_he_is_counted(line: str) -> No
         (WEB.replace("10/Oct", "1/Oct"), Reason.DATE),
         (WEB.replace(" [", "["), Reason.DATE),
         (WEB.replace("2011:", "2011 "), Reason.DATE),
-        (WEB.replace(" -0700", ""), Reason.DATE),
+        (WEB.replace("13:55:36 -0700", "99:99:99 ABCDE"), Reason.DATE),
+        (WEB.replace("13:55:36", "24:00:00"), Reason.DATE),
+        (WEB.replace("13:55:36", "13:60:00"), Reason.DATE),
+        (WEB.replace("13:55:36", "13:59:61"), Reason.DATE),
+        (WEB.replace("13:55:36", "13:55"), Reason.DATE),
+        (WEB.replace("13:55:36", "13:55:36."), Reason.DATE),
+        (WEB.replace("13:55:36", "13:55:36.1234567890"), Reason.DATE),
+        (WEB.replace("13:55:36", "13:55:36;123"), Reason.DATE),
+        (WEB.replace("-0700", "-07"), Reason.DATE),
+        (WEB.replace("-0700", "0700"), Reason.DATE),
+        (WEB.replace("-0700", "-2400"), Reason.DATE),
+        (WEB.replace("-0700", "-0760"), Reason.DATE),
+        (WEB.replace("-0700", "-07:00 "), Reason.DATE),
+        (WEB.replace("-0700", "ABCDE"), Reason.DATE),
+        (WEB.replace(" -0700", " "), Reason.DATE),
+        (WEB.replace(":13:55:36 -0700", ""), Reason.DATE),
         ('1.2.3.4 [] "', Reason.DATE),
     ],
 )
@@ -149,10 +166,31 @@ def test_other_lines_of_web_servers_are_rejected_with_the_reason(line: str, reas
     assert Combined().read(line.encode()) is reason
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_times_of_web_servers_may_have_a_fraction_and_any_zone_or_none(kernel: str) -> None:
+    block = [
+        WEB.replace("13:55:36 -0700", clock + fraction + zone)
+        for clock in ("13:55:36", "00:00:00", "23:59:59", "23:59:60")
+        for fraction in ("", ".1", ".123", ",123", ".123456", ".123456789")
+        for zone in ("", " -0700", " +0200", " +02:00", "+02:00", "-0700", " Z", "Z", " +2359")
+    ]
+
+    found = choose_kernel(kernel).columns("\r\n".join(block).encode(), Combined())
+
+    assert found.days.tolist() == [DAY] * len(block)
+    assert found.addresses.tolist() == [0x01020304] * len(block)
+    assert len(found.reasons) == 0
+
+
 @pytest.mark.parametrize(
     "line",
     [
         '{"ip": "1.2.3.4", "time": "2011-10-10T23:59:59-07:00"}',
+        '{"ip": "1.2.3.4", "time": "2011-10-10 23:59:59,123"}',
+        '{"ip": "1.2.3.4", "time": "2011-10-10T23:59:60.123456789Z"}',
+        '{"ip": "1.2.3.4", "time": "2011-10-10T23:59"}',
+        '{"ip": "1.2.3.4", "time": "10/Oct/2011:13:55:36.123 +02:00"}',
+        '{"ip": "1.2.3.4", "time": "10/Oct/2011 13:55:36"}',
         '{"ip": "1.2.3.4", "time": "2011-10-10"}',
         '{"ip": "1.2.3.4", "time": "10/Oct/2011:13:55:36 -0700"}',
         '{"ip": "1.2.3.4", "time": 1318204800}',
@@ -185,6 +223,10 @@ def test_keys_may_lead_into_objects() -> None:
         (b'{"ip": "1.2.3.4", "time": "\\ud800"}', Reason.DATE),
         (b'{"ip": "1.2.3.4", "time": "2011-10-101"}', Reason.DATE),
         (b'{"ip": "1.2.3.4", "time": "10/Oct/20111"}', Reason.DATE),
+        (b'{"ip": "1.2.3.4", "time": "2011-10-10T99:99:99 ABCDE"}', Reason.DATE),
+        (b'{"ip": "1.2.3.4", "time": "2011-10-10 24:00"}', Reason.DATE),
+        (b'{"ip": "1.2.3.4", "time": "10/Oct/2011:99:99:99 ABCDE"}', Reason.DATE),
+        (b'{"ip": "1.2.3.4", "time": "10/Oct/2011:13:60:00"}', Reason.DATE),
         (b'{"ip": "1.2.3.4", "time": true}', Reason.DATE),
         (b'{"ip": "1.2.3.4", "time": []}', Reason.DATE),
         (b'{"ip": "1.2.3.4", "time": NaN}', Reason.DATE),

@@ -93,17 +93,45 @@ book_lines = st.builds(
     iso_dates,
     st.sampled_from([" x", "", " ", "x", "\r"]),
 )
-stamps = st.one_of(web_dates.map("[{}:13:55:36 +0200] ".format), web_dates.map("[{}] ".format), st.just("] "))
+clocks = st.one_of(
+    st.times().map(lambda each: each.replace(microsecond=0).isoformat()),
+    st.sampled_from(
+        ["13:55:36", "99:99:99", "24:00:00", "23:60:00", "23:59:60", "23:59:61", "13:55", "1:2:3"]
+    ),
+    st.text("0123456789:", max_size=9),
+)
+fractions = st.one_of(
+    st.just(""),
+    st.tuples(st.sampled_from(".,"), st.integers(0, 11)).map(lambda each: each[0] + "1234567890x"[: each[1]]),
+)
+zones = st.one_of(
+    st.sampled_from(
+        ["", " +0200", " +02:00", "+0200", "-07:00", " Z", "Z", " ABCDE", " +2400", " +0260", " "]
+    ),
+    st.text("+-0123456789: Z", max_size=8),
+)
+times = st.builds("{}:{}{}{}".format, web_dates, clocks, fractions, zones)
+stamps = st.one_of(
+    web_dates.map("[{}:13:55:36 +0200] ".format),
+    st.builds("{}[{}] ".format, st.sampled_from(["", "", "[", " [", "x"]), times),
+    times.map("[{}] ".format),
+    web_dates.map("[{}] ".format),
+    st.just("] "),
+)
 users = st.sampled_from(["- - ", "", "- [01/Jan/1999:00:00:00 +0000] ", '- \\" ', '] "', '[] "', "]]] "])
 combined_lines = st.builds(
     "{} {}{}{}".format, addresses, users, stamps, st.sampled_from(['"GET /', '"', "GET", "", "\r"])
 )
 
 
+#: A time with all that may be in it; three bytes of it are changed, cut out or put in.
+LONGEST = b'::1 - jim [10/Oct/2011:13:55:36.123456789 +02:00] "GET / HTTP/1.1" 200 5 "-" "curl"'
+
+
 @st.composite
 def damaged(draw: st.DrawFn) -> bytes:
     """A line with some bytes changed, cut out or put in."""
-    line = bytearray(draw(st.sampled_from([BOOK, COMBINED])))
+    line = bytearray(draw(st.sampled_from([BOOK, COMBINED, LONGEST])))
     for at in draw(st.lists(st.integers(0, 60), max_size=3)):
         line[at : at + draw(st.integers(0, 2))] = draw(st.binary(max_size=2))
     return bytes(line)

@@ -341,6 +341,33 @@ def test_who_claims_again_what_he_had_lost_does_not_count_it_twice(redis: Redis)
     assert aggregation.table("country:2011-10-10") == {"US": 3, "DE": 1}
 
 
+def test_who_holds_already_what_they_claim_is_given_what_comes_after(redis: Redis) -> None:
+    """Nothing means that nothing is left, and not that all of a page was known."""
+    to, aggregation = stream(), joined()
+    appended = fill(to, 4)
+    consumer = aggregation.consumer()
+    held = consumer.claim(2)
+    let_leases_pass(redis, aggregation)
+
+    assert ids(consumer.claim(2)) == appended[2:]
+    assert consumer.claim(2) == []
+    consumer.flush([*held, *(consumer.held[each] for each in appended[2:])], {})
+    assert to.status().chunks == 0
+
+
+def test_what_was_given_up_does_not_hide_what_comes_after(redis: Redis) -> None:
+    to, aggregation = stream(), joined(tries=2)
+    appended = fill(to, 3)
+    for count in (3, 2):
+        aggregation.consumer().claim(count)
+        let_leases_pass(redis, aggregation)
+    consumer = aggregation.consumer()
+
+    assert ids(consumer.claim(2)) == appended[2:]
+    assert sorted(each for each, _at in aggregation.dead()) == appended[:2]
+    assert consumer.claim(2) == []
+
+
 def test_what_was_lost_and_claimed_anew_is_not_in_a_flush_twice(redis: Redis) -> None:
     fill(stream(), 2)
     aggregation = joined()

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from components.exceptions import ExtraNotInstalled, FileDamaged, FileDiffers, InvalidLimit
-from components.services.logs import Place, Problem, codec, readblocks, readlines
+from components.services.logs import Block, Place, Problem, codec, readblocks, readlines
 from components.services.logs.blocks import BlockReader
 from components.services.logs.sources import source_of
 from tests.support.logs import lines
@@ -111,6 +111,147 @@ def test_a_line_longer_than_a_block_is_left_out_and_told(tmp_path: Path) -> None
     assert found == before + after
     assert [(each.line, each.byte) for each in problems] == [(4, len(before))]
     assert "longer than a chunk (1,024 bytes)" in str(problems[0])
+
+
+#: Lengths of lines around that of a block, and bytes that a file gives at a time.
+lengths = st.one_of(
+    st.integers(0, 60),
+    st.integers(SIZE - 3, SIZE + 3),
+    st.integers(2 * SIZE - 3, 2 * SIZE + 3),
+    st.integers(0, 5 * SIZE),
+)
+steps = st.sampled_from([1, 7, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE, 1 << 20])
+
+
+class Slow(io.BytesIO):
+    """A file that gives only so many bytes at a time."""
+
+    def __init__(self, data: bytes, step: int) -> None:
+        super().__init__(data)
+        self._step = step
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(self._step if size is None or size < 0 else min(size, self._step))
+
+
+def split(data: bytes) -> tuple[list[bytes], list[int]]:
+    """The lines that a reader is to hand out, and the numbers of those that it is to leave out."""
+    found = data.split(b"\n")
+    if not found[-1]:
+        found.pop()
+    kept = [line for line in found if len(line) < SIZE]
+    return kept, [number for number, line in enumerate(found, 1) if len(line) >= SIZE]
+
+
+def numbered(sizes: list[int], has_end: bool) -> bytes:
+    """Lines of these lengths, no two of the long ones alike."""
+    return b"\n".join((b"%d " % at * size)[:size] for at, size in enumerate(sizes)) + b"\n" * has_end
+
+
+@settings(max_examples=400, deadline=None)
+@example([5 * SIZE, 600, 600, 3], "plain", 1 << 20, True)
+@example([5 * SIZE, SIZE - 1, 3], "gzip", 1 << 20, True)
+@given(st.lists(lengths, max_size=12), st.sampled_from(sorted(FORMATS)), steps, st.booleans())
+def test_lines_around_the_size_of_a_block_are_those_of_a_plain_split(
+    sizes: list[int], kind: str, step: int, has_end: bool
+) -> None:
+    data = numbered(sizes, has_end)
+    kept, left_out = split(data)
+    problems: list[Problem] = []
+    file = Slow(FORMATS[kind](data), step)
+    reader = BlockReader(source_of(file), name="log", size=SIZE, tell=problems.append)
+    blocks: list[Block] = []
+
+    while block := reader.next():
+        blocks.append(block)
+
+    assert [line for each in blocks for line in each.data.splitlines()] == kept
+    assert [each.line for each in problems] == left_out
+    assert all(data[each.start : each.end] == each.data for each in blocks)
+    assert (reader.left, file.read(1)) == (0, b"")
+    assert reader.place.position == len(data)
+    for at, each in enumerate(blocks):
+        place = Place(each.end, each.line + each.lines - 1, each.mark)
+        again = BlockReader(
+            source_of(Slow(FORMATS[kind](data), step)), name="log", size=SIZE, tell=problems.append
+        )
+        again.go_to(place)
+        following = again.next()
+        expected = blocks[at + 1] if at + 1 < len(blocks) else None
+        assert (following and following.start) == (expected and expected.start)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(lengths, min_size=1, max_size=8), st.lists(st.integers(0, 9 * SIZE), max_size=6))
+def test_a_file_that_is_read_while_it_grows_gives_the_lines_of_a_plain_split(
+    sizes: list[int], cuts: list[int]
+) -> None:
+    """None means "no more now" as long as the end is not final, and the reader goes on when there is more."""
+    data = numbered(sizes, True)
+    file = io.BytesIO()
+    problems: list[Problem] = []
+    reader = BlockReader(source_of(file, "plain"), name="log", size=SIZE, tell=problems.append)
+    found = b""
+
+    for end in [*sorted(min(cut, len(data)) for cut in cuts), len(data)]:
+        at = file.tell()
+        file.seek(0, io.SEEK_END)
+        file.write(data[file.tell() : end])
+        file.seek(at)
+        while block := reader.next(is_final=False):
+            found += block.data
+        assert reader.place.position == data.rfind(b"\n", 0, end) + 1
+
+    kept, left_out = split(data)
+    assert found.splitlines() == kept
+    assert [each.line for each in problems] == left_out
+    assert reader.left == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(lengths, min_size=1, max_size=8), st.integers(1, 40))
+def test_of_a_gzip_file_that_ends_too_early_each_whole_line_is_read(sizes: list[int], cut: int) -> None:
+    whole = gzip.compress(numbered(sizes, True))
+    packed = whole[: max(11, len(whole) - 8 - cut)]
+    there = zlib.decompressobj(31).decompress(packed)
+    found: list[bytes] = []
+
+    with pytest.raises(FileDamaged, match="ends too early"):
+        _read_into(found, packed)
+
+    assert b"".join(found).splitlines() == split(there[: there.rfind(b"\n") + 1])[0]
+
+
+def test_a_pipe_that_has_nothing_yet_has_not_ended() -> None:
+    """Whoever shares standard input can make it non-blocking; a read then gives None, and not the end."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    rest = lines(100, 400)
+
+    def write() -> None:
+        with io.FileIO(writing, "wb") as file:
+            file.write(gzip.compress(lines(0, 100)))
+            is_waiting.wait()
+            file.write(gzip.compress(rest))
+
+    class Noting(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes | None:  # type: ignore[override]
+            found = super().read(size)
+            if found is None:
+                is_waiting.set()
+            return found
+
+    is_waiting = threading.Event()
+    writer = threading.Thread(target=write)
+    with Noting(reading, "rb") as file:
+        writer.start()
+        reader = BlockReader(source_of(file), name="-", size=SIZE)
+        found = b""
+        while block := reader.next():
+            found += block.data
+    writer.join()
+
+    assert found == lines(0, 500)
 
 
 def test_a_line_of_exactly_a_block_is_read() -> None:

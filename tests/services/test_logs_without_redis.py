@@ -21,7 +21,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "note": lambda: note_job("default"),
     "recognise": lambda: recognise(Keys("default"), b"a line", "a.log"),
     "append": lambda: STREAM.append(FILE, blocks(1)[0], name="a.log"),
-    "finish": lambda: STREAM.finish(FILE, Place(1, 1, "-"), after=0, name="a.log", size=1, is_damaged=False),
+    "finish": lambda: STREAM.finish(FILE, Place(1, 1, "-"), after=0, name="a.log", size=1, state="done"),
     "files": lambda: list(STREAM.files()),
     "status": STREAM.status,
     "join": AGGREGATION.join,

@@ -69,7 +69,7 @@ def finish(redis: Redis) -> Callable[[], Any]:
     place = Place(500, 11, "-")
 
     def act() -> Any:
-        stream().finish(FILE, place, after=0, name="access.log", size=500, is_damaged=True)
+        stream().finish(FILE, place, after=0, name="access.log", size=500, state="damaged")
         assert stream().status().skipped == 11
         return _stream_is(redis)
 

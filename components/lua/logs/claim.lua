@@ -8,8 +8,8 @@
 -- ARGV[3] number of this call
 -- ARGV[4] how many
 -- ARGV[5] how often a chunk is handed out before it is given up
--- Returns id of the newest chunk, milliseconds of the lease; of each chunk id, how often it was handed out, and
---         the fields of its descriptor. Nothing if there is no such aggregation
+-- Returns id of the newest chunk, milliseconds of the lease, 1 if there may be more whose lease is over; of each
+--         chunk id, how often it was handed out, and the fields of its descriptor. Nothing without that aggregation
 local stream, aggregations, dead, call = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local name, consumer, number, limit, tries = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local ANSWERED, FIELDS = 60000, 10 -- ms; names and values of a descriptor
@@ -20,13 +20,13 @@ if not lease then return {} end
 redis.call("DEL", call) -- first: it is allowed where memory is full, and after one write all are; counting makes room
 redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- who gets nothing is at work, too
 
-local answer = { "0-0", lease }
+local overdue = redis.call("XPENDING", stream, name, "IDLE", lease, "-", "+", limit)
+local answer = { "0-0", lease, #overdue == limit and "1" or "0" }
 local function add(entry, deliveries)
   answer[#answer + 1], answer[#answer + 2] = entry[1], deliveries
-  for at = 2, FIELDS, 2 do answer[#answer + 1] = entry[2][at] end
+  for at = 2, FIELDS, 2 do answer[#answer + 1] = entry[2][at] or "" end
 end
 
-local overdue = redis.call("XPENDING", stream, name, "IDLE", lease, "-", "+", limit)
 local time = redis.call("TIME")
 for _, pending in ipairs(overdue) do
   local id, holder, deliveries = pending[1], pending[2], pending[4]

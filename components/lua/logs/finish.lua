@@ -1,4 +1,4 @@
--- Note that a file was read to its end, if that is where it is copied up to. Repeated, it says the same.
+-- Note up to where a file was read, if that is where it is copied up to. Repeated, it says the same.
 -- KEYS[1] files  HASH fingerprint -> position, start and id of its last chunk, lines, mark, state, size, name
 -- KEYS[2] state  HASH skipped
 -- ARGV[1] fingerprint
@@ -6,7 +6,7 @@
 -- ARGV[3] where it ends: there too, or after what was left out
 -- ARGV[4] how many lines are before that
 -- ARGV[5] mark of the bytes before the end
--- ARGV[6] done or damaged
+-- ARGV[6] done, damaged, or copying if there may be more
 -- ARGV[7] its size as it is stored
 -- ARGV[8] its name
 -- Returns "finished"; "at" and the record, if the file is copied up to elsewhere

@@ -5,15 +5,17 @@
 -- ARGV[1] how many lengths the caller knows
 -- ARGV[2] the length of the last fingerprint
 -- ARGV[3] name of the file
--- ARGV[4..] fingerprints, of the longest head first but for the last, under which a new file is noted
--- Returns fingerprint and record; nothing if other lengths came up meanwhile
+-- ARGV[4] how many files may be known
+-- ARGV[5..] fingerprints, of the longest head first but for the last, under which a new file is noted
+-- Returns fingerprint and record; nothing if other lengths came up meanwhile; "full" if it is new and there are
+--         as many already
 local files, heads, seen = KEYS[1], KEYS[2], KEYS[3]
-local known, length, name = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local known, length, name, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 local NEW = "0 0 - 0 - new 0 "
 
 local time = redis.call("TIME")
 local now = string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
-for at = 4, #ARGV do
+for at = 5, #ARGV do
   local record = redis.call("HGET", files, ARGV[at])
   if record then
     redis.call("ZADD", seen, now, ARGV[at])
@@ -21,6 +23,7 @@ for at = 4, #ARGV do
   end
 end
 if redis.call("SCARD", heads) ~= known then return {} end
+if redis.call("HLEN", files) >= most then return { "full" } end
 local own = ARGV[#ARGV]
 redis.call("SADD", heads, length)
 redis.call("HSET", files, own, NEW .. name)

@@ -95,3 +95,9 @@ def _add_reading(parser: ArgumentParser) -> None:
         metavar="N",
         help="Lines of days longer ago are late: counted as rejected (default: those before 1970).",
     )
+    parser.add_argument(
+        "--keep",
+        type=natural,
+        metavar="N",
+        help="Remove what was counted of days longer ago, once a day; their lines are late (default: keep all).",
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import signal
+import threading
 import time
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from components.services.logs import (
     Problem,
     find_files,
 )
+
+_NAMED = 3  # files of which the summary tells that their last line waits
 
 
 class Command(BaseCommand):
@@ -66,6 +69,12 @@ class Command(BaseCommand):
             help="auto: by its first bytes a file is gzip, zstd or plain (default). plain: all are plain.",
         )
         parser.add_argument(
+            "--complete",
+            action="store_true",
+            help="No file grows any more: a last line without a newline counts at once. Otherwise it waits until its "
+            "newline comes, or nobody has written to the file for a day.",
+        )
+        parser.add_argument(
             "--follow",
             action="store_true",
             help="Go on: copy what files grow by, also when they are rotated, and files that come. SIGTERM and "
@@ -83,20 +92,27 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["follow"] and "-" in options["paths"]:
             raise CommandError("--follow: standard input is read to its end anyway.", returncode=2)
+        if options["follow"] and options["complete"]:
+            raise CommandError(
+                "--complete: followed files are those that grow; leave out one of them.", returncode=2
+            )
         if options["follow"] and options["forget"]:
             raise CommandError(
                 "--forget: only after files that have an end; leave out --follow.", returncode=2
             )
-        files = [] if options["follow"] else list(find_files(options["paths"]))
+        links: list[str] = []
+        files = [] if options["follow"] else list(find_files(options["paths"], tell=links.append))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
         copier = self._copier(options)
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for link in links:
+            copier.say_left_out(link)
         began_at = time.monotonic()
         try:
-            if options["follow"]:
-                _follow(copier, options["paths"])
-            outcomes = [copier.copy(file) for file in files]
-            forgotten = copier.stream.forget(options["forget"] * 86_400) if options["forget"] else 0
+            with _interrupted_by_sigterm():
+                if options["follow"]:
+                    _follow(copier, options["paths"])
+                outcomes = [copier.copy(file) for file in files]
+                forgotten = copier.stream.forget(options["forget"] * 86_400) if options["forget"] else 0
         except KeyboardInterrupt:
             raise CommandError("Stopped. Called again, it goes on where it stopped.", returncode=1) from None
         except (ExtraNotInstalled, RedisUnavailable) as error:
@@ -104,9 +120,10 @@ class Command(BaseCommand):
                 f"{error} Called again, it goes on after what is copied.", returncode=2
             ) from None
         finally:
-            signal.signal(signal.SIGTERM, before)
             self._progress.end()
         self.stdout.write(_summary(copier, outcomes.count("known"), time.monotonic() - began_at))
+        if waiting := [file for file, outcome in zip(files, outcomes, strict=True) if outcome == "waiting"]:
+            self.stdout.write(_waiting(waiting))
         if options["forget"]:
             self.stdout.write(f"Files that were forgotten: {forgotten:,}.")
         if copier.problems:
@@ -132,6 +149,7 @@ class Command(BaseCommand):
                 size=options["chunk"],
                 format=options["format"],
                 patience=math.inf if options["follow"] else PATIENCE,
+                complete=options["complete"],
                 tell=tell,
                 say=say,
                 progress=show,
@@ -141,6 +159,19 @@ class Command(BaseCommand):
         return copier
 
 
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does. Only the main thread hears signals; in another one nothing is changed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _follow(copier: Copier, paths: Sequence[str]) -> None:
     """Until a signal ends it, wherever it is: what is not copied then, is found the next time."""
     follower = Follower(copier, paths)
@@ -148,6 +179,17 @@ def _follow(copier: Copier, paths: Sequence[str]) -> None:
         while True:
             follower.look()
             time.sleep(PAUSE)
+
+
+def _waiting(files: Sequence[str]) -> str:
+    """Say which files have a last line that is not copied yet."""
+    names = [each.replace("\n", "?") for each in files[:_NAMED]]
+    if more := len(files) - len(names):
+        names.append(f"{more:,} more")
+    return (
+        f"Last lines without a newline, which are not copied yet: {len(files):,} ({', '.join(names)}). Each waits "
+        "for its newline, or until nobody has written to its file for a day; --complete copies it at once."
+    )
 
 
 def _days(text: str) -> float:

@@ -25,7 +25,18 @@ _DAYS = 4_096  # remembered for each way of writing them: more than eleven years
 _ISO = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _WEB = re.compile(rb"([0-9]{2})/([A-Z][a-z]{2})/([0-9]{4})")
 _MONTHS = b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
-_STAMP = len("[10/Oct/2000:13:55:36 -0700")
+_HOUR, _MINUTE, _SECOND = rb"(?:[01][0-9]|2[0-3])", rb"[0-5][0-9]", rb"(?:[0-5][0-9]|60)"
+#: What stands between the brackets: a fraction of the second and the zone may be missing.
+_WEB_TIME = re.compile(
+    rb"([0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}):%s:%s:%s(?:[.,][0-9]{1,9})?(?: ?(?:Z|[+-]%s:?%s))?"
+    % (_HOUR, _MINUTE, _SECOND, _HOUR, _MINUTE)
+)
+#: What may follow a day, and has to be right if it looks like this.
+_CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
+_LONGEST = (
+    len("10/Oct/2000:13:55:36") + 1
+)  # bytes of a time that are looked at, where it only begins like one
 
 
 class Fields(NamedTuple):
@@ -62,8 +73,10 @@ class Combined:
     """
     `1.2.3.4 - frank [10/Oct/2000:13:55:36 -0700] "GET / …`, of Apache and nginx; the rest begins with the request.
 
-    The time is what stands before the first `] "`. A visitor chooses the user's name, which may have blanks and
-    brackets in it, but servers escape quotation marks, so nobody can make up the day on which he is counted.
+    The time is what stands before the first `] "`, from the last `[` on. A visitor chooses the user's name, which may
+    have blanks and brackets in it, but servers escape quotation marks, so nobody can make up the day on which they
+    are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. The whole of
+    it has to be a time: `[10/Oct/2000:99:99:99 ABCDE]` is none.
     """
 
     def read(self, line: bytes) -> Fields | Reason:
@@ -71,9 +84,10 @@ class Combined:
         close = line.find(b'] "', first + 1)
         if first < 0 or close < 0:
             return Reason.FORMAT
-        at = close - _STAMP
-        is_stamp = at > first and line[at - 1 : at + 1] == b" [" and line[at + 12 : at + 13] == b":"
-        return _fields(line[:first], web_day(line[at + 1 : at + 12]) if is_stamp else None, close + 2)
+        at = line.rfind(b"[", first + 1, close)
+        is_begun = at > first and line[at - 1 : at] == b" "
+        found = _WEB_TIME.fullmatch(line, at + 1, close) if is_begun else None
+        return _fields(line[:first], web_day(found[1]) if found else None, close + 2)
 
 
 @dataclass(frozen=True)
@@ -82,7 +96,7 @@ class JsonLines:
     An object in each line. Keys may lead into others: "request.client_ip". The rest is the whole line.
 
     The time is text that begins as 2011-10-10 or 10/Oct/2011 do, or a number of seconds since 1970, of which the
-    day is that in UTC.
+    day is that in UTC. Hours, minutes and seconds that follow the day have to be right.
     """
 
     address: str = "ip"
@@ -105,7 +119,7 @@ class Pattern:
     """
     A regular expression with groups named `ip` and `time`, which matches where the line begins.
 
-    The time begins as 2011-10-10 or 10/Oct/2011 do. The rest is what follows the match.
+    The time is text as in JsonLines. The rest is what follows the match.
     """
 
     expression: str
@@ -171,15 +185,17 @@ def _day(year: int, month: int, day: int) -> int | None:
 
 
 def _written_day(time: bytes) -> int | None:
-    """Of a time that begins with its day: no further digit may follow it."""
-    if time[10:11].isdigit() and b"-" in time[:10]:
+    """Read the day with which a time begins: neither a further digit nor a wrong time of the day may follow it."""
+    length = 10 if b"-" in time[:10] else 11
+    clock = time[length:_LONGEST]
+    if clock[:1].isdigit() or (_CLOCK.match(clock) and not _GOOD_CLOCK.match(clock)):
         return None
-    return iso_day(time[:10]) or (None if time[11:12].isdigit() else web_day(time[:11]))
+    return iso_day(time[:10]) if length == 10 else web_day(time[:11])
 
 
 def _day_of(time: Any) -> int | None:
     if isinstance(time, str):
-        return _written_day(time[:12].encode(errors="replace"))
+        return _written_day(time[:_LONGEST].encode(errors="replace"))
     if isinstance(time, bool) or not isinstance(time, int | float):
         return None
     try:

@@ -9,6 +9,7 @@ chunk under which several consumers died is given up and listed as dead, until s
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from components.services.logs.jobs import DEFAULT_JOB, Keys
 from components.services.logs.samples import Sample, keep_samples, read_samples
 from components.services.logs.workers import LogWorkerInfo, WorkerRecord, list_workers, tell
 from components.validation import check_name, check_seconds
+
+logger = logging.getLogger(__name__)
 
 _join, _leave, _resend = Script("logs/join"), Script("logs/leave"), Script("logs/resend")
 _claim, _beat, _release = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
@@ -84,11 +87,13 @@ class Aggregation:
         _join(get_client(), keys=self._keys.join, args=[self.name, max(1, round(self.lease * 1000)), _GONE])
 
     def leave(self) -> None:
-        """Take part no longer: what only this one has not counted goes. Its tables stay."""
+        """Take part no longer: what only this one has not counted goes, and samples do. Its tables stay."""
         after: bytes | None = b""
         while after is not None:
             args = [self.name, after, _PAGE]
             after = _leave(get_client(), keys=self._keys.leave, args=args) or None
+        with redis_errors():
+            get_client().unlink(keys.log_samples(self.job, self.name))
 
     def consumer(self) -> Consumer:
         return Consumer(self)
@@ -98,7 +103,10 @@ class Aggregation:
         ours = f" {self.name}"
         with redis_errors():
             found: Any = get_client().zrevrange(self._keys.dead, 0, limit - 1, withscores=True)
-        named = [(each.decode(), _EPOCH + timedelta(milliseconds=at)) for each, at in found]
+        named = [
+            (each.decode("utf-8", "backslashreplace"), _EPOCH + timedelta(milliseconds=at))
+            for each, at in found
+        ]
         return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
 
     def resend(self, chunks: Collection[str]) -> int:
@@ -120,6 +128,13 @@ class Aggregation:
     def workers(self) -> list[LogWorkerInfo]:
         """Those that live, and those that hold chunks."""
         return list_workers(self.job, self.name)
+
+    def drop(self, tables: Iterable[str]) -> int:
+        """Remove *tables* with all that was counted in them; how many, or fewer if a reply was lost."""
+        names = [keys.log_table(self.job, table) for table in tables]
+        pages = [names[at : at + _PAGE] for at in range(0, len(names), _PAGE)]
+        with redis_errors():
+            return sum(int(get_client().unlink(*page)) for page in pages)
 
     def table(self, table: str) -> dict[str, int]:
         """All that was counted in *table*, such as "daily:country:2011-10-10"; of large ones Traffic reads pages."""
@@ -148,19 +163,39 @@ class Consumer:
         Claim chunks, at most *limit*: those whose lease is over, then new ones. Raises AggregationNotFound.
 
         One that it holds already, having lost it for a while, is not among them: what it knows of it is still good.
+        If there are none, there is nothing left to claim now.
         """
         if not 1 <= limit <= MOST:
             raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
+        new, has_more = self._claim(limit)
+        while not new and has_more:  # those on the first page were given up, or are held already
+            new, has_more = self._claim(limit)
+        return new
+
+    def _claim(self, limit: int) -> tuple[list[Chunk], bool]:
+        """What one call claims, and whether there may be more although that is nothing."""
         args = [*self._head, self._number, limit, self.aggregation.tries]
         found = _claim(get_client(), keys=self._keys.claim(self.id), args=args)
         self._number += 1  # only now: a call that was not answered is sent again under its number
         if not found:
             raise self._not_found()
         self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
-        chunks = [_chunk(found[at : at + _FIELDS]) for at in range(2, len(found), _FIELDS)]
-        new = [each for each in chunks if each.id not in self.held]
+        new = []
+        for at in range(3, len(found), _FIELDS):
+            try:
+                chunk = _chunk(found[at : at + _FIELDS])
+            except ValueError:
+                logger.warning(
+                    "Chunk %s of logs is described in no format that this release knows. It is left to others, and "
+                    "given up after %d tries.",
+                    found[at].decode(),
+                    self.aggregation.tries,
+                )
+                continue
+            if chunk.id not in self.held:
+                new.append(chunk)
         self.held |= {each.id: each for each in new}
-        return new
+        return new, found[2] == b"1"
 
     def wait(self, seconds: float) -> bool:
         """Wait until chunks have come since the last claim, at most *seconds* or a few; whether some have."""

@@ -108,6 +108,11 @@ class BlockReader:
         """Where the last block ended."""
         return self._after
 
+    @property
+    def left(self) -> int:
+        """How many bytes were read and neither handed out nor left out: a last line that has no newline yet."""
+        return len(self._buffer) + (self.position - self._skips_from.position if self._skips_from else 0)
+
     def head(self) -> bytes:
         """The first bytes. To be asked for before anything else. Raises FileDamaged if not even they can be read."""
         while len(self._buffer) < HEAD and self._fill(HEAD):
@@ -151,24 +156,28 @@ class BlockReader:
         Raises FileDamaged when all before the damage was handed out.
         """
         while True:
-            has_more = True
-            while has_more and len(self._buffer) < self._size:
-                has_more = self._fill(self._size - len(self._buffer))
-            if self._skips_from and not self._skip(at_end=is_final and not has_more and not self._failure):
-                if has_more:
-                    continue
-                self._raise_failure()
-                return None
+            has_more = self._fill_up()
+            is_end = not has_more and is_final and not self._failure
+            if self._skips_from and (self._skip(at_end=is_end) or has_more):
+                continue  # there is room in the buffer again, and what follows may not be in it yet
             whole = self._buffer.rfind(b"\n", 0, self._size) + 1
-            if not whole and len(self._buffer) >= self._size:
+            if not whole and has_more:
                 self._begin_to_skip()
                 continue
-            if not has_more and is_final and not self._failure:
-                whole = min(len(self._buffer), self._size)
+            if is_end:
+                whole = len(self._buffer)
             if whole:
                 return self._cut(whole)
+            # The source gives no more: only then may this say that there are no more lines.
             self._raise_failure()
             return None
+
+    def _fill_up(self) -> bool:
+        """Read until a block is full; False if the source gave no more before that."""
+        while len(self._buffer) < self._size:
+            if not self._fill(self._size - len(self._buffer)):
+                return False
+        return True
 
     def _raise_failure(self) -> None:
         if self._failure:

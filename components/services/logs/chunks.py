@@ -17,7 +17,7 @@ from components.renewals import clock
 from components.scripts import Script
 from components.services.logs import codec
 from components.services.logs.blocks import Block, Place
-from components.services.logs.files import CopiedFile, known_files, recognise, shown
+from components.services.logs.files import CopiedFile, FileState, known_files, recognise, shown
 from components.services.logs.jobs import DEFAULT_JOB, Keys, check_bytes
 from components.services.logs.looking import note_job
 from components.validation import check_seconds
@@ -84,10 +84,13 @@ class LogStream:
                 raise _elsewhere(name, block.after, said[1])
             self._wait_for_room(until)
 
-    def finish(self, file: str, place: Place, *, after: int, name: str, size: int, is_damaged: bool) -> None:
-        """Note that a file was read to its end. Raises CopiedElsewhere."""
-        how = "damaged" if is_damaged else "done"
-        args = [file, after, place.position, place.lines, place.mark, how, size, shown(name)]
+    def finish(self, file: str, place: Place, *, after: int, name: str, size: int, state: FileState) -> None:
+        """
+        Note that a file was read up to *place*, *size* bytes as they are stored. Raises CopiedElsewhere.
+
+        The *state* is "done" only if these are all the bytes of it.
+        """
+        args = [file, after, place.position, place.lines, place.mark, state, size, shown(name)]
         said = _finish(get_client(), keys=self._keys.finish, args=args)
         if said[0] == b"at":
             raise _elsewhere(name, after, said[1])

@@ -20,7 +20,15 @@ from contextlib import suppress
 from functools import partial
 from typing import BinaryIO, Literal, TypeVar
 
-from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, InvalidLimit, RedisUnavailable
+from components.exceptions import (
+    CopiedElsewhere,
+    FileDamaged,
+    FileDiffers,
+    InvalidLimit,
+    LogsFull,
+    RedisUnavailable,
+    UnknownFormat,
+)
 from components.renewals import clock
 from components.services.logs import codec
 from components.services.logs.blocks import (
@@ -42,17 +50,25 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: copied: to its end; known: it was, before; damaged: up to there; failed: nothing, or not what was there.
-Outcome = Literal["copied", "known", "damaged", "failed"]
+#: copied: to its end; known: it was, before; waiting: all but a last line that has no newline yet; damaged: up to
+#: there; failed: nothing, or not what was there.
+Outcome = Literal["copied", "known", "waiting", "damaged", "failed"]
 #: Seconds for which Redis may not answer.
 PATIENCE = 300.0
+#: Seconds for which nobody has written to a file whose last line counts without a newline. Programs write whole
+#: buffers, which end anywhere, and the next one may come hours later on a quiet night.
+SETTLED = 86_400.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries, which double
 
 
 class Copier:
     """
     Copies files into *stream*, in blocks of *size* bytes. What cannot be read is told to *tell*; that Redis is
-    unavailable, and that it is back, to *say*.
+    unavailable, that it is back, and which links are not followed, to *say*.
+
+    A last line without a newline waits for it, since its writer may be in the middle of it: it counts at the end of
+    a pipe, of standard input and of a compressed file, when nobody has written to the file for a day, and at once if
+    *complete* says that no file grows any more.
     """
 
     def __init__(
@@ -62,6 +78,7 @@ class Copier:
         size: int = SIZE,
         format: Format = "auto",
         patience: float = PATIENCE,
+        complete: bool = False,
         tell: Tell = log_problem,
         say: Callable[[str], object] = logger.warning,
         progress: Callable[[], object] = lambda: None,
@@ -73,7 +90,7 @@ class Copier:
                 f"Only {stream.limit:,} bytes may be in flight, less than a chunk of {size:,} bytes may have, "
                 f"{most:,} if it is junk: allow more, or make smaller chunks."
             )
-        self.stream, self.size, self.format = stream, size, format
+        self.stream, self.size, self.format, self.complete = stream, size, format, complete
         self._patience, self._tell, self._say, self._progress = patience, tell, say, progress
         #: What this one has copied, and how many problems it has told.
         self.lines, self.bytes, self.chunks, self.problems = 0, 0, 0, 0
@@ -97,8 +114,10 @@ class Copier:
         while True:
             try:
                 if copying.open():
-                    copying.go_on(is_final=True)
+                    copying.go_on()
                     copying.finish()
+                    if copying.reader.left:
+                        return "waiting"
                 return "copied" if copying.has_read else "known"
             except CopiedElsewhere as error:
                 if not copying.may_begin_again:
@@ -110,13 +129,20 @@ class Copier:
                     with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
                         copying.finish(is_damaged=True)
                 return "damaged"
-            except FileDiffers as error:
+            except (FileDiffers, LogsFull, UnknownFormat) as error:
                 self.tell(copying.problem(error))
                 return "failed"
 
     def tell(self, problem: Problem) -> None:
         self.problems += 1
         self._tell(problem)
+
+    def say_left_out(self, link: str) -> None:
+        """Say that a *link* is not followed. This is no problem: whoever means the file can name it."""
+        name = link.replace("\n", "?")
+        self._say(
+            f"{name} is a link that leads out of its folder, and is left out; name it to have it copied."
+        )
 
     def count(self, lines: int, size: int) -> None:
         self.lines += lines
@@ -153,6 +179,8 @@ class Copying:
 
     reader: BlockReader
     _source: Source
+    #: Bytes of the file, as it is stored, when it was opened.
+    _size: int
     _known: CopiedFile
     _look: Callable[[], CopiedFile]
 
@@ -179,6 +207,7 @@ class Copying:
             self._file.seek(0)
         copier.take(-self._told)
         self._told = 0
+        self._size = os.fstat(self._file.fileno()).st_size if self.may_begin_again else 0
         self._source = source_of(self._file, copier.format)
         self.reader = BlockReader(self._source, name=self._name, size=copier.size, tell=copier.tell)
         self._is_read, self.is_known = True, False
@@ -209,19 +238,43 @@ class Copying:
         if self.is_known:
             self._copier.patiently(self._look)
 
-    def go_on(self, *, is_final: bool) -> None:
-        """Copy what there is. Raises CopiedElsewhere, FileDamaged, OSError."""
+    def go_on(self, *, is_final: bool = False) -> None:
+        """
+        Copy what there is; a last line without a newline only if the end *is_final*, or the file is complete.
+
+        Raises CopiedElsewhere, FileDamaged, OSError.
+        """
+        self._copy_blocks(is_final=is_final)
+        if not is_final and self.reader.left and self.is_complete():
+            self._copy_blocks(is_final=True)
+        self.has_read |= self.reader.place.position > self._known.place.position
+        self._tell_taken()
+
+    def _copy_blocks(self, *, is_final: bool) -> None:
         while (block := self.reader.next(is_final=is_final)) is not None:
             append = partial(self._copier.stream.append, self._known.fingerprint, block, name=self._name)
             self._copier.patiently(append)
             self.has_read = True
             self._copier.count(block.lines, len(block.data))
             self._tell_taken()
-        self.has_read |= self.reader.place.position > self._known.place.position
-        self._tell_taken()
+
+    def is_complete(self) -> bool:
+        """Whether what was read to its end will not go on, so that its last line needs no newline."""
+        if not self.may_begin_again or not isinstance(self._source, Plain) or self._copier.complete:
+            return True
+        about = os.fstat(self._file.fileno())
+        # The time of the file is that of the machine's clock, not of Redis'.
+        return about.st_size == self._source.taken and time.time() - about.st_mtime >= SETTLED
 
     def finish(self, *, is_damaged: bool = False) -> None:
-        """Note that it was read to its end. Raises FileDiffers if it became shorter meanwhile."""
+        """
+        Note how far it was read: it is done if that is all there is, by its size.
+
+        Raises FileDiffers if it became shorter meanwhile, and FileDamaged if it ended before all that was there when
+        it was opened was read.
+        """
+        size = os.fstat(self._file.fileno()).st_size if self.may_begin_again else self._source.taken
+        is_all = size == self._source.taken and not self.reader.left
         finish = partial(
             self._copier.stream.finish,
             self._known.fingerprint,
@@ -229,11 +282,17 @@ class Copying:
             after=self.reader.after,
             name=self._name,
             size=self._source.taken,
-            is_damaged=is_damaged,
+            state="damaged" if is_damaged else "done" if is_all else "copying",
         )
         self._copier.patiently(finish)
-        if self.may_begin_again and (size := os.fstat(self._file.fileno()).st_size) < self._source.taken:
+        if is_damaged:
+            return
+        if size < self._source.taken:
             raise FileDiffers(f"it became shorter while it was read, and has {size:,} bytes now")
+        if self._source.taken < self._size:
+            raise FileDamaged(
+                f"it ended after {self._source.taken:,} of its {self._size:,} bytes: the rest could not be read"
+            )
 
     @property
     def unfinished(self) -> int:

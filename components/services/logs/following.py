@@ -3,7 +3,8 @@ Following: files that grow are copied as they grow, a second later at most, and 
 
 A file is known by its inode while it is open. One that was renamed is read until nothing more comes, since its writer
 may not have noticed yet; the new file under its name is read beside it. One that was cut off (copytruncate) begins
-anew. A line counts when it has its end. What is not read yet when this process dies, the next one finds.
+anew. A line counts when it has its end; the last one also when its file is gone, or nobody has written to it for a
+day. What is not read yet when this process dies, the next one finds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers
+from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, LogsFull, UnknownFormat
 from components.renewals import clock
 from components.services.logs.blocks import Problem
 from components.services.logs.copying import Copier, Copying
@@ -42,13 +43,19 @@ class Follower:
         #: Size and modification of what is not open, as they were at the last look, and whether that is copied.
         self._seen: dict[_Inode, tuple[int, int]] = {}
         self._done: dict[_Inode, tuple[int, int]] = {}
+        #: Links that were left out at the last look.
+        self._links: set[str] = set()
 
     def look(self) -> None:
         """Copy what has come since the last look. Raises RedisUnavailable."""
         present = set[_Inode]()
-        for path in find_files(self._paths):
+        links = set[str]()
+        for path in find_files(self._paths, tell=links.add):
             with suppress(FileNotFoundError):  # it may come yet, or was rotated away just now
                 self._look_at(path, present)
+        for link in sorted(links - self._links):
+            self._copier.say_left_out(link)
+        self._links = links
         for inode, growing in list(self._open.items()):
             if not growing.go_on(is_there=inode in present, quiet=self._quiet):
                 self._open.pop(inode).close()
@@ -109,10 +116,11 @@ class _Growing:
         if has_changed:
             self._grew_at = clock()
         is_over = not is_there and clock() - self._grew_at >= quiet
-        if (has_changed or is_over) and not self._is_refused:
+        is_settled = self._is_begun and bool(self._copying.reader.left) and self._copying.is_complete()
+        if (has_changed or is_over or is_settled) and not self._is_refused:
             try:
                 self._copy(is_final=is_over)
-            except (FileDiffers, FileDamaged, OSError) as error:
+            except (FileDiffers, FileDamaged, LogsFull, UnknownFormat, OSError) as error:
                 self._is_refused = True
                 self._copier.tell(self._copying.problem(error))
         if is_there and clock() - self._told_at >= KEPT:

@@ -9,6 +9,7 @@ first producer or aggregation on, and stays so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,8 @@ from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
 MOST_WAITING = MOST_DEAD = 1_000
 _FIGURES = ("bytes", "chunks", "lines", "raw", "skipped", "limit")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
+_DIGITS = re.compile(rb"-?[0-9]{1,19}")
 #: As XINFO CONSUMERS has them.
 _Consumers: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -100,7 +103,7 @@ def list_jobs() -> list[str]:
     """Jobs that ever had a producer or an aggregation. Raises RedisUnavailable."""
     with redis_errors():
         found: Any = get_client().smembers(keys.log_jobs(DEFAULT_JOB))
-    return sorted(each.decode() for each in found)
+    return sorted(_text(each) for each in found)
 
 
 def look_at(job: str) -> JobStatus:
@@ -115,17 +118,17 @@ def look_at(job: str) -> JobStatus:
         pipe.zrevrange(of_job.dead, 0, MOST_DEAD - 1)
         figures, aggregations, oldest, dead = pipe.execute()
     size, chunks, lines, raw, skipped, limit = figures
-    leases = {name.decode(): int(about.split()[1]) / 1_000 for name, about in sorted(aggregations.items())}
+    leases = {_text(name): _lease(about) for name, about in sorted(aggregations.items())}
     return JobStatus(
         job,
-        int(size or 0),
-        int(chunks or 0),
-        int(limit) if limit else None,
-        int(lines or 0),
-        int(raw or 0),
-        int(skipped or 0),
+        _number(size),
+        _number(chunks),
+        _number(limit) if limit else None,
+        _number(lines),
+        _number(raw),
+        _number(skipped),
         _age(now, oldest[0][0]) if oldest else None,
-        _Looking(of_job, now).at(leases, [each.decode() for each in dead]),
+        _Looking(of_job, now).at(leases, [_text(each) for each in dead]),
     )
 
 
@@ -134,10 +137,11 @@ def dead_chunks(job: str, aggregation: str) -> list[DeadChunk]:
     of_job, client, ours = Keys(job), get_client(), f" {aggregation}"
     with redis_errors(), client.pipeline(transaction=False) as pipe:
         found: Any = client.zrevrange(of_job.dead, 0, MOST_DEAD - 1, withscores=True)
-        dead = [(name.decode(), int(at)) for name, at in found if name.decode().endswith(ours)]
+        dead = [(_text(name), int(at)) for name, at in found if _text(name).endswith(ours)]
         ids = [name.removesuffix(ours) for name, _at in dead]
         for each in ids:
-            pipe.xrange(of_job.stream, each, each)
+            known = each if _ID.fullmatch(each) else "0-1"  # no chunk has that id
+            pipe.xrange(of_job.stream, known, known)
         entries = pipe.execute()
     return [
         DeadChunk(name, _EPOCH + timedelta(milliseconds=at), *_source(entry))
@@ -149,7 +153,23 @@ def _source(entry: Sequence[Any]) -> tuple[str, int, int]:
     if not entry:
         return "", 0, 0
     about = entry[0][1]
-    return about[b"file"].decode("utf-8", "surrogateescape"), int(about[b"line"]), int(about[b"lines"])
+    file = about.get(b"file", b"").decode("utf-8", "surrogateescape")
+    return file, _number(about.get(b"line")), _number(about.get(b"lines"))
+
+
+def _text(name: bytes) -> str:
+    """A name; what is none is shown as it is, and fails no list."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+def _number(text: bytes | None) -> int:
+    """A number as Redis has it; 0 of what is none."""
+    return int(text) if text and _DIGITS.fullmatch(text) else 0
+
+
+def _lease(about: bytes) -> float:
+    """Seconds of an aggregation's lease; 0 if its entry cannot be read."""
+    return _number(about.rpartition(b" ")[2]) / 1_000
 
 
 class _Looking:
@@ -196,7 +216,7 @@ class _Looking:
             waiting=len(new) + unheld,
             lag=max((_age(self._now, each) for each in ids), default=None),
             dead=sum(each.endswith(f" {name}") for each in dead),
-            totals={member.decode(): int(count) for member, count in totals.items()},
+            totals={_text(member): _number(count) for member, count in totals.items()},
             workers=worker_infos(consumers, records),
         )
 

@@ -21,6 +21,9 @@ _sample = Script("logs/sample")
 
 #: How many are kept of an aggregation.
 KEPT = 100
+#: The reason of a sample that this release cannot read.
+UNREADABLE = "unreadable"
+_SHOWN = 200  # bytes of such a one
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -38,6 +41,10 @@ class Sample:
     head: str
 
 
+#: What is stored of a sample, each with its type.
+_KINDS = {"reason": str, "file": str, "line": int, "byte": int, "head": str}
+
+
 def keep_samples(job: str, aggregation: str, samples: Iterable[Sample]) -> None:
     """Keep them, and of all the newest hundred. Again, it keeps each once. Raises RedisUnavailable."""
     if texts := [json.dumps(asdict(each)) for each in samples]:
@@ -45,7 +52,23 @@ def keep_samples(job: str, aggregation: str, samples: Iterable[Sample]) -> None:
 
 
 def read_samples(job: str, aggregation: str, limit: int) -> list[tuple[Sample, datetime]]:
-    """The newest first, each with when it was rejected. Raises RedisUnavailable."""
+    """
+    Return the newest first, each with when it was rejected. Raises RedisUnavailable.
+
+    One that cannot be read has the reason "unreadable", and its stored text as the head.
+    """
     with redis_errors():
         found: Any = get_client().zrevrange(keys.log_samples(job, aggregation), 0, limit - 1, withscores=True)
-    return [(Sample(**json.loads(text)), _EPOCH + timedelta(milliseconds=at)) for text, at in found]
+    return [(_read(text), _EPOCH + timedelta(milliseconds=at)) for text, at in found]
+
+
+def _read(text: bytes) -> Sample:
+    """What this release can read of a sample; one that it cannot is shown as it lies there, and fails no list."""
+    try:
+        found = json.loads(text)
+        sample = Sample(**{name: found[name] for name in _KINDS})
+        if all(type(value) is _KINDS[name] for name, value in asdict(sample).items()):
+            return sample
+    except (ValueError, RecursionError, KeyError, TypeError):
+        pass
+    return Sample(UNREADABLE, "", 0, 0, text[:_SHOWN].decode("utf-8", "backslashreplace"))

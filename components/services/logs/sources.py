@@ -9,9 +9,10 @@ all that could be read was read. A reader holds a few megabytes, however far a f
 from __future__ import annotations
 
 import os
+import select
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
@@ -36,7 +37,11 @@ class Source(Protocol):
     taken: int
 
     def read(self, size: int) -> bytes:
-        """At most about *size* bytes, and none at the end. Raises FileDamaged and OSError."""
+        """
+        Return about *size* bytes at most, and none only at the end. Raises FileDamaged and OSError.
+
+        Where there is nothing yet and the end has not come, as in a pipe, it waits.
+        """
 
     def skip(self, count: int) -> bool:
         """Go on *count* bytes from the beginning, without reading; False if that cannot be done."""
@@ -53,7 +58,7 @@ class Plain:
         if self._head:
             found, self._head = self._head[:size], self._head[size:]
         else:
-            found = self._file.read(size) or b""
+            found = _read(self._file, size)
         self.taken += len(found)
         return found
 
@@ -73,7 +78,7 @@ class _Compressed:
         self.taken = 0
 
     def _piece(self) -> bytes:
-        found, self._rest = self._rest or self._file.read(_READ) or b"", b""
+        found, self._rest = self._rest or _read(self._file, _READ), b""
         self.taken += len(found)
         return found
 
@@ -104,6 +109,8 @@ class Gzip(_Compressed):
             assert self._member is not None
             data = self._member.unconsumed_tail or self._piece()
             if not data:
+                if found := self._member.decompress(b"", size):  # what zlib had no room for before
+                    return found
                 raise self._damaged(f"gzip member {self._count} ends too early")
             before = self._member.copy()
             try:
@@ -196,9 +203,22 @@ def source_of(file: BinaryIO, format: Format = "auto") -> Source:
 
 def _first(file: BinaryIO, count: int) -> bytes:
     head = b""
-    while len(head) < count and (more := file.read(count - len(head))):
+    while len(head) < count and (more := _read(file, count - len(head))):
         head += more
     return head
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    """
+    Read at most *size* bytes; none only at the end.
+
+    Standard input may be non-blocking, since whoever shares it can make it so; read() then returns None where
+    nothing has come yet, which is not the end.
+    """
+    read: Callable[[int], bytes | None] = file.read
+    while (found := read(size)) is None:
+        select.select([file], [], [])
+    return found
 
 
 @contextmanager

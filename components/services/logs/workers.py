@@ -39,7 +39,11 @@ class WorkerRecord:
     kernel: str = ""
 
 
-_FIELDS = [field.name for field in fields(WorkerRecord)]
+#: Of each field the types that its values have in JSON.
+_KINDS: dict[str, tuple[type, ...]] = {
+    field.name: (int, float) if isinstance(field.default, float) else (type(field.default),)
+    for field in fields(WorkerRecord)
+}
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,15 @@ def worker_infos(
 
 
 def _record(text: bytes | None) -> WorkerRecord | None:
-    """What this release knows of it: the worker may be of another."""
+    """Return what this release can read of it, since the worker may be of another; None if there is nothing."""
     if text is None:
         return None
-    told = json.loads(text)
-    return WorkerRecord(**{name: told[name] for name in _FIELDS if name in told})
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        return WorkerRecord()
+    return WorkerRecord(
+        **{name: told[name] for name, kinds in _KINDS.items() if type(told.get(name)) in kinds}
+    )

@@ -21,7 +21,7 @@ from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.traffic.names import DAYS, daily
 from components.services.traffic.records import DayTotal, Others, Report, Row, growth
-from components.services.traffic.scanning import present, scan, scores
+from components.services.traffic.scanning import drop, present, scan, scores
 from components.validation import check_name
 
 #: The longest period of a report. Ten years of countries are a million members to read, as is a year of 3,000 cities.
@@ -38,9 +38,13 @@ class Traffic:
         self.job = check_name("log job", job)
 
     def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
-        """The days on which lines were counted, from *first* to *last*, and how many."""
+        """
+        Return the days on which lines were counted, from *first* to *last*, and how many.
+
+        What a callback of one's own may have counted in that table beside days is left out.
+        """
         (found,) = scan(self.job, [DAYS])
-        days = (DayTotal(date.fromisoformat(day.decode()), lines) for day, lines in found.items())
+        days = (DayTotal(day, lines) for name, lines in found.items() if (day := _day(name)))
         inside = (each for each in days if (first or date.min) <= each.day <= (last or date.max))
         return tuple(sorted(inside, key=lambda each: each.day))
 
@@ -53,10 +57,24 @@ class Traffic:
         last = found[-1].day
         return date.fromordinal(max(1, last.toordinal() - days + 1)), last
 
+    def forget(self, before: date) -> int:
+        """
+        Remove the tables of all days *before* that one; how many days. What was counted of them is gone.
+
+        Lines of such a day that are counted later make its tables anew: let workers reject them as late. Raises
+        InvalidRange.
+        """
+        if not isinstance(before, date) or isinstance(before, datetime):
+            raise InvalidRange(f"Days are forgotten before a day; {before!r} is none.")
+        days = [each.day for each in self.days(last=before) if each.day < before]
+        tables = [daily(level, day) for day in days for level in _LEVELS]
+        drop(self.job, tables, DAYS, [day.isoformat() for day in days])
+        return len(days)
+
     def totals(self, aggregation: str = "places") -> dict[str, int]:
         """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""
         (found,) = scan(self.job, [totals_of(check_name("aggregation of logs", aggregation))])
-        return {name.decode(): count for name, count in found.items()}
+        return {name.decode("utf-8", "backslashreplace"): count for name, count in found.items()}
 
     def report(
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
@@ -171,6 +189,13 @@ def _report(
         others=Others(places - len(found), *figures(left, left_before)),
         days=asked.days,
     )
+
+
+def _day(name: bytes) -> date | None:
+    try:
+        return date.fromisoformat(name.decode("ascii"))
+    except ValueError:
+        return None
 
 
 def _check_period(level: Level, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:

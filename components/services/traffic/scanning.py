@@ -8,6 +8,7 @@ count that came later is taken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from components.client import get_client, redis_errors
 _TOGETHER = 60  # tables of which a round trip asks for the first page
 _FIRST = 200  # members of that; smaller tables, such as most of countries, need no other
 _PAGE = 4_000  # members of the other pages, and counts of a round trip
+_COUNT = re.compile(rb"-?[0-9]{1,19}")
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 
 
@@ -30,7 +32,7 @@ def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[
             while cursor:
                 ((cursor, found),) = _ask([("hscan", key, cursor, match, _PAGE)])
                 members.update(found)
-            yield {member: int(count) for member, count in members.items()}
+            yield {member: int(count) for member, count in members.items() if _is_count(count)}
 
 
 def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> Iterator[list[int]]:
@@ -40,13 +42,26 @@ def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> I
         return
     for some in _parts(tables, max(1, _PAGE // len(members))):
         for found in _ask([("hmget", keys.log_table(job, table), members) for table in some]):
-            yield [int(count or 0) for count in found]
+            yield [int(count) if count and _is_count(count) else 0 for count in found]
 
 
 def present(job: str, tables: Sequence[str]) -> Iterator[bool]:
     """Whether each table is there."""
     for some in _parts(tables, _PAGE):
         yield from map(bool, _ask([("exists", keys.log_table(job, table)) for table in some]))
+
+
+def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) -> None:
+    """Remove *tables*, and then *members* from the table *index*, by which they were found. Again, it goes on."""
+    for some in _parts(tables, _TOGETHER):
+        _ask([("unlink", keys.log_table(job, table)) for table in some])
+    for some in _parts(members, _PAGE):
+        _ask([("hdel", keys.log_table(job, index), *some)])
+
+
+def _is_count(text: bytes) -> bool:
+    """Whether Redis could count on; what is something else was written by others, and fails no report."""
+    return _COUNT.fullmatch(text) is not None
 
 
 def _parts(tables: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -33,7 +33,9 @@ def act(role: str, folder: Path, random: Random, *options: str) -> None:
 
 def copy(folder: Path) -> None:
     limits = ("--limit", str(plan.LIMIT), "--chunk", str(plan.CHUNK))
-    call_command("copylogs", str(folder), "--job", plan.JOB, *limits, "--no-progress", verbosity=0)
+    call_command(
+        "copylogs", str(folder), "--job", plan.JOB, *limits, "--complete", "--no-progress", verbosity=0
+    )
 
 
 def send_again() -> int:

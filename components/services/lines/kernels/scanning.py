@@ -18,9 +18,10 @@ from components.services.lines.columns import MAYBE_IPV6, READ, READ_IPV6, Offse
 from components.services.lines.kernels.compiling import compiled
 
 _NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE = b'\n\r .:-/"'
-_OPEN, _CLOSE = b"[]"
+_OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
 _ZERO, _A = b"0a"
-_STAMP = len("[10/Oct/2000:13:55:36 -0700")
+_SHORTEST, _LONGEST = len("[10/Oct/2000:13:55:36"), len("[10/Oct/2000:13:55:36.123456789 -07:00")
+_FRACTION = 9  # digits of a second, at most
 _EMPTY, _FORMAT, _ADDRESS, _DATE = (
     int(Reason.EMPTY),
     int(Reason.FORMAT),
@@ -96,6 +97,48 @@ def _web_date(a: NDArray[np.uint8], p: int) -> int:
         return -1
     year = _number(a, p + 7, 4)
     return -1 if year < 0 else year * 10_000 + month * 100 + day
+
+
+@compiled
+def _clock(a: NDArray[np.uint8], p: int, last: int) -> bool:
+    """Whether two digits stand at *p* that are a number up to *last*."""
+    return 0 <= _number(a, p, 2) <= last
+
+
+@compiled
+def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
+    """Whether what stands from *p* to *close* is a zone, with a blank before it or not."""
+    if a[p] == _BLANK:
+        p += 1
+    if a[p] == _ZULU:
+        return p + 1 == close
+    if (a[p] != _PLUS and a[p] != _DASH) or not _clock(a, p + 1, 23):
+        return False
+    p += 4 if a[p + 3] == _COLON else 3
+    return _clock(a, p, 59) and p + 2 == close
+
+
+@compiled
+def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> int:
+    """The day of the time in brackets that ends at *close*, as 20111010; -1 if it is no time."""
+    p = close - _SHORTEST
+    while p > blank and a[p] != _OPEN and close - p < _LONGEST:
+        p -= 1
+    if p <= blank or a[p] != _OPEN or a[p - 1] != _BLANK or a[p + 12] != _COLON or not _clock(a, p + 13, 23):
+        return -1
+    if a[p + 15] != _COLON or not _clock(a, p + 16, 59) or a[p + 18] != _COLON or not _clock(a, p + 19, 60):
+        return -1
+    end = p + _SHORTEST
+    if a[end] == _DOT or a[end] == _COMMA:
+        first = end + 1
+        end = first
+        while end - first < _FRACTION and _number(a, end, 1) >= 0:
+            end += 1
+        if end == first:
+            return -1
+    if end != close and not _zone(a, end, close):
+        return -1
+    return _web_date(a, p + 1)
 
 
 @compiled
@@ -236,11 +279,10 @@ def parse_combined(
             close = _find(a, blank + 1, _CLOSE)
             while a[close] == _CLOSE and not (a[close + 1] == _BLANK and a[close + 2] == _QUOTE):
                 close = _find(a, close + 1, _CLOSE)
-            stamp = close - _STAMP
             if a[close] != _CLOSE:
                 reason = _FORMAT
-            elif stamp > blank and a[stamp - 1] == _BLANK and a[stamp] == _OPEN and a[stamp + 12] == _COLON:
-                date = _web_date(a, stamp + 1)
+            else:
+                date = _web_time(a, blank, close)
         newline = _find(a, close, _NEWLINE)
         end = newline - 1 if newline > start and a[newline - 1] == _RETURN else newline
         if date != known:

@@ -26,7 +26,9 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Truths: TypeAlias = NDArray[np.bool_]
 Days: TypeAlias = NDArray[np.int32]
 
-_STAMP = len("[10/Oct/2000:13:55:36 -0700")
+#: Where a time of web servers ends, most of the time, and what follows the second.
+_STAMP, _CLOCK_END = len("[10/Oct/2000:13:55:36 -0700"), len("[10/Oct/2000:13:55:36")
+_FRACTION = 9  # digits of a second, at most
 _NOWHERE = np.iinfo(np.int64).max // 2
 #: Days before each month of a year that is no leap year.
 _BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
@@ -114,11 +116,74 @@ def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, O
     closes = closes[(_at(a, closes + 1) == ord(" ")) & (_at(a, closes + 2) == ord('"'))]
     close = np.where(blanks >= 0, _next(closes, blanks + 1, ends), -1)
     stamp = close - _STAMP
+    is_time = (close >= 0) & _is_begun(a, stamp, blanks) & (_at(a, stamp + _CLOCK_END) == ord(" "))
+    is_time &= _is_sign(a, stamp + 22) & _is_pair(a, stamp + 23, _HOURS) & _is_pair(a, stamp + 25, _MINUTES)
+    others = np.flatnonzero((close >= 0) & ~is_time)
+    if len(others):  # another way to write it, or none
+        stamp[others], is_time[others] = _others(a, blanks[others], close[others])
     day, year = _number(a, stamp + 1, 2), _number(a, stamp + 8, 4)
-    is_date = (close >= 0) & (stamp > blanks)
-    for at, byte in ((-1, " "), (0, "["), (3, "/"), (7, "/"), (12, ":")):
-        is_date &= _at(a, stamp + at) == ord(byte)
-    return close >= 0, _ordinals(is_date, year, _months(a, stamp + 4), day), close + 2
+    is_time &= (_at(a, stamp + 3) == ord("/")) & (_at(a, stamp + 7) == ord("/"))
+    return close >= 0, _ordinals(is_time, year, _months(a, stamp + 4), day), close + 2
+
+
+def _is_begun(a: Bytes, stamp: Offsets, blanks: Offsets) -> Truths:
+    """Whether a bracket opens there, a day may follow, and then a time of the day."""
+    is_time = stamp > blanks
+    for at, byte in ((-1, " "), (0, "["), (12, ":"), (15, ":"), (18, ":")):
+        is_time &= _at(a, stamp + at) == ord(byte)
+    for at, pairs in ((13, _HOURS), (16, _MINUTES), (19, _SECONDS)):
+        is_time &= _is_pair(a, stamp + at, pairs)
+    return is_time
+
+
+def _others(a: Bytes, blanks: Offsets, close: Offsets) -> tuple[Offsets, Truths]:
+    """Where times begin that are not written as most are, and whether they are times: all but for their days."""
+    opens = np.append(_all(a, "["), -1)  # the last one, which is also what stands before the first
+    stamp = opens[np.searchsorted(opens[:-1], close) - 1]
+    end = stamp + _CLOCK_END
+    is_time = (end <= close) & _is_begun(a, stamp, blanks)
+    has_fraction = (_at(a, end) == ord(".")) | (_at(a, end) == ord(","))
+    end = end + has_fraction
+    is_time &= ~has_fraction | _is_digit(a, end)
+    goes_on = has_fraction
+    for _ in range(_FRACTION):
+        goes_on = goes_on & _is_digit(a, end)
+        end = end + goes_on
+    return stamp, is_time & ((end == close) | _is_zone(a, end, close))
+
+
+def _is_zone(a: Bytes, at: Offsets, close: Offsets) -> Truths:
+    at = at + (_at(a, at) == ord(" "))
+    is_zulu = (_at(a, at) == ord("Z")) & (at + 1 == close)
+    minutes = at + 3 + (_at(a, at + 3) == ord(":"))
+    is_zone = _is_sign(a, at) & _is_pair(a, at + 1, _HOURS) & _is_pair(a, minutes, _MINUTES)
+    found: Truths = is_zulu | is_zone & (minutes + 2 == close)
+    return found
+
+
+def _is_digit(a: Bytes, positions: Offsets) -> Truths:
+    is_digit: Truths = _at(a, positions) - np.uint8(ord("0")) <= 9  # what is none wraps to more
+    return is_digit
+
+
+def _is_sign(a: Bytes, positions: Offsets) -> Truths:
+    sign = _at(a, positions)
+    is_sign: Truths = (sign == ord("+")) | (sign == ord("-"))
+    return is_sign
+
+
+def _pairs(count: int) -> Truths:
+    """Of each two bytes, as one number, whether they are two digits of a number below *count*."""
+    is_pair = np.zeros(1 << 16, np.bool_)
+    is_pair[[(ord("0") + number // 10) << 8 | ord("0") + number % 10 for number in range(count)]] = True
+    return is_pair
+
+
+_HOURS, _MINUTES, _SECONDS = _pairs(24), _pairs(60), _pairs(61)
+
+
+def _is_pair(a: Bytes, positions: Offsets, pairs: Truths) -> Truths:
+    return pairs.take(_at(a, positions).astype(np.uint16) << 8 | _at(a, positions + 1))
 
 
 def _months(a: Bytes, positions: Offsets) -> NDArray[np.int64]:

@@ -1,0 +1,145 @@
+"""What bounds each key of logs and of tables of addresses, and what ends it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.exceptions import InvalidRange, LogsFull
+from components.services.geo import import_places
+from components.services.geo.storing import remove
+from components.services.logs import Aggregation, Copier, LogStream, Problem, Sample, WorkerRecord, files
+from components.services.traffic import Traffic
+from tests.support.logs import bytes_in_flight, fill, joined, lines, stream
+
+FIXED = {"state", "stream", "heads", "jobs"}  # of a job: their size does not grow with what it does
+
+
+def left(redis: Redis) -> dict[str, int]:
+    """All keys that have no end, by the last part of their names."""
+    return {
+        key.decode().partition("}:")[2]: redis.ttl(key) for key in redis.keys("*") if redis.ttl(key) == -1
+    }
+
+
+def work(redis: Redis, name: str, day: str) -> Aggregation:
+    """An aggregation that has counted and rejected something, and leaves nothing claimed."""
+    aggregation = joined(name)
+    consumer = aggregation.consumer()
+    consumer.tell(WorkerRecord("host"))
+    while chunks := consumer.claim():
+        consumer.sample([Sample("date", "a.log", 1, 1, "x")])
+        consumer.flush(chunks, {f"daily:country:{day}": {"US": 1}, "days": {day: 1}})
+    return aggregation
+
+
+def test_what_is_in_flight_goes_when_it_is_counted_and_all_else_has_an_end(redis: Redis) -> None:
+    fill(stream(), 5)
+    one = work(redis, "one", "2011-10-10")
+    Traffic().forget(date(2012, 1, 1))
+    LogStream().forget(0.001)
+    one.leave()
+
+    assert bytes_in_flight(redis) == 0
+    known = set(left(redis))
+    assert known - FIXED <= {"files", "room"}  # the file of the test was never seen
+    assert redis.llen(keys.log_room("default")) <= 1
+    assert redis.xlen(keys.log_stream("default")) == 0
+
+
+def test_samples_go_with_their_aggregation(redis: Redis) -> None:
+    fill(stream(), 1)
+    aggregation = work(redis, "one", "2011-10-10")
+    for number in range(300):
+        aggregation.consumer().sample([Sample("date", "a.log", number, 1, "x")])
+    assert redis.zcard(keys.log_samples("default", "one")) == 100
+
+    aggregation.leave()
+    aggregation.leave()
+
+    assert not redis.exists(keys.log_samples("default", "one"))
+
+
+def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
+    redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_FILES", 3)
+    problems: list[Problem] = []
+    copier = Copier(LogStream(), tell=problems.append)
+    for number in range(4):
+        (tmp_path / str(number)).write_bytes(lines(100 * number, 50))
+
+    outcomes = [copier.copy(tmp_path / str(number)) for number in range(4)]
+
+    assert outcomes == ["copied", "copied", "copied", "failed"]
+    assert [str(each).partition(": ")[2][:39] for each in problems] == [
+        "3 files of job 'default' are known, whi"
+    ]
+    with pytest.raises(LogsFull, match="--forget DAYS"):
+        LogStream().recognise(b"another\n", "another")
+    assert [copier.copy(tmp_path / str(number)) for number in range(3)] == ["known"] * 3
+    assert redis.hlen(keys.log_files("default")) == redis.zcard(keys.log_seen("default")) == 3
+    redis.zadd(keys.log_seen("default"), {redis.zrange(keys.log_seen("default"), 0, 0)[0]: 1})
+    assert LogStream().forget(86_400) == 1
+    assert copier.copy(tmp_path / "3") == "copied"
+
+
+def test_lengths_of_heads_are_no_more_than_a_head_has_bytes(redis: Redis) -> None:
+    for length in (1, 5, 4_095, 4_096):
+        LogStream().recognise(b"x" * length, "a", is_exact=True)
+
+    assert {int(each) for each in redis.smembers(keys.log_heads("default"))} == {1, 5, 4_095, 4_096}
+
+
+def test_days_are_forgotten_with_their_tables(redis: Redis) -> None:
+    traffic = Traffic()
+    days = [f"2011-{month:02}-10" for month in range(1, 13)]
+    for day in days:
+        redis.hset(keys.log_table("default", "days"), day, 5)
+        for level in ("country", "region", "city"):
+            redis.hset(keys.log_table("default", f"daily:{level}:{day}"), "US", 5)
+    redis.hset(keys.log_table("default", "totals:places"), "lines", 60)
+
+    assert traffic.forget(date(2011, 10, 10)) == 9
+    assert traffic.forget(date(2011, 10, 10)) == 0
+
+    assert [str(each.day) for each in traffic.days()] == days[9:]
+    assert len(redis.keys("*:table:daily:*")) == 9
+    assert traffic.totals() == {"lines": 60}
+    with pytest.raises(InvalidRange, match="forgotten before a day"):
+        traffic.forget("2011-10-10")  # type: ignore[arg-type]
+
+
+def test_tables_of_callbacks_can_be_dropped(redis: Redis) -> None:
+    fill(stream(), 1)
+    aggregation = work(redis, "one", "2011-10-10")
+
+    assert aggregation.drop(["daily:country:2011-10-10", "nothing"]) == 1
+    assert aggregation.drop([]) == 0
+    assert aggregation.table("daily:country:2011-10-10") == {}
+    assert aggregation.table("days") == {"2011-10-10": 1}
+
+
+def test_all_of_a_table_of_addresses_but_what_is_current_has_an_end(redis: Redis, tmp_path: Path) -> None:
+    versions = []
+    for number in range(3):
+        (tmp_path / "blocks.csv").write_text(
+            f"network,geoname_id\n10.0.0.0/8,{number + 1}\n", encoding="utf-8"
+        )
+        places = "geoname_id,country_iso_code,country_name\n" + "".join(
+            f"{each},X{each},Land {each}\n" for each in range(1, 4)
+        )
+        (tmp_path / "locations.csv").write_text(places, encoding="utf-8")
+        versions.append(import_places(tmp_path / "blocks.csv", tmp_path / "locations.csv").version)
+
+    lasting = {name for name in left(redis) if not name.startswith("current")}
+    assert len(set(versions)) == 3
+    assert {name.split(":")[1] for name in lasting} == {versions[-1]}
+    assert max(redis.ttl(key) for key in redis.keys("*")) <= 3_600
+
+    assert remove("default")
+    assert left(redis) == {}
