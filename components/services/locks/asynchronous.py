@@ -93,7 +93,7 @@ class AsyncLock(LockCore, RedisLock):
     ) -> bool:
         """Lock.acquire(), awaited."""
         blocking, patience = self._patience(blocking, blocking_timeout)
-        own = self._token(is_coroutine=True) if token is None else self._encoded(token)
+        own = self._token(None if token is None else self._encoded(token), is_coroutine=True)
         if not self._polls(None):
             return await self._take(own, blocking=blocking, patience=patience)
         try:
