@@ -219,6 +219,12 @@ class _Timer:
             return
         try:
             is_held = await lease.arenew()
+        except asyncio.CancelledError:
+            if (
+                _timers.get(lease) is self
+            ):  # somebody has cancelled all tasks that there are, and it is held still
+                self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
+            raise
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
             logger.warning("A lease was not renewed, and is tried again: %s", error)
             self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))

@@ -134,10 +134,8 @@ def test_what_is_not_found_is_said(viewer, text):
 
     response = viewer.get(ROOT, {"q": text})
 
-    assert (
-        f"No lock that is held, or was waited for or lost within a day, has the name or the key “{text}”."
-        in words(response)
-    )
+    nothing = "No lock that is held, or was waited for or lost within a day, has the name or the key"
+    assert f"{nothing} “{text}”." in words(response)
     assert "All locks that are held" in words(response)
     assert "live.js" not in response.text
 

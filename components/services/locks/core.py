@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -158,22 +158,33 @@ class LockCore:
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
             if cancellations() > cancelled:
                 raise asyncio.CancelledError
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
         except BaseException:
             await self._give_up(token)
             raise
         return True
 
     async def _give_up(self, token: bytes) -> None:
-        """Leave, and remember the token if that was not answered."""
+        """Leave, also if the caller is cancelled meanwhile, and remember the token if that was not answered."""
         self._forget(token)
         is_known = False
-        try:
+
+        async def leave() -> None:
+            nonlocal is_known
             with suppress(*REDIS_FAILED):
                 await self._leave(token)
                 is_known = True
+
+        try:
+            await self._to_its_end(leave)
         finally:
             if not is_known:  # only now: before, another coroutine could acquire with it what is left here
                 self.local.doubtful = token
+
+    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await what *start* returns. AsyncLock does so even if it is cancelled."""
+        await start()
 
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""

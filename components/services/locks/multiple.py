@@ -69,14 +69,20 @@ class _Several(Generic[_L]):
             return False
 
     async def _release(self, held: Iterable[Any], *, says_so: bool = True) -> None:
-        """Release all, whatever becomes of one; the first that went wrong is raised at the end, or logged."""
-        wrong: Exception | None = None
+        """
+        Release all, whatever becomes of one, or of the caller; what went wrong first is raised at the end, or logged.
+
+        That the caller was cancelled or interrupted is always raised.
+        """
+        wrong: BaseException | None = None
         for each in reversed(list(held)):
             try:
                 await answer(each.release())
-            except Exception as error:  # noqa: BLE001  (raised below)
-                wrong = wrong or error
-        if wrong and says_so:
+            except GeneratorExit:  # the loop is gone: nothing can be awaited
+                raise
+            except BaseException as error:  # noqa: BLE001  (raised below)
+                wrong = error if wrong is None or not isinstance(error, Exception) else wrong
+        if wrong and (says_so or not isinstance(wrong, Exception)):
             raise wrong
         if wrong:
             logger.warning("Of several locks one could not be released: %s", wrong)
