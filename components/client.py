@@ -10,7 +10,7 @@ Scripts are sent once more (scripts.py), being idempotent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AsyncExitStack
 from threading import Lock as ThreadLock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -128,6 +128,21 @@ def _django_redis(alias: str) -> Any:
             f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
             'its BACKEND must be "django_redis.cache.RedisCache".'
         ) from None
+
+
+def server_of(client: Any, key: str) -> Hashable:
+    """
+    Return what stands for the server that *client* asks about *key*: equal for what is sent to the same one.
+
+    That is its connection pool, and on a cluster the node of the key's slot besides. It asks nobody.
+    """
+    if isinstance(client, RedisCluster):
+        try:
+            node: Any = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+        except RedisClusterException:  # it is not known now which node has it
+            node = None
+        return id(client.nodes_manager), getattr(node, "name", None)
+    return id(getattr(client, "connection_pool", client))
 
 
 def longest_block(client: Redis | AsyncRedis) -> float:

@@ -9,9 +9,10 @@ starved by light ones. How it stands in Redis, and how one waits, is in core.py.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from contextlib import suppress
 
-from components.client import get_async_client, get_client
+from components.client import get_async_client, get_client, server_of
 from components.exceptions import PermitLost, PermitReleased, RedisUnavailable
 from components.services.semaphores.acquisitions import Acquisition
 from components.services.semaphores.core import Core, Wish
@@ -107,6 +108,11 @@ class Semaphore(Core):
     async def arefresh(self, permit: Permit | str) -> None:
         """refresh(), awaited."""
         await self._refresh(get_async_client(), permit)
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that has its permits; see renewals.Lease."""
+        return server_of(get_client(), self._keys.wake)
 
     def _take(self, wish: Wish) -> Permit | None:
         client = get_client()
