@@ -10,7 +10,7 @@ Scripts are sent once more (scripts.py), being idempotent.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import AsyncExitStack
 from functools import cache
 from threading import Lock as ThreadLock
@@ -172,6 +172,21 @@ def _forget(*, setting: str, **kwargs: Any) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="components.client")
+
+
+def server_of(client: Any, key: str) -> Hashable:
+    """
+    Return what stands for the server that *client* asks about *key*: equal for what is sent to the same one.
+
+    That is its connection pool, and on a cluster the node of the key's slot besides. It asks nobody.
+    """
+    if isinstance(client, RedisCluster):
+        try:
+            node: Any = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+        except RedisClusterException:  # it is not known now which node has it
+            node = None
+        return id(client.nodes_manager), getattr(node, "name", None)
+    return id(getattr(client, "connection_pool", client))
 
 
 def longest_block(client: Redis | AsyncRedis) -> float:

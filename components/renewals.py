@@ -1,9 +1,10 @@
 """
 Renewals: what is held under a lease is renewed at a third of it, and whoever holds it learns when it is lost.
 
-One thread of the process keeps the time for all leases, another talks to Redis, so that a server that does not
-answer cannot delay the news of a loss. On an event loop its own timers do both. Leases are known weakly: what the
-program has forgotten is not renewed. A forked child renews nothing of its parent's.
+One thread of the process keeps the time for all leases, and others talk to Redis, one for each server: so one that
+does not answer delays neither the news of a loss nor the renewals of what lies on the others. They end when there was
+nothing to renew for a while. On an event loop its own timers keep the time, and each renewal is a task. Leases are
+known weakly: what the program has forgotten is not renewed. A forked child renews nothing of its parent's.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Hashable
 from itertools import count
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
@@ -23,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 _PART = 3  # a lease is renewed when a third of it has passed
 _LONGEST_RETRY = 1.0  # seconds, after a renewal that was not answered; less for short leases
+_IDLE = 30.0  # seconds after which a thread that had nothing to renew ends
 
 
 def clock() -> float:
@@ -40,6 +43,10 @@ class Lease(Protocol):
     lease: float
     #: Until then, by clock(), it is surely held: counted from before the last request that prolonged it.
     valid_until: float
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that is asked: what has the same is renewed in turn. It asks nobody."""
 
     def renew(self) -> bool:
         """Prolong it; False if it is lost. Whatever it raises is logged, and tried again until valid_until."""
@@ -59,29 +66,33 @@ class AsyncLease(Protocol):
     def lose(self) -> None: ...
 
 
+_WATCHED = object()  # in the place of a server: not renewed
+_MISSING = object()
+
+
 class _Scheduler:
-    """The threads of a process: one keeps the time, one asks Redis."""
+    """The threads of a process: one keeps the time, others ask Redis, one for each server."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._plan: list[
             tuple[float, int, ref[Lease], bool]
         ] = []  # due, number, lease, whether to renew it then
-        self._kept: WeakKeyDictionary[Lease, bool] = WeakKeyDictionary()  # whether it is renewed
+        self._kept: WeakKeyDictionary[Lease, Hashable] = WeakKeyDictionary()  # by which server, or _WATCHED
         self._numbers = count()
-        self._asked: SimpleQueue[ref[Lease]] = SimpleQueue()
-        for target in (self._keep_time, self._renew_all):
-            threading.Thread(target=target, name="renewals", daemon=True).start()
+        self._asked: dict[Hashable, SimpleQueue[ref[Lease]]] = {}  # by server: what its thread is to renew
+        threading.Thread(target=self._keep_time, name="renewals", daemon=True).start()
 
     def keep(self, lease: Lease, *, renews: bool) -> None:
+        server = lease.server if renews else None
         with self._changed:
-            self._kept[lease] = renews
+            self._kept[lease] = server if renews else _WATCHED
             self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
 
     def drop(self, lease: Lease) -> bool:
         """Whether it was kept until now."""
         with self._changed:
-            return self._kept.pop(lease, None) is not None
+            return self._kept.pop(lease, _MISSING) is not _MISSING
 
     def _add(self, lease: Lease, due: float, renews: bool) -> None:
         heapq.heappush(self._plan, (due, next(self._numbers), ref(lease), renews))
@@ -105,15 +116,39 @@ class _Scheduler:
             return None
         if clock() >= lease.valid_until:
             return lease
-        if renews:
-            self._asked.put(held)
-        if renews or not self._kept[lease]:
+        server = self._kept[lease]
+        if renews and not self._ask(server, held):
+            self._add(lease, clock() + min(_LONGEST_RETRY, lease.lease / 10), True)
+        if renews or server is _WATCHED:
             self._add(lease, lease.valid_until, False)
         return None
 
-    def _renew_all(self) -> None:
+    def _ask(self, server: Hashable, held: ref[Lease]) -> bool:
+        """Let the thread of *server* renew it; return False if the system gives no thread now."""
+        asked = self._asked.get(server)
+        if asked is None:
+            asked = SimpleQueue()
+            try:
+                threading.Thread(
+                    target=self._renew_all, args=(server, asked), name="renewals", daemon=True
+                ).start()
+            except RuntimeError as error:
+                logger.warning("A lease was not renewed, and is tried again: %s", error)
+                return False
+            self._asked[server] = asked
+        asked.put(held)
+        return True
+
+    def _renew_all(self, server: Hashable, asked: SimpleQueue[ref[Lease]]) -> None:
         while True:
-            lease = self._asked.get()()
+            try:
+                lease = asked.get(timeout=_IDLE)()
+            except Empty:
+                with self._changed:
+                    if asked.empty():  # nobody has asked meanwhile
+                        del self._asked[server]
+                        return
+                continue
             if lease is not None and lease in self._kept:
                 self._renew(lease)
             del lease
@@ -219,6 +254,12 @@ class _Timer:
             return
         try:
             is_held = await lease.arenew()
+        except asyncio.CancelledError:
+            if (
+                _timers.get(lease) is self
+            ):  # somebody has cancelled all tasks that there are, and it is held still
+                self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
+            raise
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
             logger.warning("A lease was not renewed, and is tried again: %s", error)
             self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))

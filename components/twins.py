@@ -11,10 +11,12 @@ With a synchronous client nothing in it is ever awaited, so it runs to its end a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
+
+_MOST_STARTS = 100  # of what is cancelled itself again and again: by then nobody wants it to end well
 
 
 async def answer(sent: Any) -> Any:
@@ -45,3 +47,27 @@ def cancellations() -> int:
     except RuntimeError:
         return 0
     return task.cancelling() if task else 0
+
+
+async def to_its_end(start: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    """
+    Await what *start* returns, however often the caller is cancelled meanwhile, and return its result.
+
+    For what must be given back. If the caller was cancelled, CancelledError is raised when all is done. A loop that
+    ends cancels the tasks that it finds, and so this one's: then it is started anew, so it must bear repetition.
+    """
+    has_been_cancelled = False
+    for _ in range(_MOST_STARTS):
+        task = asyncio.ensure_future(start())
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                has_been_cancelled = True
+        if not task.cancelled():
+            break
+    if has_been_cancelled:
+        if not task.cancelled():
+            task.exception()  # it counts as seen
+        raise asyncio.CancelledError
+    return task.result()

@@ -26,6 +26,7 @@ from components.services.fences import FencedValue
 from components.services.geo.layout import Manifest
 from components.services.geo.storing import activate, put
 from components.services.locks import Lock
+from components.services.locks import core as locks_core
 from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
@@ -128,14 +129,21 @@ def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str
     assert len(set(made)) == len(made) - repeated
 
 
-def hand_over(redis: Redis, key: str) -> str:
-    """One releases the lock at *key*, another waits and is woken, a third takes it; the token of the second."""
+def hand_over(redis: Redis, key: str) -> dict[str, str]:
+    """
+    One releases the lock at *key*, another waits and is woken, a third takes it, leaves it without knowing its
+    fence, and takes it again; the parts of these.
+    """
     first, second, third = (Lock(redis, key, timeout=9) for _ in range(3))
     assert first.acquire()
     at_once(second._try(b"second", waits=True))
+    digits = str(first.fence)[:-8]
     first.release()
     assert third.acquire()
-    return "second"
+    at_once(third._leave(third.local.token))
+    let_go = third.local.token.decode()
+    assert third.acquire(token="third")
+    return {"lock_wake": "second", "lock_released": digits, "lock_let_go": let_go}
 
 
 def look_up(redis: Redis, name: str) -> dict[str, str]:
@@ -275,7 +283,8 @@ def entity(key: str) -> str:
     return "00" if key.startswith("lock") else bucket("default") if key.startswith(_IN_BUCKETS) else "default"
 
 
-def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
+def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks_core, "_ALIVE", 60_000_000)
     consumer, queue = Consumer(), TaskQueue()
     *_ready, delayed = push_many(7), queue.push(ECHO, delay=60)
     queue.push_many([NewTask(name=ECHO, unique="a", tick=("hourly", datetime(2026, 1, 1, tzinfo=UTC)))])
@@ -290,7 +299,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
     parking.park("default", claim(consumer, 2))
     parking.unpark("default", by="default")
     queue.pause("default")
-    parts = {"lock_wake": hand_over(redis, keys.lock("00", "default"))}
+    parts = hand_over(redis, keys.lock("00", "default"))
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts["mailbox_sent"] = correspond("default")
     parts |= talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
@@ -311,5 +320,5 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis) -> None:
 
     assert delayed
     assert stored == {key: TYPES[doc.split()[0].rstrip(",")] for key, doc in schema.items()}
-    expiring = {key for key in stored if redis.ttl(key) > 0}
+    expiring = {key for key in stored if redis.pttl(key) > 0}
     assert expiring == {key for key, doc in schema.items() if "Expires" in doc}

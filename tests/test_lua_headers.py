@@ -24,7 +24,8 @@ LONGEST = 40  # lines of code
 #: of a flush of logs, that sums and chunks are one.
 LONGER = {
     "queues/advance": 150,
-    "locks/acquire": 50,
+    "locks/acquire": 65,
+    "locks/release": 50,
     "semaphores/acquire": 65,
     "autocomplete/complete": 65,
     "autocomplete/select": 90,

@@ -26,6 +26,7 @@ class Lease:
         self.renewed = 0
         self.losses: list[str] = []
         self.lost = threading.Event()
+        self.server = "one"
 
     def renew(self) -> bool:
         self.renewed += 1

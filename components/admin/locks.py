@@ -132,15 +132,20 @@ def _search(texts: Sequence[str]) -> LockInfo | None:
 
 
 def _find(request: HttpRequest) -> LockInfo:
-    """The lock that the query names by its key."""
+    """
+    Return the lock that the query names by its key.
+
+    One that lock() makes is free where nothing is known of it, as after a release while its page is open. Raises
+    Http404 for a key of somebody's own of which nothing is known: it may be no lock's.
+    """
     key = request.GET.get("key", "")
     try:
         info = LockReader().at(key)
     except InvalidName as error:
         raise Http404(str(error)) from None
-    if info is None:
-        raise Http404(f"There is no lock at the key {key!r}, or it was not used for a day.")
-    return info
+    if info is None and name_of(key) is None:
+        raise Http404(f"No lock at the key {key!r} is held, or was waited for or lost within a day.")
+    return info or LockInfo.of_free(key)
 
 
 def _history(row: Row) -> str:

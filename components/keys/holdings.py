@@ -21,17 +21,27 @@ def lock(tag: str, name: str) -> str:
 
 
 def lock_state(tag: str, name: str) -> str:
-    """HASH fences and figures of contention. Expires a day after the end of the last holder's time."""
+    """
+    HASH figures of contention, and what identifies a holder by a token of their own and an extension.
+
+    It exists only while there is something of it. Expires a day after the end of the last holder's time.
+    """
     return _lock_key(tag, f"state:{name}")
 
 
 def lock_queue(tag: str, name: str) -> str:
-    """ZSET waiter by the microsecond of its arrival. Goes when it holds or leaves. Expires a minute later."""
+    """
+    ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after the
+    last heartbeat of all.
+    """
     return _lock_key(tag, f"queue:{name}")
 
 
 def lock_beats(tag: str, name: str) -> str:
-    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires as that."""
+    """
+    ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after the
+    last heartbeat of all.
+    """
     return _lock_key(tag, f"beats:{name}")
 
 
@@ -41,8 +51,22 @@ def lock_wake(tag: str, token: str) -> str:
 
 
 def lock_held(tag: str) -> str:
-    """ZSET key of a lock by the millisecond its time ends. Goes on release, or a day after that end."""
+    """
+    ZSET key of a lock by the millisecond its time ends, and below zero the fences: that of each lock that was not
+    released, and the latest of all. An entry goes on release, or a day after that end. Expires a day after the
+    latest end.
+    """
     return _lock_key(tag, "held")
+
+
+def lock_released(tag: str, digits: str) -> str:
+    """SET of fences that were released; *digits* are their first. Expires two minutes after the last of them."""
+    return _lock_key(tag, f"released:{digits}")
+
+
+def lock_let_go(tag: str, token: str) -> str:
+    """STRING, a token that was released by a caller who did not know its fence. Expires after two minutes."""
+    return _lock_key(tag, f"let-go:{token}")
 
 
 # Semaphores. The entity is a bucket, for semaphores by name. (services/semaphores)
@@ -64,12 +88,18 @@ def semaphore_since(tag: str, name: str) -> str:
 
 
 def semaphore_queue(tag: str, name: str) -> str:
-    """ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires after a minute."""
+    """
+    ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after the
+    last heartbeat of all.
+    """
     return _key("semaphores", tag, f"queue:{name}")
 
 
 def semaphore_beats(tag: str, name: str) -> str:
-    """ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires after a minute."""
+    """
+    ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after the
+    last heartbeat of all.
+    """
     return _key("semaphores", tag, f"beats:{name}")
 
 
@@ -94,7 +124,10 @@ def semaphore_limits(tag: str) -> str:
 
 
 def semaphore_names(tag: str) -> str:
-    """ZSET name by the day of its last use. An entry goes a month after, unless its limit was set by hand."""
+    """
+    ZSET name by the day of its last use. An entry goes a month after, unless its limit was set by hand; so do all,
+    a month after the last use in this bucket.
+    """
     return _key("semaphores", tag, "names")
 
 

@@ -21,6 +21,14 @@ def held(name: str = "item:42", **options: Any) -> Lock:
     return taken
 
 
+def contended(name: str = "item:42") -> None:
+    """A lock was held, and then by somebody who had waited for it; now it is free."""
+    held(name).release()
+    waiter = lock(name, owner="jill")
+    assert not at_once(waiter._try(b"shop-2/7/worker/jill/0", waits=True, waited=1.5))
+    waiter.release()
+
+
 def own_key(key: str, token: str | bytes | None = None) -> Lock:
     """A lock at a key of the caller's own, as redis-py's users have them."""
     taken = Lock(get_client(), key, timeout=30)

@@ -38,7 +38,7 @@ def lock_of(listing: int) -> str:
 def fence_of(redis: Redis, listing: int) -> int:
     """The fence that the item's lock gave last."""
     name = f"item:{listing}"
-    return int(redis.hget(keys.lock_state(bucket(name), name), "fence") or 0)
+    return -int(redis.zscore(keys.lock_held(bucket(name)), "") or 0)
 
 
 def end(redis: Redis, lock: str) -> None:

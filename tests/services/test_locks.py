@@ -85,7 +85,7 @@ def test_the_fence_grows_though_all_was_forgotten(redis: Redis) -> None:
 def test_the_fence_grows_though_the_clock_of_the_server_was_set_back(redis: Redis) -> None:
     with lock("a") as held:
         ahead = held.fence + 10**15
-    redis.hset(keys.lock_state(bucket("a"), "a"), "fence", str(ahead))
+    redis.zadd(keys.lock_held(bucket("a")), {"": -ahead})
 
     with lock("a") as held:
         assert held.fence == ahead + 1

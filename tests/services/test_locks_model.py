@@ -25,7 +25,7 @@ from redis import Redis
 from components import keys
 from components.buckets import bucket
 from components.exceptions import LockLost
-from components.services.locks import Lock, LockReader, lock
+from components.services.locks import Lock, LockReader, core, lock
 from components.services.locks.core import RELEASE
 from components.services.locks.names import LockKeys, key_of
 from components.twins import at_once
@@ -58,21 +58,25 @@ class Model:
     is_ahead: bool = False
     queue: list[str] = field(default_factory=list)
     dead: set[str] = field(default_factory=set)
-    #: How it ended for those who held it, by their fences, for who asks again.
-    ends: dict[int, str] = field(default_factory=dict)
+    #: Whether its last holder has not released it.
+    is_owed: bool = False
+    #: For who asks again: the fences that were released, the tokens that were let go, and the last fence that was
+    #: taken away.
+    released: set[int] = field(default_factory=set)
+    let_go: set[str] = field(default_factory=set)
+    evicted: int | None = None
+    #: 0 while there is nothing to tell of.
     acquired: int = 0
     waits: int = 0
     expired: int = 0
     forced: int = 0
 
-    def drop_the_dead(self, token: str | None = None) -> None:
-        """Those in front of all others, and of *token*."""
-        while self.queue and self.queue[0] != token and self.queue[0] in self.dead:
-            self.dead.discard(self.queue.pop(0))
+    def drop_the_dead(self) -> None:
+        self.queue = [waiter for waiter in self.queue if waiter not in self.dead]
+        self.dead.clear()
 
-    def acquire(self, token: str, *, waits: bool, is_fair: bool) -> bool:
-        if is_fair:
-            self.drop_the_dead(token)
+    def acquire(self, token: str, *, waits: bool, is_fair: bool, has_waited: bool = False) -> bool:
+        self.drop_the_dead()
         if self.holder == token:
             return True
         if self.holder or (is_fair and self.queue and self.queue[0] != token):
@@ -80,38 +84,39 @@ class Model:
                 self.dead.discard(token)
                 self.queue += [token] if token not in self.queue else []
             return False
-        if waits:
-            self.forget_waiter(token)
-        self.expired += self.ends.get(self.fence) == "expired"
-        self.holder, self.left = token, TIMEOUT
-        self.acquired += 1
+        self.forget_waiter(token)
+        if self.acquired or self.is_owed or has_waited:
+            self.acquired += 1 if self.acquired else 2
+        self.expired += self.is_owed
+        self.waits += has_waited
+        self.holder, self.left, self.is_owed = token, TIMEOUT, True
         return True
 
     def forget_waiter(self, token: str) -> None:
         self.queue = [waiter for waiter in self.queue if waiter != token]
         self.dead.discard(token)
 
-    def end(self, how: str) -> None:
-        self.holder = None
-        self.ends[self.fence] = how
-
     def release(self, token: str, fence: int, how: str) -> bool:
-        is_mine = self.holder == token
+        is_mine = self.holder == token and (how != "evicted" or fence == self.fence)
         if is_mine:
-            self.end("evicted" if how == "evicted" else "released")
-            self.forced += how == "evicted"
+            self.holder, self.is_owed = None, False
+            if how == "evicted":
+                self.forced, self.acquired, self.evicted = self.forced + 1, self.acquired or 1, fence
+            elif fence:
+                self.released.add(fence)
+            else:
+                self.let_go.add(token)
         if how == "left":
             self.forget_waiter(token)
-        if not self.holder:
+        if not self.holder and self.queue:
             self.drop_the_dead()
-        is_last = fence == self.fence
-        return is_mine or (self.ends.get(fence) == how and (is_last or how == "released"))
+        if how == "evicted":
+            return is_mine or self.evicted == fence
+        return is_mine or (fence in self.released if fence else token in self.let_go)
 
     def forget(self) -> None:
-        """What the state says of the past. The fence still grows, unless the clock was set back since."""
-        if self.is_ahead:
-            self.fence, self.is_ahead = 0, False
-        self.ends = {}
+        """What the state says of the past, and that the last holder has not released it."""
+        self.is_owed, self.evicted = False, None
         self.acquired = self.waits = self.expired = self.forced = 0
 
 
@@ -160,7 +165,8 @@ class LockMachine(RuleBasedStateMachine):
         if has_patience and not expected:
             model.release(actor.token, 0, "left")
 
-        granted = actor.lock.acquire(blocking_timeout=0.001 if has_patience else 0, token=actor.token)
+        actor.lock.local.doubtful = actor.encoded  # which it goes on with
+        granted = actor.lock.acquire(blocking_timeout=0.001 if has_patience else 0)
 
         assert granted == expected
         if granted:
@@ -175,7 +181,9 @@ class LockMachine(RuleBasedStateMachine):
             self.begin_anew(actor)
         was_waiting = actor.is_waiting
         was_holder = model.holder == actor.token
-        expected = model.acquire(actor.token, waits=True, is_fair=actor.lock.fair)
+        expected = model.acquire(
+            actor.token, waits=True, is_fair=actor.lock.fair, has_waited=was_waiting and not was_holder
+        )
 
         waited = 0.001 if was_waiting else 0
         wait = at_once(actor.lock._try(actor.encoded, waits=True, waited=waited))
@@ -185,7 +193,6 @@ class LockMachine(RuleBasedStateMachine):
         if expected and was_holder:
             assert actor.lock.fence == model.fence
         elif expected:
-            model.waits += was_waiting
             self.note_grant(actor)
         else:
             self.redis.zadd(self.keys(actor.name, "beats"), {actor.token: FAR})
@@ -194,7 +201,7 @@ class LockMachine(RuleBasedStateMachine):
     @rule(pick=picks)
     def leave(self, pick: int) -> None:
         actor = self.pick(pick)
-        self.model(actor).release(actor.token, actor.fence, "left")
+        self.model(actor).release(actor.token, 0, "left")
         actor.is_waiting = False
 
         at_once(actor.lock._leave(actor.encoded))
@@ -219,7 +226,7 @@ class LockMachine(RuleBasedStateMachine):
         actor = self.pick(pick)
         expected = self.model(actor).release(actor.token, actor.fence, "released")
 
-        args = [actor.token, actor.fence, "released"]
+        args = [actor.token, actor.token, actor.fence, "released"]
         assert bool(RELEASE(self.redis, keys=actor.lock.keys.release, args=args)) == expected
 
         self.check_wake_up(actor.name)
@@ -284,7 +291,7 @@ class LockMachine(RuleBasedStateMachine):
     def all_its_time_passes(self, name: str, pick: int) -> None:
         model = self.models[name]
         if model.holder:
-            model.end("expired")
+            model.holder = None
             assert self.redis.pexpire(key_of(name), -1)
             now = self.redis.time()[0] * 1_000
             self.redis.zadd(keys.lock_held(bucket(name)), {key_of(name): now - 5_000})
@@ -298,11 +305,9 @@ class LockMachine(RuleBasedStateMachine):
 
     def the_clock_was_ahead(self, name: str, pick: int) -> None:
         model = self.models[name]
-        if not model.holder and model.ends.get(model.fence) == "released":
+        if not model.holder and model.fence:
             model.fence, model.is_ahead = model.fence + 10**12, True
-            model.ends[model.fence] = "released"
-            fences = {"fence": str(model.fence), "released": str(model.fence)}
-            self.redis.hset(self.keys(name, "state"), mapping=fences)
+            self.redis.zadd(keys.lock_held(bucket(name)), {"": -model.fence})
 
     def the_state_is_forgotten(self, name: str, pick: int) -> None:
         """As a day after its last use."""
@@ -310,13 +315,21 @@ class LockMachine(RuleBasedStateMachine):
         if not model.holder:
             model.forget()
             self.redis.delete(self.keys(name, "state"))
-            self.redis.zrem(keys.lock_held(bucket(name)), key_of(name))
+            self.redis.zrem(keys.lock_held(bucket(name)), key_of(name), b"\xff" + key_of(name).encode())
 
     def all_is_lost(self, name: str, pick: int) -> None:
         self.redis.flushall()
+        was_ahead = any(model.is_ahead for model in self.models.values())
         for model in self.models.values():
             model.forget()
-            model.holder, model.queue, model.dead = None, [], set()
+            model.holder, model.queue, model.dead, model.released, model.let_go = (
+                None,
+                [],
+                set(),
+                set(),
+                set(),
+            )
+            model.fence, model.is_ahead = 0 if was_ahead else model.fence, False
         for actor in self.actors:
             actor.is_waiting = False
 
@@ -348,10 +361,11 @@ class LockMachine(RuleBasedStateMachine):
         }
         for name, model in self.models.items():
             info = reader.find(name)
-            assert (info is not None) == bool(model.holder or model.acquired)
+            assert (info is not None) == bool(model.is_owed or model.acquired)
             if info:
                 figures = (info.acquired, info.waits, info.expired, info.forced)
-                assert figures == (model.acquired, model.waits, model.expired, model.forced)
+                acquired = model.acquired or int(bool(model.holder))
+                assert figures == (acquired, model.waits, model.expired, model.forced)
 
     def note_grant(self, actor: Actor) -> None:
         model = self.model(actor)
@@ -399,7 +413,8 @@ class LockMachine(RuleBasedStateMachine):
         actor.token, actor.fence = f"token {self.numbers}", 0
 
 
-def test_locks_behave_as_their_model(redis: Redis) -> None:
+def test_locks_behave_as_their_model(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "_ALIVE", 60_000_000)  # who dies does so by data
     bounded = settings(
         max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )

@@ -12,6 +12,7 @@ from components import keys
 from components.buckets import bucket
 from components.exceptions import LockLost
 from components.services.locks import Lock, LockReader, core, lock
+from components.services.locks.core import RELEASE
 from components.services.locks.names import key_of
 from components.twins import at_once
 
@@ -100,10 +101,21 @@ def test_contention_is_counted(redis: Redis) -> None:
 def test_one_that_was_not_used_is_not_found(redis: Redis) -> None:
     assert reader.find("a") is None
     with lock("a"):
+        assert reader.find("a")
+    assert reader.find("a") is None
+
+
+def test_one_that_was_waited_for_is_found_when_nobody_holds_it(redis: Redis) -> None:
+    with lock("a"):
         pass
+    at_once(lock("a")._try(b"waiter", waits=True, waited=1.5))
+    RELEASE(redis, keys=lock("a").keys.release, args=["waiter", "waiter", 0, "released"])
+
     info = reader.find("a")
+
     assert info
     assert not info.is_held
+    assert info.waits == 1
     assert reader.find(key_of("a")) == info
 
 

@@ -49,7 +49,7 @@ def left_behind(redis: Redis, name: str) -> dict[str, object]:
         "holder": redis.get(key_of(name)),
         "queue": redis.zrange(queue_of(name), 0, -1),
         "beats": redis.zrange(keys.lock_beats(tag, name), 0, -1),
-        "held": redis.zrange(keys.lock_held(tag), 0, -1),
+        "held": redis.zrange(keys.lock_held(tag), 0, -1)[1:],  # the first is the latest fence of all
     }
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from threading import Thread
 
 import pytest
 from redis import Redis
 
+from components import keys, renewals
+from components.buckets import bucket
 from components.exceptions import InvalidName, LockLost, LockNotAcquired
-from components.services.locks import LockReader, alocks, lock, locks
+from components.services.locks import LockReader, alock, alocks, lock, locks
 from components.services.locks.names import key_of
+from tests.support.waiting import eventually
 
 NAMES = ["c", "a", "b"]
 
@@ -135,3 +139,66 @@ def test_coroutines_have_the_same(redis: Redis) -> None:
 
     asyncio.run(main())
     assert free() == ["a", "b", "c"]
+
+
+def fence_of(redis: Redis, name: str) -> int:
+    """Return that of the holder, by what Redis says."""
+    return -int(redis.zscore(keys.lock_held(bucket(name)), b"\xff" + key_of(name).encode()) or 0)
+
+
+def test_those_that_are_held_are_renewed_while_another_is_waited_for_longer_than_their_time(
+    redis: Redis,
+) -> None:
+    other, seen = lock("b", timeout=None), threading.Event()
+    other.acquire()
+    first: list[int] = []
+
+    def hold() -> None:
+        assert eventually(lambda: fence_of(redis, "a"))
+        first.append(fence_of(redis, "a"))
+        seen.wait(1.5)  # three times what a lock is held for
+        other.local.token = token
+        other.release()
+
+    token = other.local.token
+    thread = Thread(target=hold)
+    thread.start()
+    try:
+        with locks(["a", "b"], timeout=0.5, blocking_timeout=20) as held:
+            assert [held.fences["a"]] == first  # it was held all the time
+            held.ensure_held()
+    finally:
+        thread.join()
+
+    assert free() == ["a", "b", "c"]
+
+
+def test_coroutines_renew_those_that_they_hold_while_they_wait(redis: Redis) -> None:
+    async def main() -> None:
+        other = alock("c", timeout=None)
+        await other.acquire()
+        several = alocks(NAMES, timeout=0.5, blocking_timeout=20)
+        acquiring = asyncio.create_task(several.acquire())
+        while not (fence_of(redis, "a") and fence_of(redis, "b")):
+            await asyncio.sleep(0.005)
+        first = [fence_of(redis, "a"), fence_of(redis, "b")]
+        await asyncio.sleep(1.5)
+        assert [fence_of(redis, "a"), fence_of(redis, "b")] == first
+        await other.release()
+        assert await acquiring
+        assert [several.fences["a"], several.fences["b"]] == first
+        await several.release()
+
+    asyncio.run(main())
+    assert free() == ["a", "b", "c"]
+
+
+def test_who_gives_up_renews_nothing_any_more(redis: Redis) -> None:
+    other, before = lock("b", timeout=None), len(list(renewals._starter.get()._kept))
+    other.acquire()
+
+    assert not locks(["a", "b"], timeout=0.5, blocking_timeout=0.3).acquire()
+
+    assert not lock("a").locked()
+    assert len(list(renewals._starter.get()._kept)) == before
+    other.release()

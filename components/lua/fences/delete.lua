@@ -11,6 +11,6 @@ local newest = redis.call("GET", fence)
 if newest and newest > mine then
   return newest
 end
+redis.call("DEL", value) -- first: a full server lets a script begin with what frees memory
 redis.call("SET", fence, mine, "PX", keep)
-redis.call("DEL", value)
 return false

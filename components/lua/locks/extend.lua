@@ -1,26 +1,31 @@
 -- Give a lock that the caller holds another time to live. Repeated, time is added once.
 -- KEYS[1] lock   STRING token of the holder
--- KEYS[2] state  HASH fence and figures
--- KEYS[3] held   ZSET lock by the millisecond its time ends
+-- KEYS[2] state  HASH figures, and who holds it by a token of their own
+-- KEYS[3] held   ZSET lock by the millisecond its time ends; below zero the fences, as in acquire.lua
 -- ARGV[1] token
--- ARGV[2] milliseconds
--- ARGV[3] name of this request if they are added to those left, else ""
--- Returns the milliseconds left; 0 if this token does not hold it, or holds it for ever
+-- ARGV[2] asker: names the acquisition; the token itself, unless the caller chose that
+-- ARGV[3] milliseconds; if they, or what they add up to, are none or less, its time is over
+-- ARGV[4] name of this request if a repeated one would have another effect, else ""
+-- ARGV[5] 1 if the milliseconds are added to those left
+-- Returns the milliseconds left; 0 if this request ended it; -1 if it is not held so, or is held for ever
 local lock, state, held = KEYS[1], KEYS[2], KEYS[3]
-local token, ttl, request = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local DAY = 86400000 -- milliseconds
+local token, asker, milliseconds, request, adds = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5] == "1"
+local DAY, HOUR = 86400000, 3600000 -- milliseconds
 
-if redis.call("GET", lock) ~= token then return 0 end
-local left = redis.call("PTTL", lock)
-if left < 0 then return 0 end
-
-if request ~= "" then
-  if redis.call("HGET", state, "extension") == request then return left end
-  redis.call("HSET", state, "extension", request)
-  ttl = ttl + left
+local is_mine = redis.call("GET", lock) == token
+  and (asker == token or redis.call("HGET", state, "by") == asker)
+local left = is_mine and redis.call("PTTL", lock) or -1
+if left < 0 then
+  return request ~= "" and redis.call("HGET", state, "ended") == request and 0 or -1
 end
-local time = redis.call("TIME")
-redis.call("PEXPIRE", lock, ttl)
+
+if request ~= "" and redis.call("HGET", state, "extension") == request then return left end
+local ttl = math.max(adds and milliseconds + left or milliseconds, 0)
+redis.call("PEXPIRE", lock, ttl) -- first: a full server lets a script begin with what needs no memory
+if request ~= "" then redis.call("HSET", state, ttl > 0 and "extension" or "ended", request) end
 redis.call("PEXPIRE", state, ttl + DAY)
+local time = redis.call("TIME")
 redis.call("ZADD", held, string.format("%.0f", time[1] * 1000 + time[2] / 1000 + ttl), lock)
+local stays = redis.call("PTTL", held)
+if stays >= 0 and stays < ttl + DAY then redis.call("PEXPIRE", held, ttl + DAY + HOUR) end
 return ttl

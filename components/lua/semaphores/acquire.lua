@@ -21,7 +21,7 @@ local holders, heavy, since, queue, beats = KEYS[1], KEYS[2], KEYS[3], KEYS[4], 
 local stats, limits, names, ended, wake = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local name, permit, weight, declared = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local lease, life = tonumber(ARGV[5]), tonumber(ARGV[6])
-local KEPT, FORGOTTEN, WOKEN = 30 * 86400000, 60000, 2000 -- milliseconds
+local KEPT, FORGOTTEN, WOKEN = 30 * 86400000, 5000, 2000 -- milliseconds
 local KEPT_DAYS, DAY = 30, 86400000000 -- DAY: microseconds
 
 local time = redis.call("TIME")
@@ -44,6 +44,7 @@ redis.call("HSET", stats, "declared", declared)
 redis.call("PEXPIRE", stats, KEPT)
 if redis.call("ZADD", names, "GT", "CH", math.floor(now / DAY), name) == 1 then
   redis.call("ZREMRANGEBYSCORE", names, "-inf", math.floor(now / DAY) - KEPT_DAYS - 1)
+  if redis.call("HLEN", limits) == 0 then redis.call("PEXPIRE", names, KEPT + 2 * DAY / 1000) end
 end
 
 -- Only the head of the queue is woken, since only the head may go next.
@@ -70,7 +71,7 @@ if head ~= permit or weight > free then
   if life == 0 then return { "full", 0 } end
   redis.call("ZADD", queue, "NX", text(math.max(now, 1 + (score(queue, -1, -1) or 0))), permit)
   redis.call("ZADD", beats, text(now + life), permit)
-  for _, zset in ipairs({ queue, beats }) do redis.call("PEXPIRE", zset, FORGOTTEN) end
+  for _, zset in ipairs({ queue, beats }) do redis.call("PEXPIRE", zset, math.ceil(life / 1000) + FORGOTTEN) end
   return { "wait", math.ceil((math.min(score(holders, 0, 0) or math.huge, score(beats, 0, 0)) - now) / 1000) }
 end
 

@@ -17,6 +17,7 @@ local now = time[1] * 1000000 + time[2]
 if limit ~= "" then
   redis.call("HSET", limits, name, limit)
   redis.call("ZADD", names, "inf", name)
+  redis.call("PERSIST", names)
 else
   redis.call("HDEL", limits, name)
   redis.call("ZADD", names, "XX", math.floor(time[1] / DAY), name)

@@ -14,6 +14,6 @@ local now = time[1] * 1000000 + time[2]
 if tonumber(redis.call("ZSCORE", holders, permit) or 0) <= now then
   return redis.call("GET", ended .. permit) or ""
 end
+redis.call("PEXPIRE", holders, KEPT) -- first: a full server lets a script begin with what needs no memory
 redis.call("ZADD", holders, "XX", string.format("%.0f", now + lease), permit)
-redis.call("PEXPIRE", holders, KEPT)
 return "refreshed"

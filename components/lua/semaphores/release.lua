@@ -27,8 +27,8 @@ end
 if is_leaving then
   if redis.call("ZREM", queue, permit) == 1 then redis.call("HINCRBY", stats, "given_up", 1) end
   redis.call("ZREM", beats, permit)
-  redis.call("DEL", wake .. permit)
 end
+redis.call("DEL", wake .. permit) -- a full server lets a script that has begun with this wake the next
 
 for _, dead in ipairs(redis.call("ZRANGEBYSCORE", beats, "-inf", string.format("%.0f", now))) do
   for _, zset in ipairs({ queue, beats }) do redis.call("ZREM", zset, dead) end

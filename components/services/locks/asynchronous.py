@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -24,6 +25,7 @@ from components.client import REDIS_FAILED
 from components.exceptions import LockNotAcquired
 from components.services.locks.core import DEFAULT_SLEEP, LockCore
 from components.services.locks.holdings import Holding, Shared, TaskLocal
+from components.twins import cancellations, to_its_end
 from components.validation import check_seconds
 
 logger = logging.getLogger(__name__)
@@ -93,18 +95,24 @@ class AsyncLock(LockCore, RedisLock):
     ) -> bool:
         """Lock.acquire(), awaited."""
         blocking, patience = self._patience(blocking, blocking_timeout)
-        own = self._token(is_coroutine=True) if token is None else self._encoded(token)
+        own = self._token(None if token is None else self._encoded(token), is_coroutine=True)
         if not self._polls(None):
             return await self._take(own, blocking=blocking, patience=patience)
         try:
             return bool(await super().acquire(blocking, patience, own))
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
         except BaseException:  # it may be held
             await self._give_up(own)
             raise
 
     async def do_acquire(self, token: Any) -> bool:
-        """One try, for redis-py's loop."""
-        return not await self._try(token)
+        """Try once, for redis-py's loop."""
+        cancelled = cancellations()
+        is_taken = not await self._try(token)
+        if cancellations() > cancelled:
+            raise asyncio.CancelledError
+        return is_taken
 
     async def locked(self) -> bool:
         """Whether anybody holds it."""
@@ -117,8 +125,21 @@ class AsyncLock(LockCore, RedisLock):
             return await super().owned()
 
     async def release(self) -> None:
-        """Lock.release(), awaited; if it is cancelled, it may be tried again."""
+        """
+        Lock.release(), awaited.
+
+        If it is cancelled, however often, it is released nevertheless before CancelledError is raised. If Redis did
+        not answer by then, it may be tried again.
+        """
         token = self._token_to_release()
+        try:
+            await self._release(token)
+        except asyncio.CancelledError:
+            with suppress(*REDIS_FAILED):
+                await to_its_end(lambda: self._release(token))
+            raise
+
+    async def _release(self, token: bytes) -> None:
         try:
             await self.do_release(token)
         except LockNotOwnedError:
@@ -161,6 +182,9 @@ class AsyncLock(LockCore, RedisLock):
             renewals.awatch(holding)
         lost: asyncio.Event = holding.event(asyncio.Event)
         return lost
+
+    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await to_its_end(start)
 
     def _encoded(self, token: str | bytes) -> bytes:
         try:

@@ -1,8 +1,9 @@
 """
 What Lock and AsyncLock have in common: keys, scripts, waiting. Each method that asks Redis is a coroutine (twins.py).
 
-A lock is a string with the holder's token, which expires (chapter 6.2 of the book), and beside it: a hash with the
-fence, a queue of waiters with their heartbeats, and the bucket's index of what is held. Waiting is blocking on a list
+A lock is a string with the holder's token, which expires (chapter 6.2 of the book), and beside it: the bucket's index
+of what is held, with the fences, and a queue of waiters with their heartbeats. What was released cleanly while nobody
+waited leaves nothing of its own. Waiting is blocking on a list
 of the waiter's own; a wake-up carries no data, the waiter tries again. It also looks at each heartbeat and when the
 holder's time ends, so a lost wake-up, or a waiter or holder that was killed, costs a moment and nothing else. The
 first in the queue is woken; of a fair lock it is the next, of another whoever comes first.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -27,7 +28,7 @@ from components.services.counters import tally
 from components.services.locks.holdings import Holding
 from components.services.locks.names import LockKeys
 from components.services.locks.replicas import send_and_wait
-from components.services.locks.tokens import new_token
+from components.services.locks.tokens import GivenToken, asker_of, new_token
 from components.twins import answer, cancellations
 from components.validation import check_seconds
 
@@ -115,11 +116,18 @@ class LockCore:
             raise LockError(f"Cannot {verb} a lock with no timeout", self.name)
         return token
 
-    def _token(self, *, is_coroutine: bool) -> bytes:
-        """A new one, unless it is unknown what became of the last: then that one, since it may hold the lock."""
-        token: bytes | None = self.local.doubtful
-        self.local.doubtful = None
-        return token or new_token(self.owner, is_coroutine=is_coroutine)
+    def _token(self, given: bytes | None, *, is_coroutine: bool) -> bytes:
+        """
+        Return the token for an acquisition; *given* is what the caller chose.
+
+        It is the last one where it is unknown what became of that, since that one may hold the lock.
+        """
+        last: bytes | None = self.local.doubtful
+        if last is not None and given in (None, last):
+            self.local.doubtful = None
+            return last
+        made = new_token(self.owner, is_coroutine=is_coroutine)
+        return made if given is None else GivenToken.of(given, made)
 
     def _errors(self) -> AbstractContextManager[None]:
         """What turns redis-py's errors into this app's, if the lock is one of this app's."""
@@ -150,22 +158,33 @@ class LockCore:
                 wait = await self._try(token, waits=True, waited=clock() - began_at)
             if cancellations() > cancelled:
                 raise asyncio.CancelledError
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
         except BaseException:
             await self._give_up(token)
             raise
         return True
 
     async def _give_up(self, token: bytes) -> None:
-        """Leave, and remember the token if that was not answered."""
+        """Leave, also if the caller is cancelled meanwhile, and remember the token if that was not answered."""
         self._forget(token)
         is_known = False
-        try:
+
+        async def leave() -> None:
+            nonlocal is_known
             with suppress(*REDIS_FAILED):
                 await self._leave(token)
                 is_known = True
+
+        try:
+            await self._to_its_end(leave)
         finally:
             if not is_known:  # only now: before, another coroutine could acquire with it what is left here
                 self.local.doubtful = token
+
+    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await what *start* returns. AsyncLock does so even if it is cancelled."""
+        await start()
 
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""
@@ -178,7 +197,7 @@ class LockCore:
         return self._answered(said, token, asked_at)
 
     def _acquire_args(self, token: bytes, waits: bool, waited: float = 0) -> tuple[Any, ...]:
-        return token, self._ms, _ALIVE if waits else 0, int(self.fair), round(waited * 1e6)
+        return token, asker_of(token), self._ms, _ALIVE if waits else 0, int(self.fair), round(waited * 1e6)
 
     def _answered(self, said: tuple[int, int], token: bytes, asked_at: float) -> float:
         fence, left = said
@@ -194,7 +213,7 @@ class LockCore:
             )
         fence, left = said
         if fence and copies < self.min_replicas:
-            await self._send(RELEASE, self.keys.release, (token, fence, "released"))
+            await self._send(RELEASE, self.keys.release, (token, asker_of(token), fence, "released"))
             raise NotReplicated(
                 f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
                 "Look whether the replicas are there and follow, or ask for fewer."
@@ -206,11 +225,11 @@ class LockCore:
         self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
         timeout = max(SHORTEST_BLOCK, min(seconds, self._longest_block))
         with self._errors():
-            await answer(self.redis.blpop([self.keys.wake + token.decode("latin-1")], timeout=timeout))
+            await answer(self.redis.blpop([self.keys.wake + asker_of(token).decode()], timeout=timeout))
 
     async def _leave(self, token: bytes) -> None:
         """Wait no longer; what was acquired without learning of it is given back."""
-        await self._send(RELEASE, self.keys.release, (token, 0, "left"))
+        await self._send(RELEASE, self.keys.release, (token, asker_of(token), 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
         """It is held."""
@@ -228,25 +247,32 @@ class LockCore:
 
     def _release_args(self, token: bytes) -> tuple[Any, ...]:
         holding: Holding | None = self.local.holding
-        return token, holding.fence if holding and holding.token == token else 0, "released"
+        fence = holding.fence if holding and holding.token == token else 0
+        return token, asker_of(token), fence, "released"
 
     async def _extend(self, token: bytes, milliseconds: int, *, adds: bool = False) -> bool:
-        """Give it *milliseconds* to live from now, or more than it has; False if it is lost."""
+        """
+        Give it *milliseconds* to live from now, or more than it has; return False if it is lost.
+
+        With none left its time is over at once.
+        """
         asked_at = clock()
-        args = (token, milliseconds, os.urandom(8).hex() if adds else "")
-        left = await self._send(_extend, self.keys.extend, args)
+        request = os.urandom(8).hex() if adds or milliseconds <= 0 else ""
+        args = (token, asker_of(token), milliseconds, request, int(adds))
+        left: int = await self._send(_extend, self.keys.extend, args)
         holding: Holding | None = self.local.holding
-        if left and holding and holding.token == token:
+        if left >= 0 and holding and holding.token == token:
             holding.valid_until = asked_at + left / 1000
-        return bool(left)
+        return left >= 0
 
     async def _prolong(self, holding: Holding) -> bool:
         """Renew it, for whoever holds it."""
         asked_at = clock()
-        left = await self._send(_extend, self.keys.extend, (holding.token, self._ms, ""))
-        if left:
+        args = (holding.token, asker_of(holding.token), self._ms, "", 0)
+        left: int = await self._send(_extend, self.keys.extend, args)
+        if left >= 0:
             holding.valid_until = asked_at + left / 1000
-        return bool(left)
+        return left >= 0
 
     async def _ensure_held(self) -> None:
         holding = self._holding

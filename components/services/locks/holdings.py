@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
 from components import renewals
+from components.client import server_of
 
 
 class Holding:
@@ -39,6 +40,12 @@ class Holding:
         if self._is_lost:
             self._event.set()
         return self._event
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that has it; see renewals.Lease."""
+        lock = self._lock()
+        return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
     def renew(self) -> bool:
         """Prolong it by its whole time; see renewals.Lease."""

@@ -1,8 +1,9 @@
 """
 Several locks at once: all or none, taken in the order of their names, so that no two callers wait for each other.
 
-Each is a lock of its own, perhaps on another node of a cluster, so it takes a round trip for each. Those that were
-taken while the last were waited for are started anew at the end; had one been lost meanwhile, all begins again.
+Each is a lock of its own, perhaps on another node of a cluster, so it takes a round trip for each. While one is
+waited for, those that were taken before are renewed, so the wait may be longer than their time. At the end they are
+started anew; had one been lost meanwhile, as when Redis did not answer for so long, all begins again.
 """
 
 from __future__ import annotations
@@ -47,8 +48,7 @@ class _Several(Generic[_L]):
             held: list[Any] = []
             try:
                 for each in self._locks.values():
-                    left = None if until == math.inf else max(0.0, until - clock())
-                    if not await answer(each.acquire(blocking=waits, blocking_timeout=left)):
+                    if not await self._take(each, held, waits, until):
                         await self._release(held)
                         return False
                     held.append(each)
@@ -58,6 +58,24 @@ class _Several(Generic[_L]):
                 await self._release(held, says_so=False)
                 raise
             await self._release(held, says_so=False)
+
+    async def _take(self, each: Any, held: list[Any], waits: bool, until: float) -> bool:
+        """Acquire one more, waiting until an instant of clock(), and keep those that are *held* meanwhile."""
+        if held and await answer(each.acquire(blocking=False)):
+            return True
+        if held and not waits:
+            return False
+        kept = [
+            (other, other._holding) for other in held if not (other.timeout is None or other.auto_renewal)
+        ]
+        for other, holding in kept:
+            other._keep(holding)
+        try:
+            left = None if until == math.inf else max(0.0, until - clock())
+            return bool(await answer(each.acquire(blocking=waits, blocking_timeout=left)))
+        finally:
+            for other, holding in kept:
+                other._drop(holding)
 
     async def _is_fresh(self, each: Any) -> bool:
         """Whether it is held, with most of its time left."""
@@ -69,14 +87,20 @@ class _Several(Generic[_L]):
             return False
 
     async def _release(self, held: Iterable[Any], *, says_so: bool = True) -> None:
-        """Release all, whatever becomes of one; the first that went wrong is raised at the end, or logged."""
-        wrong: Exception | None = None
+        """
+        Release all, whatever becomes of one, or of the caller; what went wrong first is raised at the end, or logged.
+
+        That the caller was cancelled or interrupted is always raised.
+        """
+        wrong: BaseException | None = None
         for each in reversed(list(held)):
             try:
                 await answer(each.release())
-            except Exception as error:  # noqa: BLE001  (raised below)
-                wrong = wrong or error
-        if wrong and says_so:
+            except GeneratorExit:  # the loop is gone: nothing can be awaited
+                raise
+            except BaseException as error:  # noqa: BLE001  (raised below)
+                wrong = error if wrong is None or not isinstance(error, Exception) else wrong
+        if wrong and (says_so or not isinstance(wrong, Exception)):
             raise wrong
         if wrong:
             logger.warning("Of several locks one could not be released: %s", wrong)

@@ -5,13 +5,15 @@ From the key that holds a lock's token to all its keys, and between that key and
 from __future__ import annotations
 
 import re
+from binascii import crc_hqx
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from redis import RedisCluster
 from redis.asyncio import RedisCluster as AsyncRedisCluster
-from redis.crc import key_slot
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from components import keys
 from components.buckets import BUCKETS, bucket
@@ -52,14 +54,24 @@ def _keys(key: str, on_cluster: bool, keyspace: str) -> LockKeys:
     check_name("lock", name)
     state, queue, beats = (part(tag, name) for part in (keys.lock_state, keys.lock_queue, keys.lock_beats))
     wake = keys.lock_wake(tag, "")
-    # All that can be listed lies in the buckets. On a cluster a key of the caller's own lies apart from them.
-    held = keys.lock_held(tag if on_cluster or tag in BUCKETS else bucket(key))
+    # What many locks share lies in the buckets. A key of the caller's own has a slot of its own on a cluster, where
+    # all locks of that slot share it.
+    shared_by = tag if tag in BUCKETS else _slot_tag(key_slot(key.encode())) if on_cluster else bucket(key)
+    held = keys.lock_held(shared_by)
+    ends = [keys.lock_released(shared_by, ""), keys.lock_let_go(shared_by, "")]
     if on_cluster and key_slot(key.encode()) != key_slot(state.encode()):
         raise InvalidName(
             f"On a cluster a lock cannot have the key {key!r}: braces keep all other keys out of its slot."
         )
     shared = [key, state, queue, beats, held]
-    return LockKeys(shared, [*shared, wake], [key, state, held], state, queue, beats, held, wake)
+    return LockKeys(shared, [*shared, wake, *ends], [key, state, held], state, queue, beats, held, wake)
+
+
+@lru_cache(maxsize=REDIS_CLUSTER_HASH_SLOTS)
+def _slot_tag(slot: int) -> str:
+    """Return a hash tag that lies in *slot*, the same in each process. The search takes milliseconds."""
+    tags = (b"slot-%d" % number for number in count())
+    return next(tag for tag in tags if crc_hqx(tag, 0) % REDIS_CLUSTER_HASH_SLOTS == slot).decode()
 
 
 @lru_cache(maxsize=64)

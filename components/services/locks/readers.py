@@ -38,12 +38,13 @@ class LockInfo:
     #: Of who holds it; "" if nobody does. Bytes that are no text are half surrogate pairs.
     token: str
     fence: int
-    #: When it was acquired last.
+    #: When it was acquired last, by the fence; None if that is not known.
     since: datetime | None
     #: Until its time ends; None for ever, or if nobody holds it.
     remaining: float | None
     waiting: int
-    #: How often it was acquired; so many had to wait, so long in all, and at most.
+    #: How often it was acquired, from the first holder on whom somebody waited, or who lost it; so many had to wait,
+    #: so long in all, and at most.
     acquired: int
     waits: int
     waited: float
@@ -52,6 +53,11 @@ class LockInfo:
     expired: int
     #: How often it was released by force.
     forced: int
+
+    @classmethod
+    def of_free(cls, key: str) -> LockInfo:
+        """Return what there is to tell of a lock at *key* that nobody holds and of which nothing was noted."""
+        return _info(key, None, -2, [None] * len(_FIGURES), None, 0)
 
     @property
     def is_held(self) -> bool:
@@ -101,18 +107,23 @@ class LockReader:
         return [info for info in found if info.is_held]
 
     def find(self, name: str) -> LockInfo | None:
-        """The lock *name*, or the lock at that key; None if it was not used for a day."""
+        """
+        Return the lock *name*, or the lock at that key; None if there is nothing to tell of either.
+
+        A lock that nobody holds is told of for a day after its last use, if somebody has had to wait for it, lost it,
+        or was made to release it.
+        """
         for key in (key_of(name), name):
             if info := self.at(key):
                 return info
         return None
 
     def at(self, key: str) -> LockInfo | None:
-        """The lock at *key*; None if it was not used for a day. What is no lock's is not read, so never shown."""
+        """Return the lock at *key*, as find() does. What is no lock's is not read, so never shown."""
         of_lock, now = LockKeys.of(key, self._client), self._now()
 
         def add(pipe: Any) -> list[str]:
-            pipe.hget(of_lock.state, "acquired")
+            pipe.exists(of_lock.state)
             pipe.zscore(of_lock.held, key)
             return [key]
 
@@ -145,7 +156,8 @@ class LockReader:
         from writing.
         """
         of_lock = LockKeys.of(key, self._client)
-        args = [token.encode(errors="surrogateescape"), fence, "evicted"]
+        encoded = token.encode(errors="surrogateescape")
+        args = [encoded, encoded, fence, "evicted"]
         return bool(_release(self._client, keys=of_lock.release, args=args))
 
     def _now(self) -> int:
@@ -176,26 +188,35 @@ class LockReader:
                 pipe.get(key)
                 pipe.pttl(key)
                 pipe.hmget(of_lock.state, _FIGURES)
+                pipe.zscore(of_lock.held, b"\xff" + key.encode())
                 pipe.zcount(of_lock.beats, f"({now}", "+inf")
             return list(lock_keys)
 
         answers = iter(self._ask(add))
         return [
-            _info(key, *four) for key, four in zip(lock_keys, zip(*[answers] * 4, strict=True), strict=True)
+            _info(key, *five) for key, five in zip(lock_keys, zip(*[answers] * 5, strict=True), strict=True)
         ]
 
 
-def _info(key: str, token: bytes | None, left: int, figures: list[bytes | None], waiting: int) -> LockInfo:
+def _info(
+    key: str,
+    token: bytes | None,
+    left: int,
+    figures: list[bytes | None],
+    of_holder: float | None,
+    waiting: int,
+) -> LockInfo:
     of = {name: int(value or 0) for name, value in zip(_FIGURES, figures, strict=True)}
+    fence = -int(of_holder) if of_holder else of["fence"]
     return LockInfo(
         key=key,
         name=name_of(key) or key,
         token=(token or b"").decode(errors="surrogateescape"),
-        fence=of["fence"],
-        since=_EPOCH + timedelta(microseconds=of["fence"]) if of["fence"] else None,
+        fence=fence,
+        since=_EPOCH + timedelta(microseconds=fence) if fence else None,
         remaining=left / 1000 if left >= 0 else None,
         waiting=waiting,
-        acquired=of["acquired"],
+        acquired=of["acquired"] or int(bool(token)),
         waits=of["waits"],
         waited=of["waited"] / 1e6,
         longest_wait=of["longest"] / 1e6,

@@ -104,7 +104,8 @@ class Lock(LockCore, RedisLock):
         by the next call.
         """
         blocking, patience = self._patience(blocking, blocking_timeout)
-        own = self._next_token() if token is None else self.redis.get_encoder().encode(token)
+        given = None if token is None else self.redis.get_encoder().encode(token)
+        own = self._token(given, is_coroutine=False)
         if sleep is not None:
             check_seconds("sleep", sleep, may_be_zero=True)
         try:
@@ -191,9 +192,6 @@ class Lock(LockCore, RedisLock):
             self.redis, self.keys.acquire, self._acquire_args(token, waits)
         )
         return self._answered(said, token, asked_at) if said else None
-
-    def _next_token(self) -> bytes:
-        return self._token(is_coroutine=False)
 
     def _renew(self, holding: Holding) -> bool:
         return at_once(self._prolong(holding))

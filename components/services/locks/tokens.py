@@ -18,6 +18,28 @@ from urllib.parse import quote, unquote
 _PARTS = 5
 
 
+class GivenToken(bytes):
+    """
+    A token that the caller chose, so that several may use the same: *asker* tells their acquisitions apart.
+
+    It is bytes, since redis-py's classes keep it and compare it.
+    """
+
+    asker: bytes
+
+    @classmethod
+    def of(cls, token: bytes, asker: bytes) -> GivenToken:
+        """*token*, as one acquisition uses it that is called *asker*."""
+        made = cls(token)
+        made.asker = asker
+        return made
+
+
+def asker_of(token: bytes) -> bytes:
+    """What names the acquisition with this token: the token itself, unless the caller chose it."""
+    return token.asker if isinstance(token, GivenToken) else token
+
+
 def new_token(owner: str | None = None, *, is_coroutine: bool = False) -> bytes:
     """A token that nobody else has. *owner* is for people to read."""
     task = asyncio.current_task() if is_coroutine else None

@@ -14,14 +14,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections import defaultdict
 from collections.abc import Callable
 from functools import wraps
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
+from weakref import ref
 
 from components.services.semaphores.acquisitions import Acquisition
-from components.services.semaphores.permits import Permit
+from components.services.semaphores.permits import AwaitedPermit, Permit
 from components.services.semaphores.semaphores import Semaphore
 
 _P = ParamSpec("_P")
@@ -43,8 +43,9 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         self._semaphore = Semaphore(name, limit=limit, lease=lease)
         self._semaphore.check(wait=wait, weight=weight)
         self._wait, self._weight = wait, weight
-        #: What each thread and coroutine has entered with this object and not left, the latest last.
-        self._entered: defaultdict[tuple[int, int], list[Permit]] = defaultdict(list)
+        #: What was entered with this object and not left, the latest last.
+        self._entered: list[_Entered] = []
+        self._guard = threading.Lock()
 
     def __call__(self, function: Callable[_P, _T]) -> Callable[_P, _T]:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -71,31 +72,49 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         return limited
 
     def __enter__(self) -> Permit:
-        permit = self._acquire()
-        self._entered[_here()].append(permit)
-        return permit
+        return self._note(self._acquire())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._latest().__exit__(kind, error, trace)
+        self._latest(is_awaited=False).__exit__(kind, error, trace)
 
     async def __aenter__(self) -> Permit:
-        permit = await self._aacquire()
-        self._entered[_here()].append(permit)
-        return permit
+        return self._note(await self._aacquire())
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._latest().__aexit__(kind, error, trace)
+        await self._latest(is_awaited=True).__aexit__(kind, error, trace)
 
-    def _latest(self) -> Permit:
-        permits = self._entered[_here()]
-        permit = permits.pop()
-        if not permits:
-            del self._entered[_here()]
+    def _note(self, permit: Permit) -> Permit:
+        with self._guard:
+            self._entered.append(_Entered(permit))
         return permit
+
+    def _latest(self, *, is_awaited: bool) -> Permit:
+        """
+        Return the permit of the block that is left now.
+
+        It is the latest that was entered here; where there is none, as when another task closes an exit stack, the
+        latest of those whose tasks and threads have ended, or else the latest of this thread, or of all. Raises
+        RuntimeError if no block was entered.
+        """
+        with self._guard:
+            rest = [each for each in self._entered if isinstance(each.permit, AwaitedPermit) == is_awaited]
+            if not rest:
+                raise RuntimeError("This limit_concurrency is left more often than it was entered.")
+            here, thread = _task(), threading.get_ident()
+            for fits in (
+                lambda each: each.thread == thread and each.task == here,
+                lambda each: each.is_orphan,
+                lambda each: each.thread == thread,
+                lambda each: True,
+            ):
+                if found := next((each for each in reversed(rest) if fits(each)), None):
+                    break
+            self._entered.remove(found)
+        return found.permit
 
     def _acquire(self) -> Permit:
         return self._semaphore.acquire(wait=self._wait, weight=self._weight, auto_renewal=True)
@@ -104,10 +123,31 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         return self._semaphore.aacquire(wait=self._wait, weight=self._weight, auto_renewal=True)
 
 
-def _here() -> tuple[int, int]:
-    """The thread, and the task if a loop runs in it: a with block is left where it was entered."""
+class _Entered:
+    """A block that was entered, and where."""
+
+    def __init__(self, permit: Permit) -> None:
+        self.permit = permit
+        self.thread = threading.get_ident()
+        task = _task()
+        self._task = ref(task) if task else None
+
+    @property
+    def task(self) -> asyncio.Task[Any] | None:
+        return self._task() if self._task else None
+
+    @property
+    def is_orphan(self) -> bool:
+        """Whether the task, or the thread, has ended."""
+        if self._task:
+            task = self._task()
+            return task is None or task.done()
+        return all(thread.ident != self.thread for thread in threading.enumerate())
+
+
+def _task() -> asyncio.Task[Any] | None:
+    """Return the running task, if a loop runs in this thread."""
     try:
-        task = asyncio.current_task()
+        return asyncio.current_task()
     except RuntimeError:
-        task = None
-    return threading.get_ident(), id(task)
+        return None

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import secrets
 import threading
+from collections.abc import Hashable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -24,6 +25,9 @@ class Releasing(Protocol):
     """What a permit asks of its semaphore."""
 
     name: str
+
+    @property
+    def server(self) -> Hashable: ...
 
     def release(self, permit: Any) -> None: ...
 
@@ -104,6 +108,11 @@ class Permit:
     async def arelease(self) -> None:
         """release(), awaited."""
         await self._semaphore.arelease(self)
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that has it; see renewals.Lease."""
+        return self._semaphore.server
 
     def renew(self) -> bool:
         """For renewals.keep()."""

@@ -9,19 +9,15 @@ starved by light ones. How it stands in Redis, and how one waits, is in core.py.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Hashable
 from contextlib import suppress
-from typing import Any
 
-from components.client import get_async_client, get_client
-from components.exceptions import RedisUnavailable
+from components.client import get_async_client, get_client, server_of
+from components.exceptions import PermitLost, PermitReleased, RedisUnavailable
 from components.services.semaphores.acquisitions import Acquisition
 from components.services.semaphores.core import Core, Wish
 from components.services.semaphores.permits import AwaitedPermit, Permit
-from components.twins import at_once
-
-#: What is sent for coroutines that were cancelled, until it is done: a loop holds its tasks weakly.
-_leaving: set[asyncio.Future[Any]] = set()
+from components.twins import at_once, to_its_end
 
 
 class Semaphore(Core):
@@ -92,8 +88,18 @@ class Semaphore(Core):
         at_once(self._release(get_client(), permit))
 
     async def arelease(self, permit: Permit | str) -> None:
-        """release(), awaited."""
-        await self._release(get_async_client(), permit)
+        """
+        release(), awaited.
+
+        If it is cancelled, however often, the permit is given back nevertheless before CancelledError is raised.
+        """
+        client = get_async_client()
+        try:
+            await self._release(client, permit)
+        except asyncio.CancelledError:
+            with suppress(PermitLost, PermitReleased, RedisUnavailable):
+                await to_its_end(lambda: self._release(client, permit))
+            raise
 
     def refresh(self, permit: Permit | str) -> None:
         """Let the lease of a permit begin anew. Raises PermitLost, PermitReleased, ForeignPermit."""
@@ -102,6 +108,11 @@ class Semaphore(Core):
     async def arefresh(self, permit: Permit | str) -> None:
         """refresh(), awaited."""
         await self._refresh(get_async_client(), permit)
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that has its permits; see renewals.Lease."""
+        return server_of(get_client(), self._keys.wake)
 
     def _take(self, wish: Wish) -> Permit | None:
         client = get_client()
@@ -120,7 +131,7 @@ class Semaphore(Core):
             raise
         except BaseException:  # a cancellation among them
             with suppress(RedisUnavailable):
-                await _to_its_end(self._leave(client, wish))
+                await to_its_end(lambda: self._leave(client, wish))
             raise
 
     def _made(self, kind: type[Permit], wish: Wish, valid_until: float | None) -> Permit | None:
@@ -130,11 +141,3 @@ class Semaphore(Core):
         if wish.is_renewed:
             permit.keep()
         return permit
-
-
-async def _to_its_end(sending: Coroutine[Any, Any, None]) -> None:
-    """Await it; it goes on even if the caller is cancelled once more."""
-    task = asyncio.ensure_future(sending)
-    _leaving.add(task)
-    task.add_done_callback(_leaving.discard)
-    await asyncio.shield(task)

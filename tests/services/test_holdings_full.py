@@ -1,0 +1,143 @@
+"""A Redis at its `maxmemory` that evicts nothing: what is held can be renewed and given back, but nothing taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import RedisUnavailable
+from components.services.fences import FencedValue
+from components.services.locks import LockReader, core, lock
+from components.services.locks.core import RELEASE
+from components.services.locks.names import key_of
+from components.services.semaphores import Semaphore
+from components.services.semaphores import core as semaphores
+from components.services.semaphores.controls import release as GIVE_BACK  # noqa: N812  (a script)
+from components.twins import at_once
+from tests.support.semaphores import Waiter, take
+
+
+@contextmanager
+def full(redis: Redis) -> Iterator[None]:
+    """Let the server have no room left, and know none of our scripts, as one that was restarted."""
+    redis.script_flush()
+    redis.config_set("maxmemory-policy", "noeviction")
+    redis.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(Exception, match="maxmemory"):
+            redis.set("more", 1)
+        yield
+    finally:
+        redis.config_set("maxmemory", 0)
+
+
+@pytest.fixture(autouse=True)
+def no_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits here does not tell again that they are alive."""
+    monkeypatch.setattr(core, "_ALIVE", 60_000_000)
+    monkeypatch.setattr(semaphores, "ALIVE", 60.0)
+
+
+def is_woken(redis: Redis, waiter: str) -> bool:
+    return bool(redis.llen(keys.lock_wake(bucket("a"), waiter)))
+
+
+@pytest.mark.parametrize("token", [None, "given"])
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_lock_is_extended_and_released(redis: Redis, token: str | None, waits: bool) -> None:
+    held, waiter = lock("a", timeout=10), lock("a")
+    held.acquire(token=token)
+    if waits:
+        assert at_once(waiter._try(b"waiter", waits=True))
+
+    with full(redis):
+        assert held.extend(10)
+        assert held.extend(20, replace_ttl=True)
+        assert held.reacquire()
+        held.ensure_held()
+        assert held._renew(held._holding)
+        held.release()
+
+    assert not held.locked()
+    assert is_woken(redis, "waiter") == waits
+
+
+def test_a_release_is_repeated_and_a_waiter_leaves(redis: Redis) -> None:
+    held, waiter = lock("a", timeout=10), lock("a")
+    held.acquire()
+    for token in (b"first", b"second"):
+        assert at_once(waiter._try(token, waits=True))
+    args = [held.local.token, held.local.token, held.fence, "released"]
+
+    with full(redis):
+        assert RELEASE(redis, keys=held.keys.release, args=args) == 1
+        redis.delete(keys.lock_wake(bucket("a"), "first"))
+        assert RELEASE(redis, keys=held.keys.release, args=args) == 1
+        assert is_woken(redis, "first")
+        at_once(waiter._leave(b"first"))
+        assert is_woken(redis, "second")
+
+
+def test_a_lock_is_released_by_force(redis: Redis) -> None:
+    held = lock("a")
+    held.acquire(token="t")
+
+    with full(redis):
+        assert LockReader().force_release(key_of("a"), "t", held.fence)
+
+    assert not held.locked()
+
+
+def test_a_permit_is_refreshed_released_and_evicted(redis: Redis) -> None:
+    semaphore = Semaphore("a", limit=2)
+    first, second = take(semaphore, 2)
+    waiter = Waiter(semaphore)
+    waiter.ask()
+
+    with full(redis):
+        first.refresh()
+        assert first.renew()
+        first.release()
+        assert waiter.is_woken(redis)
+        args = [first.id, first.call]
+        assert GIVE_BACK(redis, keys=semaphore._keys.release, args=args) == first.call.encode()
+        assert waiter.is_woken(redis)
+        assert semaphore.evict(second.id)
+        waiter.leave()
+        semaphore.reset_limit()
+
+    assert semaphore.info().used == semaphore.info().waiting == 0
+
+
+def test_a_fenced_value_is_deleted(redis: Redis) -> None:
+    value = FencedValue("a")
+    value.set("x", fence=1)
+
+    with full(redis):
+        value.delete(fence=2)
+
+    assert value.get() is None
+
+
+@pytest.mark.parametrize(
+    "take_more",
+    [
+        lambda: lock("a").acquire(blocking=False),
+        lambda: lock("a", fair=True).acquire(blocking_timeout=1),
+        lambda: Semaphore("a", limit=1).acquire(wait=1),
+        lambda: FencedValue("a").set("x", fence=1),
+    ],
+)
+def test_who_asks_for_more_is_told_so_at_once_and_leaves_nothing(
+    redis: Redis, take_more: Callable[[], Any]
+) -> None:
+    with full(redis), pytest.raises(RedisUnavailable, match="maxmemory"):
+        take_more()
+
+    assert [key for key in redis.keys("*") if b":ended:" not in key] == []
