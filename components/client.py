@@ -24,8 +24,12 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    BusyLoadingError,
     ClusterError,
     ConnectionError,
+    MasterDownError,
     MaxConnectionsError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -40,7 +44,7 @@ from redis.retry import Retry
 
 from components import aclient
 from components.conf import conf
-from components.exceptions import ComponentsError, RedisUnavailable
+from components.exceptions import ComponentsError, RedisRefused, RedisUnavailable
 
 if TYPE_CHECKING:
     from components.services.locks import Lock
@@ -57,6 +61,24 @@ REDIS_FAILED = (ComponentsError, RedisError, RedisClusterException)
 #: leave the word out; errors inside scripts, and all others, have it somewhere in their text.
 _NOT_NOW_CLASSES = (ClusterError, OutOfMemoryError, ReadOnlyError, TryAgainError)
 _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|NOREPLICAS|BUSY|UNBLOCKED)\b")
+
+_LOGIN = (AuthenticationError, AuthorizationError)
+
+#: What a server says that is there and cannot take a command now, in our words: by redis-py's class, or by the word
+#: that the server begins with.
+_REFUSALS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    (
+        (ReadOnlyError,),
+        "READONLY",
+        "it is a read-only replica, and the CACHES alias has to lead to its master",
+    ),
+    ((OutOfMemoryError,), "OOM", "it is full, until data have gone or its maxmemory is raised"),
+    ((BusyLoadingError,), "LOADING", "it was started a moment ago and is loading its data"),
+    ((), "MISCONF", "it could not save its data to disk, and takes no writes until it can"),
+    ((), "NOREPLICAS", "too few of its replicas are connected"),
+    ((MasterDownError,), "MASTERDOWN", "it is a replica that has lost its master"),
+    ((), "BUSY", "it is busy running a script"),
+)
 
 #: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
 _NOT_WHOLE = re.compile(r"slots are not covered|could not agree on a valid slots cache")
@@ -147,7 +169,8 @@ class redis_errors:  # noqa: N801  (used as a function is)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and (reason := _reason(error)):
-            raise RedisUnavailable(reason) from error
+            is_there = isinstance(error, MaxConnectionsError | ResponseError) or _refusal(error)
+            raise (RedisRefused if is_there else RedisUnavailable)(reason) from error
 
 
 def _reason(error: BaseException) -> str | None:
@@ -157,10 +180,25 @@ def _reason(error: BaseException) -> str | None:
             "All connections of this process to Redis are in use: give max_connections in the "
             "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads or coroutines use it at once."
         )
+    if said := _refusal(error):
+        return said
     if isinstance(error, REPLY_LOST) or (isinstance(error, RedisClusterException) and _is_outage(error)):
         return f"Redis does not answer: {error}"
     if _is_not_now(error):
         return f"Redis does not take commands now: {error}"
+    return None
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """Return what a server that is there has said by *error*, in our words; None if it is not among those."""
+    if isinstance(error, RedisClusterException) and isinstance(error.__cause__, _LOGIN):
+        error = error.__cause__
+    if isinstance(error, _LOGIN):
+        return f"Redis does not accept the user name or password that the CACHES alias gives: {error}"
+    for classes, word, words in _REFUSALS:
+        by_word = isinstance(error, ResponseError) and re.search(rf"\b{word}\b", str(error))
+        if isinstance(error, classes) or by_word:
+            return f"Redis does not take commands now: {words}: {error}"
     return None
 
 
