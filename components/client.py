@@ -29,8 +29,12 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.connection import AbstractConnection
 from redis.backoff import NoBackoff
 from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    BusyLoadingError,
     ClusterError,
     ConnectionError,
+    MasterDownError,
     MaxConnectionsError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -45,7 +49,7 @@ from redis.retry import Retry
 
 from components import aclient, sentinels
 from components.conf import conf
-from components.exceptions import ComponentsError, RedisUnavailable, RedisUnsuitable
+from components.exceptions import ComponentsError, RedisRefused, RedisUnavailable, RedisUnsuitable
 from components.keys.naming import ours
 from components.locations import mistakes
 from components.silence import guard, guarded
@@ -70,6 +74,24 @@ _NOT_NOW = re.compile(r"\b(OOM|MISCONF|READONLY|LOADING|CLUSTERDOWN|MASTERDOWN|N
 _UNKNOWN_COMMAND = re.compile(r"unknown command|Unknown Redis command", re.IGNORECASE)
 _WRONG_DATABASE = re.compile(
     r"(DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode)", re.I
+)
+
+_LOGIN = (AuthenticationError, AuthorizationError)
+
+#: What a server says that is there and cannot take a command now, in our words: by redis-py's class, or by the word
+#: that the server begins with.
+_REFUSALS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    (
+        (ReadOnlyError,),
+        "READONLY",
+        "it is a read-only replica, and the CACHES alias has to lead to its master",
+    ),
+    ((OutOfMemoryError,), "OOM", "it is full, until data have gone or its maxmemory is raised"),
+    ((BusyLoadingError,), "LOADING", "it was started a moment ago and is loading its data"),
+    ((), "MISCONF", "it could not save its data to disk, and takes no writes until it can"),
+    ((), "NOREPLICAS", "too few of its replicas are connected"),
+    ((MasterDownError,), "MASTERDOWN", "it is a replica that has lost its master"),
+    ((), "BUSY", "it is busy running a script"),
 )
 
 #: What redis-py finds out by itself about a cluster that is not whole now. It has a class for neither.
@@ -208,7 +230,8 @@ class redis_errors:  # noqa: N801  (used as a function is)
         if error is not None and (wrong := _wrong(error)):
             raise RedisUnsuitable(wrong) from error
         if error is not None and (reason := _reason(error)):
-            raise RedisUnavailable(reason) from error
+            is_there = isinstance(error, MaxConnectionsError | ResponseError) or _refusal(error)
+            raise (RedisRefused if is_there else RedisUnavailable)(reason) from error
 
 
 def translated(error: Exception) -> Exception:
@@ -227,6 +250,8 @@ def _reason(error: BaseException) -> str | None:
             "All connections of this process to Redis are in use: give max_connections in the "
             "CONNECTION_POOL_KWARGS of the CACHES alias, or let fewer threads or coroutines use it at once."
         )
+    if said := _refusal(error):
+        return said
     if isinstance(error, REPLY_LOST) or (isinstance(error, RedisClusterException) and _is_outage(error)):
         return f"Redis does not answer: {error}"
     if _is_not_now(error):
@@ -257,6 +282,19 @@ def _wrong(error: BaseException) -> str | None:
             f"The LOCATION of {where} names a database that the server does not have: {text.rstrip('.')}. "
             "A server has the databases 0 to 15 unless its configuration says otherwise, and a cluster has 0 only."
         )
+    return None
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """Return what a server that is there has said by *error*, in our words; None if it is not among those."""
+    if isinstance(error, RedisClusterException) and isinstance(error.__cause__, _LOGIN):
+        error = error.__cause__
+    if isinstance(error, _LOGIN):
+        return f"Redis does not accept the user name or password that the CACHES alias gives: {error}"
+    for classes, word, words in _REFUSALS:
+        by_word = isinstance(error, ResponseError) and re.search(rf"\b{word}\b", str(error))
+        if isinstance(error, classes) or by_word:
+            return f"Redis does not take commands now: {words}: {error}"
     return None
 
 

@@ -88,6 +88,8 @@ class QueueOptions:
     max_crashes: int = 3
     #: The largest body (arguments as JSON) taken. Larger data belong elsewhere, with their key in the task.
     max_body: int = 65_536
+    #: The largest return value (as JSON) that is stored, and the most that the errors of a task take together.
+    max_result: int = 1_048_576
     #: Matured delayed tasks run before others of their priority: the book's "high-delayed" before "high".
     due_first: bool = False
 
@@ -105,6 +107,7 @@ _AT_LEAST = {
     "timeout": 0.001,
     "max_crashes": 1,
     "max_body": 1,
+    "max_result": 4_096,
     "max_waiters": 0,
     "counter_samples": 1,
 }

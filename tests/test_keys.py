@@ -292,6 +292,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     queue.wait_for(good.id, wait=0)
     queue.wait_for(running.id, wait=0)
     hand_in(consumer, succeeded(good), failed(bad))
+    cut_off = claim(consumer, 1)
+    assert consumer.release(cut_off, begun=cut_off) == 1
     consumer.progress(running, Progress(1))
     consumer.renew(["default"], [running])
     queue.tell(consumer.id, "quiet")

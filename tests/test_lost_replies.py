@@ -195,15 +195,21 @@ def release_cancelled(redis: Redis) -> Callable[[], Any]:
     return act
 
 
-def release(redis: Redis, delay: float = 0) -> Callable[[], Any]:
+def release(redis: Redis, delay: float = 0, *, has_begun: bool = False) -> Callable[[], Any]:
     consumer = Consumer()
     push_many(4)
     claimed = claim(consumer, 3)
 
     def act() -> None:
-        consumer.release(claimed, delay=delay)  # its count is that of the last sending
+        consumer.release(
+            claimed, delay=delay, begun=claimed if has_begun else []
+        )  # its count is that of the last sending
 
     return act
+
+
+def release_cut_off(redis: Redis) -> Callable[[], Any]:
+    return release(redis, has_begun=True)
 
 
 def release_later(redis: Redis) -> Callable[[], Any]:
@@ -219,6 +225,21 @@ def renew(redis: Redis) -> Callable[[], Any]:
     TaskQueue().cancel("default", [claimed[1].id])
     TaskQueue().tell(consumer.id, "quiet")
     return lambda: consumer.renew(["default"], claimed)
+
+
+def park(redis: Redis) -> Callable[[], Any]:
+    parked = keys.queue_parked("default", "api")
+    args = [60_000, 1, "one default", 2, "two default"]
+    return lambda: Script("queues/park")(get_client(), keys=[parked], args=args)
+
+
+def tell(redis: Redis) -> Callable[[], Any]:
+    return lambda: TaskQueue().tell("worker", "stop")
+
+
+def wake(redis: Redis) -> Callable[[], Any]:
+    TaskQueue().pause("default")
+    return lambda: TaskQueue().resume("default")
 
 
 def unpark(redis: Redis) -> Callable[[], Any]:
@@ -347,11 +368,14 @@ CASES: dict[str, list[Case]] = {
     "queues/delete": [delete, delete_dead, delete_successful],
     "queues/progress": [progress],
     "queues/push": [push, push_guarded],
-    "queues/release": [release, release_later, release_cancelled],
+    "queues/park": [park],
+    "queues/release": [release, release_later, release_cancelled, release_cut_off],
     "queues/renew": [renew],
     "queues/resend": [resend],
+    "queues/tell": [tell],
     "queues/trim": [trim],
     "queues/unpark": [unpark],
+    "queues/wake": [wake],
     **lost_books.CASES,
     **lost_chats.CASES,
     **lost_counts.CASES,

@@ -23,7 +23,7 @@ from redis.exceptions import (
 
 from components.client import get_async_client, redis_errors
 from components.embedded import EmbeddedServer
-from components.exceptions import RedisUnavailable
+from components.exceptions import RedisRefused, RedisUnavailable
 from components.scripts import Script
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
@@ -125,14 +125,14 @@ def _is_busy(client: Redis) -> bool:
         return "BUSY" in str(error)
 
 
-#: What makes the trouble, and what the server says about it.
+#: What makes the trouble, and what we and the server say about it.
 TROUBLES = {
-    "OOM": (out_of_memory, "maxmemory"),
-    "READONLY": (read_only, "read only replica"),
-    "MASTERDOWN": (master_down, "MASTER is down|read only replica"),
-    "NOREPLICAS": (no_replicas, "Not enough good replicas"),
-    "MISCONF": (disk_full, "unable to persist|persist on disk"),
-    "BUSY": (busy, "busy running a script"),
+    "OOM": (out_of_memory, "it is full, until data have gone or its maxmemory is raised: .*maxmemory"),
+    "READONLY": (read_only, "it is a read-only replica, .* to its master: .*read only replica"),
+    "MASTERDOWN": (master_down, "it is a .*replica.*: .*(MASTER is down|read only replica)"),
+    "NOREPLICAS": (no_replicas, "too few of its replicas are connected: .*Not enough good replicas"),
+    "MISCONF": (disk_full, "it could not save its data to disk, .*: .*(unable to persist|persist on disk)"),
+    "BUSY": (busy, "it is busy running a script: .*busy running a script"),
 }
 
 
@@ -156,7 +156,10 @@ def run_script(client: Redis) -> None:
 
 
 def run_transaction(client: Redis) -> None:
-    TaskQueue().resume("a")
+    with redis_errors(), client.pipeline(transaction=True) as pipe:
+        pipe.srem("{a}b", "c")
+        pipe.rpush("{a}d", "1")
+        pipe.execute()
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def test_a_server_that_cannot_write_now_is_unavailable(
     make, message = TROUBLES[trouble]
     with redis_at(server.url) as client:
         act(client)
-        with make(client), pytest.raises(RedisUnavailable, match=f"does not take commands now: .*{message}"):
+        with make(client), pytest.raises(RedisRefused, match=f"does not take commands now: {message}"):
             act(client)
 
         act(client)
@@ -195,28 +198,28 @@ def test_a_server_that_loads_its_data_is_unavailable(tmp_path: Path, request: py
     starting.start()
     try:
         with redis_at(server.url) as client:
-            causes = set(_causes(client, while_alive=starting))
+            causes = dict(_causes(client, while_alive=starting))
 
-            assert BusyLoadingError in causes
+            assert "now: it was started a moment ago and is loading its data" in causes[BusyLoadingError]
             assert client.llen("list") == 1_000_000
     finally:
         starting.join()
         server.stop()
 
 
-def _causes(client: Redis, *, while_alive: threading.Thread) -> Iterator[type[BaseException]]:
-    """Why writing was impossible."""
+def _causes(client: Redis, *, while_alive: threading.Thread) -> Iterator[tuple[type[BaseException], str]]:
+    """Why writing was impossible, and in which words."""
     while while_alive.is_alive():
         try:
             write(client)
         except RedisUnavailable as error:
-            yield type(error.__cause__)
+            yield type(error.__cause__), str(error)
 
 
 def test_a_process_that_uses_all_its_connections_is_told_so(server: EmbeddedServer) -> None:
     with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}) as client:
         in_use = client.connection_pool.get_connection()
-        with pytest.raises(RedisUnavailable, match="max_connections"):
+        with pytest.raises(RedisRefused, match="max_connections"):
             TaskQueue().push(ECHO)
         client.connection_pool.release(in_use)
 
@@ -239,8 +242,10 @@ def test_a_server_that_does_not_answer_in_time_is_unavailable(server: EmbeddedSe
 
 def test_a_wrong_password_is_unavailable(redis_cluster_server: ClusterServer) -> None:
     url = redis_cluster_server.url.replace("redis://:", "redis://:x")
-    with redis_at(url), pytest.raises(RedisUnavailable, match=r"WRONGPASS|invalid username-password"):
-        TaskQueue().names()
+    said = "does not accept the user name or password .*: .*(WRONGPASS|invalid username-password)"
+    for options in ({}, CLUSTER):
+        with pytest.raises(RedisRefused, match=said), redis_at(url, **options):
+            TaskQueue().names()
 
 
 @pytest.fixture

@@ -15,6 +15,13 @@ class RedisUnavailable(ComponentsError):
     """Redis did not answer, or would not take the command. What was asked may be asked again."""
 
 
+class RedisRefused(RedisUnavailable):
+    """
+    Redis runs and did not take the command now: it is full, read-only, loading its data, or does not know the user.
+    Also raised where this process has no connection left to ask it with.
+    """
+
+
 class NoEventLoop(ComponentsError, RuntimeError):
     """An asynchronous client was asked for outside of a coroutine."""
 
@@ -44,6 +51,18 @@ class NotSerializable(ComponentsError, TypeError):
 
 class BodyTooLarge(ComponentsError, ValueError):
     """A task's arguments, as JSON, are larger than the backend's max_body."""
+
+
+class ResultTooLarge(ComponentsError, ValueError):
+    """What a task returned, as JSON, is larger than the backend's max_result."""
+
+
+class StepRefused(ComponentsError):
+    """Redis did not carry out a step of a worker, for a reason that may lie in what the step holds."""
+
+
+class EndNotStored(ComponentsError):
+    """Redis refused to store how a task had ended; only that it has ended is known."""
 
 
 class InvalidQueueName(ComponentsError, ValueError):

@@ -97,6 +97,11 @@ def queue_successful(alias: str, queue: str) -> str:
     return _key("queues", alias, f"successful:{queue}")
 
 
+def queue_cut(alias: str, queue: str) -> str:
+    """STRING, how many starts were cut off: their worker ended before them. Expires 30 days after the last."""
+    return _key("queues", alias, f"cut:{queue}")
+
+
 def queue_wake(alias: str, queue: str) -> str:
     """LIST of at most one token that wakes a worker of the queue; it says "look", and carries no data."""
     return _key("queues", alias, f"wake:{queue}")

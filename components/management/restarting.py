@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from django.utils import autoreload
@@ -26,9 +27,9 @@ def command_line() -> list[str]:
     return [str(argument) for argument in autoreload.get_child_arguments()]
 
 
-def restart(*, quiet: bool = False) -> NoReturn:
-    """Become a new process; a *quiet* worker stays so."""
-    flush()
+def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> NoReturn:
+    """Become a new process; a *quiet* worker stays so. *last* is called as late as possible."""
+    flush(last)
     # A SIGTSTP that comes meanwhile waits until the new image heeds it, instead of suspending the process.
     signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING])
     arguments = command_line()
@@ -37,9 +38,14 @@ def restart(*, quiet: bool = False) -> NoReturn:
     os.execv(arguments[0], arguments)
 
 
-def flush() -> None:
-    """Write out what is buffered, and send what is counted, since neither an exec nor an _exit does."""
+def flush(last: Callable[[], None] | None = None) -> None:
+    """
+    Write out what is buffered, and send what is counted, since neither an exec nor an _exit does. *last* is called
+    when nothing but the writing is left, which asks nobody.
+    """
     send_counts()
+    if last:
+        last()
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 
 from components.conf import conf
 from components.embedded import require_running
-from components.exceptions import RedisNotStarted, RedisUnavailable
+from components.exceptions import RedisNotStarted, RedisRefused, RedisUnavailable
 from components.management.lifeline import Lifeline
 from components.management.processes import MARGIN, Processes
 from components.management.reloading import Reloader
@@ -64,13 +64,13 @@ def run(worker: Worker, what: str, how: Run) -> NoReturn:
     if not worker.is_dismissed and is_alone:
         if code == STUCK:
             logger.warning("A task is stuck in a thread; starting anew to be rid of it.")
-            restart(quiet=worker.is_quiet)
+            restart(quiet=worker.is_quiet, last=worker.part)
         if reloader.is_due:
             logger.info("Code has changed; starting anew.")
-            restart(quiet=worker.is_quiet)
+            restart(quiet=worker.is_quiet, last=worker.part)
     if pulse and not code:
         pulse.end()
-    _exit(UNHEALTHY if code == STUCK else code)
+    _exit(UNHEALTHY if code == STUCK else code, last=worker.part)
 
 
 class Daemon(Protocol):
@@ -122,6 +122,14 @@ def _pulse(how: Run) -> Pulse | None:
     return pulse
 
 
+def unreachable(error: RedisUnavailable) -> str:
+    """Return what a command says when Redis could not be used: what happened, and what to look at."""
+    said, alias = str(error).rstrip("."), conf().cache
+    if isinstance(error, RedisRefused):
+        return f"{said}. It is the server of CACHES[{alias!r}]."
+    return f"{said}. Is it running? CACHES[{alias!r}] says where it should be."
+
+
 def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
     """Say what runs on which server, run it, and make errors into exit codes."""
     try:
@@ -137,7 +145,7 @@ def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
         logger.error("%s", error)
         return UNREACHABLE
     except RedisUnavailable as error:
-        logger.error("%s Is it running? CACHES[%r] says where it should be.", error, conf().cache)
+        logger.error("%s", unreachable(error))
         return UNREACHABLE
     except Exception:
         logger.exception(
@@ -146,14 +154,14 @@ def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
         return UNHEALTHY
 
 
-def _exit(code: int) -> NoReturn:
+def _exit(code: int, last: Callable[[], None] | None = None) -> NoReturn:
     """
-    End the process with *code*, although threads may be stuck in tasks.
+    End the process with *code*, although threads may be stuck in tasks. *last* is called as late as possible.
 
     Outside of the main thread end only the thread, by SystemExit.
     """
     if code and _is_main_thread():
-        flush()
+        flush(last)
         os._exit(code)
     sys.exit(code)
 

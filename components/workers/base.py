@@ -105,6 +105,12 @@ class Worker(ABC):
         self.consumer.leave()
         return DRAINED
 
+    def part(self) -> None:  # noqa: B027  (most workers leave nothing behind)
+        """
+        Say what may be said only when the process ends, since its threads may still run tasks. It is the last thing
+        that a process does; run() does so itself where its end is not that of the process.
+        """
+
     @property
     def is_stopping(self) -> bool:
         return self._stopping_since is not None
@@ -171,7 +177,10 @@ class Worker(ABC):
 
     def _close(self) -> int:
         try:
-            return self.close()
+            code = self.close()
+            if not self.ends_process:
+                self.part()
+            return code
         except RedisUnavailable as error:
             logger.warning("%s What was claimed is taken over when its lease ends.", sentence(error))
             return UNHEALTHY

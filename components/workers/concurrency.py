@@ -51,14 +51,14 @@ class Limit:
         return Semaphore(self.name, limit=self.most, lease=self.lease)
 
     @contextmanager
-    def permit(self, parking: Parking, *, owner: str, by: str) -> Iterator[bool]:
-        """Whether there is a permit for the block; it is given back after it, and a parked task may come."""
+    def permit(self, parking: Parking, *, owner: str, by: str) -> Iterator[Held | None]:
+        """A permit for the block, or None; it is given back after it, and a parked task may come."""
         permit = self._try(owner)
         if permit is None:
-            yield False
+            yield None
             return
         try:
-            yield True
+            yield Held(self, permit, parking, by)
         finally:
             try:
                 permit.release()
@@ -83,3 +83,26 @@ class Limit:
                 parking.unpark(self.name, by)
         except ComponentsError as error:  # it comes by itself, only later
             logger.warning("It is not known whether %r has room for a parked task: %s", self.name, error)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A permit that a run has."""
+
+    limit: Limit
+    permit: Permit
+    parking: Parking
+    by: str
+
+    def end_soon(self, seconds: float) -> None:
+        """
+        Let the permit end in so many *seconds*, and the first parked task come then: its run still goes on, in a
+        process that is about to end. What cannot be done is logged; the permit then ends with its lease.
+        """
+        self.permit.drop()
+        self.permit.lease = seconds  # also of a renewal that is under way
+        try:
+            self.permit.refresh()
+            self.parking.unpark(self.limit.name, f"{self.by}:ended", delay=seconds)
+        except ComponentsError as error:
+            logger.warning("The permit of a run that was cut off ends with its lease: %s", error)

@@ -14,7 +14,7 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
 from datetime import datetime
 from inspect import iscoroutinefunction
@@ -32,7 +32,7 @@ from components.compat import (
     task_finished,
     task_started,
 )
-from components.exceptions import NotSerializable, TaskCancelled, UnknownFormat
+from components.exceptions import NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
 from components.services.queues.formats import write_errors, write_result
 from components.services.queues.parking import Parking
@@ -43,6 +43,8 @@ from components.workers.retries import retry_after
 from components.workers.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
+_LONGEST_SHOWN = 1_000  # characters of an error in a line of the log
+
 #: A line for each task that has run.
 done = logging.getLogger("components.done")
 
@@ -79,8 +81,11 @@ class Execution:
     ) -> Finished | Limit | None:
         claimed = run.claimed
         by = f"{claimed.token}:{claimed.id}"
-        with limit.permit(self._parking, owner=f"{info.name} {info.id}", by=by) as has_room:
-            return self._call(run, info, result) if has_room else limit
+        with limit.permit(self._parking, owner=f"{info.name} {info.id}", by=by) as run.permit:
+            try:
+                return self._call(run, info, result) if run.permit else limit
+            finally:
+                run.permit = None
 
     def failed(self, run: Run, error: BaseException) -> Finished:
         """What to hand in when the task did not come to its end, because of *error*."""
@@ -99,6 +104,7 @@ class Execution:
         task_started.send_robust(sender=sender, task_result=result)
         try:
             value = _returned(self._value(run, result))
+            written = self._dump(info, value)
         except UnknownFormat:  # of something that the task has read
             return None
         except BaseException as error:  # SystemExit too: the task has failed, its worker goes on
@@ -109,7 +115,7 @@ class Execution:
         finished_at = self._end(result, TaskResultStatus.SUCCESSFUL)
         task_finished.send_robust(sender=sender, task_result=result)
         claimed = run.claimed
-        document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, _dump(value))
+        document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, written)
         kept = getattr(result.task, "result_ttl", None) or self._options.result_ttl
         if done.isEnabledFor(logging.INFO):
             done.info("%s %s succeeded%s", info.name, info.id, _took(run))
@@ -129,23 +135,41 @@ class Execution:
                 TaskError(exception_class_path=said.exception_class_path, traceback=said.traceback)
             )
         if pause is not None:
-            done.warning(
-                "%s %s failed%s, attempt %d; again in %.0f s: %r",
-                info.name, info.id, _took(run), info.starts, pause, error,
+            done.info(
+                "%s %s failed%s, attempt %d; again in %.0f s: %s",
+                info.name, info.id, _took(run), info.starts, pause, _shown(error),
             )  # fmt: skip
-            return Finished(run.claimed, "retry", pause, write_errors([*info.errors, *failures]))
+            return Finished(run.claimed, "retry", pause, self._errors([*info.errors, *failures]))
         finished_at = self.clock.now()
         if result is not None:
             finished_at = self._end(result, TaskResultStatus.FAILED)
             task_finished.send_robust(sender=type(self.backend), task_result=result)
-        done.info(
-            "%s %s failed%s, attempt %d, the last: %r", info.name, info.id, _took(run), info.starts, error
-        )
-        return Finished(run.claimed, "dead", finished_at, write_errors([*info.errors, *failures]))
+        done.log(
+            logging.INFO if run.is_cancelled else logging.ERROR,  # a cancelled one ended as it was asked to
+            "%s %s failed%s, attempt %d, the last: %s",
+            info.name, info.id, _took(run), info.starts, _shown(error),
+        )  # fmt: skip
+        return Finished(run.claimed, "dead", finished_at, self._errors([*info.errors, *failures]))
 
     def _unreadable(self, claimed: Claimed, error: BaseException) -> Finished:
         logger.error("Task %s could not be read: %s", claimed.id, error)
-        return Finished(claimed, "dead", self.clock.now(), write_errors([_failure(error)]))
+        return Finished(claimed, "dead", self.clock.now(), self._errors([_failure(error)]))
+
+    def _errors(self, failures: Sequence[TaskFailure]) -> str:
+        return write_errors(failures, self._options.max_result)
+
+    def _dump(self, info: TaskInfo, value: Any) -> str:
+        """Return *value* as JSON. Raises ResultTooLarge."""
+        if value is None:
+            return "null"  # most tasks return None, and json is slow at it
+        written = json.dumps(value)
+        if len(written) > self._options.max_result:
+            raise ResultTooLarge(
+                f"{info.name} returned {len(written):,} bytes as JSON, and max_result is "
+                f"{self._options.max_result:,}. The task has run and is not tried again; its return value is "
+                "not stored. Keep large data in a file or the database and return its key."
+            )
+        return written
 
     def _end(self, result: TaskResult[..., Any], status: TaskResultStatus) -> datetime:
         finished_at = self.clock.now()
@@ -204,8 +228,13 @@ def _returned(value: Any) -> Any:
         raise TypeError(str(error)) from None
 
 
-def _dump(value: Any) -> str:
-    return "null" if value is None else json.dumps(value)  # most tasks return None, and json is slow at it
+def _shown(error: BaseException) -> str:
+    """Return *error* for a line of the log; of a long one, the beginning."""
+    try:
+        text = repr(error)
+    except Exception:  # noqa: BLE001  (it is that of a task, and may do anything)
+        text = f"{type(error).__name__}, whose repr() failed"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
 
 
 def _failure(error: BaseException) -> TaskFailure:

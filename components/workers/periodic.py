@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from components.backends.tasks import RedisBackend
-from components.exceptions import RedisUnavailable
+from components.exceptions import RedisRefused, RedisUnavailable
 from components.periodic import PeriodicTask, declared
 from components.services.queues import Ticks
 from components.workers.runs import ServerClock
@@ -78,9 +78,10 @@ class Ticker:
             course.last_at = self._push(course, now)
             course.next_at = course.periodic.schedule.next_after(course.last_at)
             course.problem = ""
-        except RedisUnavailable:
-            raise
         except Exception as error:  # receivers of the signal task_enqueued may raise anything
+            # A server that is full takes no new task, and must not keep the worker from those that are there.
+            if isinstance(error, RedisUnavailable) and not isinstance(error, RedisRefused):
+                raise
             course.next_at = now + RETRY
             if course.problem != repr(error):
                 course.problem = repr(error)

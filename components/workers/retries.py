@@ -10,6 +10,7 @@ from typing import Any
 
 from components.compat import TaskResult
 from components.conf import QueueOptions
+from components.exceptions import ResultTooLarge
 from components.services.queues import TaskInfo
 from components.services.queues.tasks import LONGEST_DELAY
 from components.tasks import doubled
@@ -24,6 +25,8 @@ def retry_after(
     The seconds until the next attempt of a task that failed with *error*; None if there is none. Without a
     *result* it is a task that this worker does not know, perhaps not yet.
     """
+    if isinstance(error, ResultTooLarge):  # it has done its work, and would return as much again
+        return None
     task = result.task if result is not None else None
     if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):
         return None

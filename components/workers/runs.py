@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from components.exceptions import RedisUnavailable
 from components.services.counters import tally
@@ -39,6 +40,12 @@ class ServerClock:
         return at + timedelta(seconds=time.monotonic() - ticks)
 
 
+class HeldPermit(Protocol):
+    """A permit that ends when its holder's process does (concurrency.py)."""
+
+    def end_soon(self, seconds: float) -> None: ...
+
+
 class Run:
     """What the worker's loop and a task's thread know of it. Seconds are of the monotonic clock."""
 
@@ -52,6 +59,7 @@ class Run:
         "deadline",
         "is_cancelled",
         "name",
+        "permit",
         "started_at",
         "timeout",
     )
@@ -66,6 +74,8 @@ class Run:
         self.name = ""
         self.is_cancelled = False
         self.coroutine: Submitted | None = None
+        #: The permit of its concurrency limit, while it has one.
+        self.permit: HeldPermit | None = None
         self._consumer = consumer
         self._clock = clock
         self._reported_at = 0.0

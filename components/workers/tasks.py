@@ -3,7 +3,12 @@ TaskWorker: claims tasks, runs them in threads, and hands in what became of them
 
 One step does both, so that a busy worker makes one round trip per batch. It claims what its threads will start
 soon (prefetch.py), and gives back what they do not. A step that got no answer is sent again as it was, and the
-server knows it by its number; results wait here while Redis is away.
+server knows it by its number; results wait here while Redis is away. What Redis refuses to store is handed in apart
+(apart.py), and keeps nothing else from being handed in.
+
+A function that has timed out cannot be ended, only its process can. The worker then claims nothing more, lets the
+other tasks finish, and ends; what had timed out is handed in as the very last thing, so that no other attempt begins
+while the function still runs.
 """
 
 from __future__ import annotations
@@ -11,17 +16,21 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import cast
 
 from components.backends.tasks import RedisBackend
-from components.exceptions import TaskTimedOut
+from components.exceptions import RedisUnavailable, StepRefused, TaskTimedOut
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.consumers import MOST, Request
 from components.services.queues.formats import own_lease
 from components.services.queues.parking import Parking
+from components.workers.apart import Apart, is_refused
 from components.workers.base import DRAINED, STUCK, UNHEALTHY, Worker
 from components.workers.choice import QueueChoice
 from components.workers.concurrency import Limit
 from components.workers.execution import Execution
+from components.workers.outage import sentence
 from components.workers.periodic import Ticker
 from components.workers.pool import Pool
 from components.workers.prefetch import STALE, Prefetch
@@ -35,6 +44,13 @@ TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offere
 
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
 _TRIM_EVERY = 60.0  # seconds
+_MOST_BYTES = 8 * 1024 * 1024  # of what ended tasks have to say, in one request; one of them may be larger
+_CUT_LOSS = (
+    3  # times that a request with acks gets no answer, while Redis answers others, until they go apart
+)
+#: Seconds that pass from the last words of a process until what it leaves unfinished may start elsewhere: its end is
+#: a matter of milliseconds.
+_PARTED = 1.0
 
 
 class TaskWorker(Worker):
@@ -73,12 +89,18 @@ class TaskWorker(Worker):
         self._returns = Returns(consumer)
         self._admitted: list[Claimed] = []
         self._unanswered: Request | None = None
+        self._unheard = 0  # how often in a row the request got no answer
+        self._apart = Apart(consumer, self._clock)
+        #: Functions that have timed out and still run, with what is to be handed in; since when there are any.
+        self._stuck: dict[Claimed, Finished] = {}
+        self._stuck_since = 0.0
+        self._left_behind: list[Run] = []  # what still runs when the worker has closed
         self._claimed = 0
         self._look_at = self._learn_at = self._trim_at = 0.0  # when to claim, learn of queues, trim again
-        self._is_empty = self._is_draining = self._is_stuck = False
+        self._is_empty = self._is_draining = False
 
     def running(self) -> Sequence[Claimed]:
-        return [*self._pool.held, *self._admitted, *self._returns.all()]
+        return [*self._pool.held, *self._admitted, *self._returns.all(), *self._apart.tasks()]
 
     def cancel(self, task_ids: Sequence[str]) -> None:
         for claimed, run in self._pool.held.items():
@@ -105,35 +127,54 @@ class TaskWorker(Worker):
         if self._unanswered is None:
             if (pause := self._pause()) > 0:
                 return pause
-            want = self._want()
-            finished, self._finished = self._finished[:MOST], self._finished[MOST:]
+            want, number = self._want(), how_many_fit(self._finished)
+            finished, self._finished = self._finished[:number], self._finished[number:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(
                 self.choice.shares(want), want, finished, take_over=not self.outage.is_recent
             )
         request = self._unanswered
-        step = self.consumer.advance(request)
-        self._unanswered = None
+        step = self._advance(request)
+        self._unanswered, self._unheard = None, 0
         self._clock.set(step.now)
         self._take(step, request.want)
         self._claimed -= self._returns.send()
         self._begin()
+        for task_id in self._apart.send():
+            logger.warning("The end of task %s was stored before, or the task had been taken over.", task_id)
         self._keep_house()
         return self._pause()
+
+    def _advance(self, request: Request) -> Step:
+        """
+        Send *request*. If Redis refuses what it hands in, or never answers it although it answers others, the acks
+        are handed in one by one; the rest is sent under the same number, and so is known if it got through before.
+        """
+        try:
+            return self.consumer.advance(request)
+        except (RedisUnavailable, StepRefused) as error:
+            self._unheard += 1
+            if not request.finished or not (is_refused(error) or self._unheard >= _CUT_LOSS):
+                raise
+            logger.warning(
+                "Redis did not take the ends of %d tasks together; handing them in one by one: %s",
+                len(request.finished),
+                sentence(error),
+            )
+            self._apart.add(request.finished)
+            self._unanswered = replace(request, finished=())
+            self._unheard = 0
+            return self.consumer.advance(self._unanswered)
 
     def _look_over(self) -> None:
         """Give up functions that are stuck, and take back what no thread has started in time."""
         now = time.monotonic()
         for run in self._pool.begun():
-            if run.deadline and now > run.deadline:
-                self._pool.let_go(run.claimed)
-                error = TaskTimedOut(
-                    f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced."
-                )
-                self._add(run.tallied(self._execution.failed(run, error), run.timeout))
-                self._is_stuck = True
+            deadline = run.deadline  # its thread may take it away
+            if deadline and now > deadline and run.claimed not in self._stuck:
+                self._give_up(run)
         oldest = self._pool.oldest_waiting()
-        if oldest and (not self.may_claim or self._is_stuck or now - oldest.claimed_at > STALE):
+        if oldest and (not self.may_claim or self._stuck or now - oldest.claimed_at > STALE):
             self._prefetch.was_wrong()
             self._returns.add(self._pool.take_back())
         if self.is_stopping and self._pool.held and not self._is_draining:
@@ -142,9 +183,24 @@ class TaskWorker(Worker):
                 "Stopping: %d running tasks have %g s to end.", len(self._pool.held), self.shutdown_timeout
             )
 
+    def _give_up(self, run: Run) -> None:
+        """*run* has timed out, and what it ran cannot be ended: this process has to end soon."""
+        error = TaskTimedOut(f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced.")
+        failed = run.tallied(self._execution.failed(run, error), run.timeout)
+        if failed.outcome == "retry":
+            failed = failed._replace(number=max(cast(float, failed.number), _PARTED))
+        if not self._stuck:
+            self._stuck_since = time.monotonic()
+            logger.warning(
+                "Taking no more tasks; the %d others that run have %g s to end, then this process is replaced.",
+                len(self._pool.begun()) - 1,
+                self.shutdown_timeout,
+            )
+        self._stuck[run.claimed] = failed
+
     def _want(self) -> int:
         """How many tasks could start soon."""
-        if not self.may_claim or self._is_stuck:
+        if not self.may_claim or self._stuck:
             return 0
         ahead = 0 if self._suspects.are_for_others else self._prefetch.limit
         free = self.concurrency + ahead - len(self._pool.held) - len(self._admitted)
@@ -158,19 +214,24 @@ class TaskWorker(Worker):
 
     def _pause(self) -> float:
         """The seconds until there is something to ask or tell; 0 is now."""
-        now, times = time.monotonic(), [self._patience()]
+        now, times = time.monotonic(), [self._patience(), self._apart.pause()]
         if self.has_token:
             return 0.0
         if self._finished:
-            at_once = self._is_stuck or not self._pool.held or len(self._finished) >= MOST // 2
+            at_once = not self._pool.held or len(self._finished) >= MOST // 2
             times.append(0.0 if at_once else self._finished_at + _ACK_AFTER - now)
         if self._want() and (self._look_at > now or self._is_hungry()):
             times.append(self._look_at - now)
         if oldest := self._pool.oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
+        if self._stuck:
+            times.append(self._stuck_since + self.shutdown_timeout - now)
         for run in self._pool.begun():
-            if run.deadline or run.timeout is None:  # its thread has not yet read how long it may run
-                times.append(run.deadline - now if run.deadline else STALE)
+            deadline = run.deadline
+            if run.claimed in self._stuck:
+                continue
+            if deadline or run.timeout is None:  # its thread has not yet read how long it may run
+                times.append(deadline - now if deadline else STALE)
         return max(0.0, min(times))
 
     def _patience(self) -> float:
@@ -179,11 +240,14 @@ class TaskWorker(Worker):
             return self._beat_every
         return self._stopping_since + self.shutdown_timeout - time.monotonic()
 
-    def _take(self, step: Step, want: int) -> None:
-        for task_id in step.lost:
+    def _warn_of_lost(self, task_ids: Iterable[str]) -> None:
+        for task_id in task_ids:
             logger.warning(
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
+
+    def _take(self, step: Step, want: int) -> None:
+        self._warn_of_lost(step.lost)
         self._claimed += len(step.claimed)
         self._is_empty = bool(want) and not (step.claimed or self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
@@ -241,8 +305,8 @@ class TaskWorker(Worker):
 
     def receive(self, item: tuple[Run, Finished | Limit | None, float]) -> None:
         run, outcome, seconds = item
-        if not self._pool.let_go(run.claimed):
-            return  # it was given up
+        if run.claimed in self._stuck or not self._pool.let_go(run.claimed):
+            return  # it was given up: its failure is handed in when the process ends
         self._durations.append(seconds)
         if isinstance(outcome, Finished):
             self._add(run.tallied(outcome, seconds))
@@ -261,10 +325,11 @@ class TaskWorker(Worker):
         return self._want() > 0 and not self._suspects.are_for_others  # what it gave back is for others first
 
     def is_done(self) -> bool:
-        if self._finished or self._returns or self._admitted or self._awaits_answer():
+        if self._finished or self._returns or self._admitted or self._apart or self._awaits_answer():
             return self._is_overdue()
-        if self._is_stuck:
-            return True
+        if self._stuck:
+            had_time = time.monotonic() >= self._stuck_since + self.shutdown_timeout
+            return had_time or len(self._pool.held) <= len(self._stuck) or self._is_overdue()
         if self._pool.held:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks
@@ -283,17 +348,50 @@ class TaskWorker(Worker):
     def close(self) -> int:
         self._returns.add(self._pool.take_back())
         self._pool.end()
-        unfinished = self.running()
+        self._left_behind = list(self._pool.held.values())
+        cut_off = len(self._left_behind) - len(self._stuck)
+        waiting = [*self._admitted, *self._returns.all(), *self._apart.tasks()]
         unsaid = len(self._finished) + (len(self._unanswered.finished) if self._unanswered else 0)
-        if not unfinished and not unsaid:
+        unsaid += len(self._apart)
+        if waiting or cut_off or unsaid:
+            logger.warning(
+                "Stopped with %d unfinished tasks, which are given back, and %d whose end Redis was not told; "
+                "all of them will run again.",
+                len(waiting) - len(self._apart) + cut_off,
+                unsaid,
+            )
+            self.consumer.release(waiting)
+        if not self._left_behind:
             super().close()
-            return STUCK if self._is_stuck else DRAINED
-        logger.warning(
-            "Stopped with %d unfinished tasks, which are given back, and %d whose end Redis was not told; "
-            "all of them will run again.",
-            len(unfinished),
-            unsaid,
-        )
-        self.consumer.release(unfinished)
-        super().close()
-        return STUCK if self._is_stuck else UNHEALTHY
+        if self._stuck:
+            return STUCK
+        return UNHEALTHY if waiting or cut_off or unsaid else DRAINED
+
+    def part(self) -> None:
+        if not self._left_behind:
+            return
+        left, self._left_behind = self._left_behind, []
+        for run in left:
+            if permit := run.permit:
+                permit.end_soon(_PARTED)
+        begun = [run.claimed for run in left if run.claimed not in self._stuck]
+        try:
+            self.consumer.release(begun, begun=begun)
+            failed = list(self._stuck.values())
+            while failed:
+                number = how_many_fit(failed)
+                self._warn_of_lost(self.consumer.advance(self.consumer.request({}, 0, failed[:number])).lost)
+                del failed[:number]
+            self.consumer.leave()
+        except (RedisUnavailable, StepRefused) as error:
+            logger.warning("%s What still ran is taken over when its lease ends.", sentence(error))
+
+
+def how_many_fit(finished: Sequence[Finished]) -> int:
+    """Return how many of *finished*, the first ones, go into one request: at least one, if there are any."""
+    size = 0
+    for number, done in enumerate(finished[:MOST]):
+        size += len(done.document)
+        if number and size > _MOST_BYTES:
+            return number
+    return min(len(finished), MOST)

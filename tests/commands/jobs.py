@@ -8,6 +8,7 @@ from pathlib import Path
 
 from components.compat import TaskContext, task
 from components.services.counters import buffers, count
+from components.tasks import task as policy
 
 
 @task(takes_context=True)
@@ -41,3 +42,25 @@ def tally(times: int) -> None:
     """Count in memory, from where nothing is sent before the process ends."""
     buffers.INTERVAL = 3_600.0
     count("hits", times)
+
+
+@policy(timeout=0.3)
+def overrun(folder: str) -> None:
+    """Run far beyond the timeout, and tell since when and until when: a line for each."""
+    _run_on(folder, "overrun")
+
+
+@policy(timeout=0.3, concurrency=1)
+def overrun_alone(folder: str) -> None:
+    """The same, under a concurrency limit."""
+    _run_on(folder, "overrun_alone")
+
+
+def _run_on(folder: str, name: str) -> None:
+    # The clock is that of the machine, the same for all processes.
+    number = len(list(Path(folder).glob(f"{name}-*")))
+    with Path(folder, f"{name}-{number}").open("w") as file:
+        while True:
+            file.write(f"{time.monotonic()}\n")
+            file.flush()
+            time.sleep(0.001)

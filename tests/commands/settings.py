@@ -1,8 +1,8 @@
 """
 The settings of the processes that tests start: this app and nothing else, on the server that REDIS_URL names.
 
-LEASE, MAX_ATTEMPTS and MAX_CRASHES are the options of the queue, APPS the names of more apps; with COUNT_SERVICES
-services count what happens to them. DATABASE is the file of a database of SQLite.
+LEASE, MAX_ATTEMPTS, BACKOFF and MAX_CRASHES are the options of the queue, APPS the names of more apps; with
+COUNT_SERVICES services count what happens to them. DATABASE is the file of a database of SQLite.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ TASKS = {
         "OPTIONS": {
             "lease": float(os.environ.get("LEASE", "30")),
             "max_attempts": int(os.environ.get("MAX_ATTEMPTS", "1")),
+            "backoff": float(os.environ.get("BACKOFF", "15")),
             "max_crashes": int(os.environ.get("MAX_CRASHES", "3")),
         },
     },

@@ -53,7 +53,7 @@ def test_the_document_has_the_keys_that_are_promised(redis):
     assert {part: set(default[part][0]) for part in default} == {
         "queues": {
             *("name", "ready", "delayed", "running", "dead", "successful"),
-            *("oldest_age", "next_due_at", "paused"),
+            *("oldest_age", "next_due_at", "paused", "cut_off"),
         },
         "workers": {
             *("id", "kind", "host", "pid", "queues", "concurrency", "running"),
@@ -133,7 +133,9 @@ def test_the_tables_say_the_same_in_columns(redis):
 
     first, second, third = text.splitlines()[1:4]
     assert text.startswith("default: queues\n")
-    assert " ".join(first.split()) == "queue ready oldest delayed next due running dead successful state"
+    assert (
+        " ".join(first.split()) == "queue ready oldest delayed next due running dead successful cut off state"
+    )
     assert "1234" in second
     assert third.split()[0] == "mail"
     assert third.split()[-1] == "active"

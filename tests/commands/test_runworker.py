@@ -133,6 +133,36 @@ def test_without_redis_the_commands_end_with_2_and_one_clear_line(
     assert line.endswith("Is it running? CACHES['default'] says where it should be.")
 
 
+CANNOT = ("runworker", "pollqueue", "queues", "cleancounters")
+
+
+@pytest.mark.parametrize("command", CANNOT)
+def test_a_server_that_runs_and_refuses_is_not_asked_whether_it_runs(
+    server: EmbeddedServer, command: str
+) -> None:
+    with Redis.from_url(server.url) as client:
+        client.config_set("requirepass", "secret")
+    with Command(server.url, command) as process:
+        assert process.exit_code() == 2
+
+    [line] = process.output.splitlines()
+    assert "Redis does not accept the user name or password that the CACHES alias gives: " in line
+    assert line.endswith(". It is the server of CACHES['default'].")
+    assert "Is it running?" not in line
+
+
+@pytest.mark.parametrize("command", ["runworker", "pollqueue"])
+def test_a_read_only_replica_is_named_as_such(server: EmbeddedServer, command: str) -> None:
+    with Redis.from_url(server.url) as client:
+        client.replicaof("127.0.0.1", 1)
+    with Command(server.url, command) as process:
+        assert process.exit_code() == 2
+
+    [line] = [line for line in process.output.splitlines() if " ERROR " in line]
+    assert "it is a read-only replica, and the CACHES alias has to lead to its master: " in line
+    assert "Is it running?" not in line
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

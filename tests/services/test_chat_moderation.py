@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from redis import Redis
@@ -286,3 +287,26 @@ def test_bytes_are_limited_too(redis: Redis) -> None:
     info = chat.info()
     assert 8_000 < info.bytes <= 10_100
     assert info.messages == 9
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=5_000), timedelta(minutes=3)])
+@pytest.mark.parametrize(
+    "limits", [{"slow_mode": 60, "rate_limit": 0}, {"rate_limit": 2, "rate_period": 60}], ids=["slow", "rate"]
+)
+def test_a_clock_of_the_server_that_had_jumped_ahead_silences_nobody(
+    redis: Redis, chat: Chat, limits: dict[str, int], ahead: timedelta
+) -> None:
+    chat.configure(**limits)
+    chat.send("jack", "before")
+    [key] = redis.keys("*:rate:*jack")
+    paid, spoke = (float(word) for word in redis.get(key).split())
+    jumped = ahead // timedelta(milliseconds=1)
+    redis.set(key, f"{paid + jumped:.3f} {spoke + jumped:.0f}")
+
+    assert chat.send("jack", "again").seq
+
+    if "slow_mode" not in limits:
+        chat.send("jack", "twice")
+    with pytest.raises(TooFast) as refused:
+        chat.send("jack", "at once")
+    assert refused.value.retry_after <= 60

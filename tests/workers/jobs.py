@@ -183,6 +183,27 @@ def stuck() -> None:
     agate.wait(30)
 
 
+@policy(timeout=0.1, concurrency=1)
+def stuck_alone() -> None:
+    agate.wait(30)
+
+
+@policy(concurrency=1)
+def waits_alone() -> None:
+    agate.wait(30)
+
+
+@task
+def huge(size: int) -> str:
+    """Return so many bytes, as JSON."""
+    return "x" * (size - 2)
+
+
+@policy(max_attempts=2, backoff=0)
+def fail_hugely(size: int) -> None:
+    raise ValueError("x" * size)
+
+
 @policy(timeout=0.05)
 async def unwilling() -> None:
     """A coroutine that does not end when it is cancelled."""

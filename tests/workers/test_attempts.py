@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -15,13 +16,15 @@ from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import TaskResult, TaskResultStatus, task_finished, task_started
 from components.services.queues import Consumer, TaskQueue
+from components.services.semaphores import Semaphore
+from components.tasks import Concurrency
 from components.workers.base import Worker
 from components.workers.tasks import STUCK
 from tests import tasks
 from tests.support.queues import claim_one, end_lease, options
 from tests.support.waiting import eventually
 from tests.workers import jobs
-from tests.workers.conftest import CROWD, NOTE, MakeWorker, counts, push, reaches
+from tests.workers.conftest import NOTE, WAIT, MakeWorker, counts, push, reaches
 from tests.workers.test_execution import listening, receiving
 
 Start = Callable[[Worker], Worker]
@@ -97,19 +100,21 @@ def test_each_attempt_is_a_line_in_the_log(
 
     make_worker(max_tasks=4, concurrency=1).run()
 
-    again = lines(caplog, logging.WARNING)
+    (last,) = lines(caplog, logging.ERROR)
+    *again, done = sorted(lines(caplog), key=lambda line: "succeeded" in line)
     assert [line.startswith(f"tests.workers.jobs.fail_thrice {failed.id} failed in ") for line in again] == [
         True,
         True,
     ]
     assert "attempt 1; again in 0 s: ValueError('no')" in again[0]
     assert "attempt 2; again in 0 s: ValueError('no')" in again[1]
-    ended = {line.split()[1]: line for line in lines(caplog)}
-    assert "attempt 3, the last: ValueError('no')" in ended[failed.id]
-    assert ended[successful.id].startswith(f"tests.tasks.echo {successful.id} succeeded in ")
+    assert lines(caplog, logging.WARNING) == []
+    assert last.startswith(f"tests.workers.jobs.fail_thrice {failed.id} failed in ")
+    assert "attempt 3, the last: ValueError('no')" in last
+    assert done.startswith(f"tests.tasks.echo {successful.id} succeeded in ")
 
 
-def test_the_lines_of_successes_can_be_off(
+def test_all_lines_but_those_of_final_failures_can_be_off(
     backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "components.done")
@@ -119,7 +124,8 @@ def test_the_lines_of_successes_can_be_off(
     make_worker(max_tasks=4).run()
 
     assert lines(caplog) == []
-    assert len(lines(caplog, logging.WARNING)) == 2
+    assert lines(caplog, logging.WARNING) == []
+    assert len(lines(caplog, logging.ERROR)) == 1
 
 
 def test_a_task_whose_worker_died_is_started_again_although_it_has_one_attempt(
@@ -203,12 +209,52 @@ def test_the_options_have_a_timeout_for_tasks_that_say_nothing(
     assert [error.exception_class.__name__ for error in result.errors] == ["TaskTimedOut"]
 
 
-def test_a_function_that_runs_too_long_ends_its_worker_which_gives_all_else_back(
+def test_a_function_that_runs_too_long_ends_its_worker_when_the_others_have_ended(
     backend: RedisBackend, make_worker: MakeWorker, patient: None
 ) -> None:
     result = jobs.stuck.enqueue()
-    beside = push(CROWD, 2)
+    [beside, waiting] = push(WAIT, 2)
     worker = make_worker(concurrency=2)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(worker.run)
+        assert eventually(lambda: worker._stuck)
+        assert not worker.ended.wait(0.5)
+        assert counts() == {"ready": 1, "running": 2}  # what has timed out is still this worker's
+        assert backend.queue.get(result.id).errors == ()
+        tasks.gate.set()
+
+        assert running.result(10) == STUCK
+
+    assert counts() == {"ready": 1, "successful": 1, "dead": 1}
+    assert [backend.queue.get(task_id).starts for task_id in (beside, waiting)] == [1, 0]
+    result.refresh()
+    assert [error.exception_class_path for error in result.errors] == ["components.exceptions.TaskTimedOut"]
+
+
+def test_a_function_that_ends_after_its_timeout_has_failed_all_the_same(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    result = jobs.stuck.enqueue()
+    push(WAIT)
+    worker = make_worker(concurrency=2)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(worker.run)
+        assert eventually(lambda: worker._stuck)
+        jobs.agate.set()
+        tasks.gate.set()
+        assert running.result(10) == STUCK
+
+    result.refresh()
+    assert [error.exception_class_path for error in result.errors] == ["components.exceptions.TaskTimedOut"]
+    assert counts() == {"successful": 1, "dead": 1}
+
+
+def test_what_outlasts_the_shutdown_timeout_beside_a_stuck_function_is_cut_off_and_counted(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    result = jobs.stuck.enqueue()
+    beside = push(WAIT, 2)
+    worker = make_worker(concurrency=2, shutdown_timeout=0.2)
 
     assert worker.run() == STUCK
 
@@ -218,8 +264,41 @@ def test_a_function_that_runs_too_long_ends_its_worker_which_gives_all_else_back
     assert error.exception_class_path == "components.exceptions.TaskTimedOut"
     assert "It ran longer than its timeout of 0.1 s; its process is replaced." in error.traceback
     assert counts() == {"ready": 2, "dead": 1}
-    assert [TaskQueue().get(task_id).starts for task_id in beside] == [0, 0]
+    infos = [backend.queue.get(task_id) for task_id in beside]
+    assert [(info.starts, info.cut_off, info.worker_ids) for info in infos] == [(0, 1, ()), (0, 0, ())]
+    assert infos[0].started_at is not None
+    assert backend.queue.stats("default").cut_off == 1
     assert TaskQueue().workers() == []
+
+
+def test_starts_that_are_cut_off_are_no_attempts_and_are_remembered(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    [task_id] = push(WAIT)
+    for _ in range(2):
+        jobs.stuck.enqueue()
+        assert make_worker(concurrency=2, shutdown_timeout=0.2).run() == STUCK
+    tasks.gate.set()
+    make_worker(max_tasks=1).run()
+
+    info = backend.queue.get(task_id)
+    assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 2)
+
+
+@pytest.mark.parametrize("cut", ["timed out", "cut off"])
+def test_the_permit_of_what_still_ran_ends_with_its_worker_and_not_with_the_lease(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None, cut: str
+) -> None:
+    limited = jobs.stuck_alone if cut == "timed out" else jobs.waits_alone
+    limit = Concurrency(1).name_for(limited.module_path, [], {})
+    limited.enqueue()
+    if cut == "cut off":
+        jobs.stuck.enqueue()
+    worker = make_worker(concurrency=2, shutdown_timeout=0.2)
+
+    assert worker.run() == STUCK
+
+    assert eventually(Semaphore(limit, limit=1).try_acquire, within=5)
 
 
 def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(

@@ -294,6 +294,8 @@ def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
     assert eventually(lambda: jobs.crowded["now"] == 1)
 
     assert worker.close() == 1
+    assert counts() == {"ready": 3, "running": 1}
+    worker.part()
 
     assert counts() == {"ready": 4}
     jobs.agate.set()

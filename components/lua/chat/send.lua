@@ -57,7 +57,9 @@ end
 limit, slow = tonumber(limit), role == "u" and tonumber(slow) or 0
 if limit > 0 or slow > 0 then
   local paid, spoke = string.match(redis.call("GET", rate .. sender) or "0 0", "(%S+) (%S+)")
-  paid = math.max(now, math.min(paid, now + period))
+  -- What lies further ahead than it can was written by a clock that had jumped, and counts as nothing.
+  paid = tonumber(paid) > now + period and now or math.max(now, paid)
+  spoke = tonumber(spoke) > now + slow and 0 or spoke
   local wait = limit > 0 and paid - period * (limit - 1) / limit - now or 0
   wait = math.ceil(math.max(wait, slow > 0 and spoke + slow - now or 0))
   if wait > 0 then return { "fast", wait } end

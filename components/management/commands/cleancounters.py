@@ -6,9 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.conf import conf
 from components.exceptions import RedisUnavailable
-from components.management.running import UNREACHABLE
+from components.management.running import UNREACHABLE, unreachable
 from components.services.counters import Cleaned, clean
 
 
@@ -24,8 +23,7 @@ class Command(BaseCommand):
         try:
             done = clean(self._tell if verbose else None)
         except RedisUnavailable as error:
-            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
-            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
         self._tell(done)
 
     def _tell(self, done: Cleaned) -> None:

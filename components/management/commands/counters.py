@@ -16,9 +16,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
-from components.conf import conf
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
-from components.management.running import UNREACHABLE
+from components.management.running import UNREACHABLE, unreachable
 from components.management.tables import instant, table
 from components.services.counters import CounterReader, Series
 
@@ -52,8 +51,7 @@ class Command(BaseCommand):
         try:
             found = self._read(**options)
         except RedisUnavailable as error:
-            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
-            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
         except (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange) as error:
             raise CommandError(str(error)) from None
         if options["json"]:

@@ -15,10 +15,9 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.conf import conf
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
 from components.management.options import natural
-from components.management.running import UNREACHABLE
+from components.management.running import UNREACHABLE, unreachable
 from components.management.tables import NOTHING, table
 from components.services.geo import Level, place_name
 from components.services.logs import DEFAULT_JOB
@@ -71,8 +70,7 @@ class Command(BaseCommand):
             report = _report(traffic, period, **options) if period else None
             self._write(report, traffic.totals(), **options)
         except RedisUnavailable as error:
-            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
-            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
         except (InvalidLevel, InvalidLimit, InvalidName, InvalidRange) as error:
             raise CommandError(str(error), returncode=_WRONG) from None
 

@@ -15,10 +15,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.backends.tasks import redis_aliases
-from components.conf import conf
 from components.exceptions import RedisUnavailable
 from components.management.options import find_backend
-from components.management.running import UNREACHABLE
+from components.management.running import UNREACHABLE, unreachable
 from components.management.tables import age, instant, table
 from components.periodic import TickInfo, overview
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
@@ -44,8 +43,7 @@ class Command(BaseCommand):
         try:
             known = {alias: (*TaskQueue(alias).overview(), overview(alias)) for alias in aliases}
         except RedisUnavailable as error:
-            hint = f"Is it running? CACHES[{conf().cache!r}] says where it should be."
-            raise CommandError(f"{error} {hint}", returncode=UNREACHABLE) from None
+            raise CommandError(unreachable(error), returncode=UNREACHABLE) from None
         if options["json"]:
             backends = {alias: _document(*facts) for alias, facts in known.items()}
             self.stdout.write(json.dumps({"format": FORMAT, "backends": backends}, indent=2))
@@ -71,6 +69,7 @@ def _document(
                 "oldest_age": queue.oldest_age,
                 "next_due_at": _iso(queue.next_due_at),
                 "paused": queue.paused,
+                "cut_off": queue.cut_off,
             }
             for queue in queues
         ],
@@ -121,6 +120,7 @@ def _text(
                 ">running",
                 ">dead",
                 ">successful",
+                ">cut off",
                 "state",
             ],
             [
@@ -133,6 +133,7 @@ def _text(
                     queue.running,
                     queue.dead,
                     queue.successful,
+                    queue.cut_off,
                     "paused" if queue.paused else "active",
                 ]
                 for queue in queues

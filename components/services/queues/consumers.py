@@ -14,16 +14,18 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, cast
 
 from redis import Redis
+from redis.exceptions import ResponseError
 
 from components import keys
 from components.client import SHORTEST_BLOCK, get_client, longest_block, redis_errors
 from components.conf import queue_options
+from components.exceptions import StepRefused
 from components.scripts import Script
 from components.services.queues.formats import FORMAT, own_lease, read_task, unique_key, write_progress
 from components.services.queues.records import Progress, TaskInfo, from_us, to_us
@@ -39,6 +41,7 @@ _trim = Script("queues/trim")
 
 _ABANDONED = 100  # tasks of each queue that one request takes over
 _LET_GO = 1_000  # dead tasks that go in one call
+_CUT_KEPT = 30 * 86_400_000  # milliseconds that the number of starts that were cut off is kept after the last
 
 
 @dataclass(eq=False, slots=True)
@@ -149,7 +152,12 @@ class Consumer:
         return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over)
 
     def advance(self, request: Request) -> Step:
-        """Ack, promote, take over and claim. Raises RedisUnavailable: send the same request again then."""
+        """
+        Ack, promote, take over and claim.
+
+        Raises RedisUnavailable: send the same request again then. Raises StepRefused if the script failed: perhaps
+        one of the acks is the reason.
+        """
         options = queue_options(self.alias)
         queues = list(request.shares)
         args: list[Any] = [
@@ -167,7 +175,10 @@ class Consumer:
         numbers = {queue: number for number, queue in enumerate(queues, start=1)}
         for done in request.finished:
             args += (_words(numbers[done.task.queue], done), done.document)
-        answer = _advance(self._client, keys=self._keys(queues), args=args)
+        try:
+            answer = _advance(self._client, keys=self._keys(queues), args=args)
+        except ResponseError as error:
+            raise StepRefused(f"Redis refused a step of the worker {self.id}: {error}") from error
         return self._step(queues, f"{self.id}:{request.number}", *answer)
 
     def _keys(self, queues: Sequence[str]) -> list[str]:
@@ -239,24 +250,32 @@ class Consumer:
             if went < _LET_GO:
                 return gone
 
-    def release(self, tasks: Sequence[Claimed], *, delay: float = 0) -> int:
-        """Give back what did not end, to its old place or after *delay* seconds; how many were still ours."""
+    def release(self, tasks: Sequence[Claimed], *, delay: float = 0, begun: Container[Claimed] = ()) -> int:
+        """
+        Give back what did not end, to its old place or after *delay* seconds; how many were still ours.
+
+        No attempt is used up. Those that are in *begun* had been started, and are counted as cut off.
+        """
         if not tasks:
             return 0
         queues = list(dict.fromkeys(task.queue for task in tasks))
         numbers = {queue: number for number, queue in enumerate(queues, start=1)}
-        parts = (keys.queue_ready, keys.queue_delayed, keys.queue_running, keys.queue_wake)
+        parts = (keys.queue_ready, keys.queue_delayed, keys.queue_running, keys.queue_wake, keys.queue_cut)
         script_keys = [keys.queue_runs(self.alias)]
         script_keys += [part(self.alias, queue) for queue in queues for part in parts]
-        args: list[Any] = [round(delay * 1_000_000)]
-        args += [f"{numbers[task.queue]} {task.id} {task.token}" for task in tasks]
+        args: list[Any] = [round(delay * 1_000_000), _CUT_KEPT]
+        args += [f"{numbers[task.queue]} {task.id} {task.token} {int(task in begun)}" for task in tasks]
         return int(_release(self._client, keys=script_keys, args=args))
 
     def leave(self) -> None:
         """Be no longer listed among the workers."""
-        with redis_errors(), self._client.pipeline(transaction=True) as pipe:
+        # A server that is full takes each of these, but no transaction, whatever is in it.
+        with redis_errors(), self._client.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.queue_workers(self.alias), self.id)
-            pipe.delete(keys.queue_worker(self.alias, self.id), keys.queue_order(self.alias, self.id))
+            pipe.delete(
+                keys.queue_worker(self.alias, self.id)
+            )  # one by one, for redis-py's client of a cluster
+            pipe.delete(keys.queue_order(self.alias, self.id))
             pipe.execute()
 
     def wait(self, queues: Sequence[str], seconds: float, *, newcomers: bool = False) -> bool:

@@ -21,13 +21,15 @@ from components.services.queues.records import State, TaskInfo
 from components.twins import answer, at_once
 
 CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
-_TOLD = 60  # seconds that the end of a task is told to who waits for it
-_ORDERED = 86_400  # seconds that a worker's order is kept
+_TOLD = 60_000  # milliseconds that the end of a task is told to who waits for it
+_ORDERED = 86_400_000  # milliseconds that a worker's order is kept
 
 _await = Script("queues/await")
 _cancel = Script("queues/cancel")
 _delete = Script("queues/delete")
 _resend = Script("queues/resend")
+_tell = Script("queues/tell")
+wake = Script("queues/wake")
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,7 @@ class QueueControls(QueueReader):
 
     def tell(self, worker_id: str, order: Literal["quiet", "stop"]) -> None:
         """Ask a worker to claim nothing more, or to end when its running tasks have; it hears with its heartbeat."""
-        with redis_errors():
-            self._client.set(keys.queue_order(self.alias, worker_id), order, ex=_ORDERED)
+        _tell(self._client, keys=[keys.queue_order(self.alias, worker_id)], args=[order, _ORDERED])
 
     def wait_for(self, task_id: str, *, wait: float) -> TaskInfo | None:
         """
@@ -137,10 +138,7 @@ class QueueControls(QueueReader):
 
     async def _pass_on(self, client: AnyRedis, ended: str) -> None:
         """Wake the next of those who wait for the same task."""
-        pipe = client.pipeline(transaction=False)
-        pipe.rpush(ended, "1")
-        pipe.expire(ended, _TOLD)
-        await answer(pipe.execute())
+        await wake.acall(client, keys=[ended], args=[_TOLD])
 
     def _keys(self, *names: str) -> list[str]:
         return [getattr(keys, f"queue_{name}")(self.alias) for name in names]

@@ -29,9 +29,12 @@ from components.services.queues.records import (
 
 FORMAT = 1
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
+_MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_result's default
+_LONGEST_PATH = 200  # characters of the dotted path of an exception's class
+_LONGEST_NOTE = 1_000  # characters of what a task says of its progress
 
 #: What reading raises where something else is stored than was written here; all become a ValueError.
-_NONSENSE = (KeyError, TypeError, OverflowError, IndexError)
+_NONSENSE = (KeyError, TypeError, OverflowError, IndexError, RecursionError)
 
 #: Ends that no worker wrote down.
 _UNSAID = {
@@ -95,18 +98,43 @@ def write_result(record: bytes, run: bytes, errors: bytes, finished_at: datetime
     return b"\n".join((record, run, b"%d" % to_us(finished_at), errors, value.encode()))
 
 
-def write_errors(errors: Sequence[TaskFailure]) -> str:
-    """The JSON of *errors*, oldest first; of many, the latest."""
-    kept = [[error.exception_class_path, error.traceback] for error in errors[-MOST_ERRORS:]]
-    return json.dumps({"v": FORMAT, "errors": kept})
+def write_errors(errors: Sequence[TaskFailure], most: int = _MOST_BYTES) -> str:
+    """
+    Write the JSON of *errors*, oldest first, in *most* bytes at most; return it.
+
+    Of many errors the latest are kept. A traceback that takes more than a quarter loses its middle, and says so.
+    """
+    kept: list[str] = []
+    left = most - len(_ERRORS % "")
+    for error in reversed(errors[-MOST_ERRORS:]):
+        written = _write_error(error, most // 4)
+        if len(written) + 2 > left:
+            break
+        kept.insert(0, written)
+        left -= len(written) + 2
+    return _ERRORS % ", ".join(kept)
+
+
+_ERRORS = f'{{"v": {FORMAT}, "errors": [%s]}}'
+
+
+def _write_error(error: TaskFailure, most: int) -> str:
+    path, traceback = error.exception_class_path[:_LONGEST_PATH], error.traceback
+    written = json.dumps([path, traceback])
+    # One character takes twelve bytes at most, so what is cut by that surely fits; most take one.
+    for bytes_each in (1, 6, 12):
+        if len(written) <= most:
+            break
+        half = max(0, (most - len(path) * bytes_each - 200) // (2 * bytes_each))
+        said = f"\n[... {len(traceback) - 2 * half:,} of {len(traceback):,} characters are left out ...]\n"
+        written = json.dumps([path, traceback[:half] + said + traceback[len(traceback) - half :]])
+    return written
 
 
 def write_progress(progress: Progress) -> str:
-    """The JSON of *progress*."""
-    at = to_us(progress.at) if progress.at else 0
-    return json.dumps(
-        {"v": FORMAT, "done": progress.done, "total": progress.total, "note": progress.note, "at": at}
-    )
+    """Write the JSON of *progress*; of a long note, its beginning. Return it."""
+    at, note = to_us(progress.at) if progress.at else 0, progress.note[:_LONGEST_NOTE]
+    return json.dumps({"v": FORMAT, "done": progress.done, "total": progress.total, "note": note, "at": at})
 
 
 def unreadable(task_id: str, queue: str, state: State, reason: str, errors: bytes | None = None) -> TaskInfo:
@@ -178,7 +206,7 @@ def _read_run(run: bytes | None) -> dict[str, Any]:
     version, *words = run.decode().split(" ")
     if int(version) > FORMAT:
         raise UnknownFormat(f"Its run is stored in format {version}, newer than {FORMAT}.")
-    state, _token, starts, crashes, first, last, ended, _score, *workers = words
+    state, _token, starts, crashes, first, last, ended, _score, cut, *workers = words
     return {
         "started_at": from_us(first) if first != "0" else None,
         "last_attempted_at": from_us(last) if last != "0" else None,
@@ -186,6 +214,7 @@ def _read_run(run: bytes | None) -> dict[str, Any]:
         "worker_ids": tuple(workers),
         "starts": int(starts),
         "crashes": int(crashes),
+        "cut_off": int(cut),
         "is_cancelled": state in ("cancelling", "cancelled"),
     }
 

@@ -10,6 +10,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from components import keys
 from components.client import get_client, redis_errors
@@ -21,6 +22,7 @@ _EACH = 0.02  # seconds more for each that is parked already: so many do not kee
 SPAN = 2**43  # milliseconds of one rank, as in push.lua
 _FORGOTTEN = 86_400  # seconds after those that the index is kept
 
+_park = Script("queues/park")
 _unpark = Script("queues/unpark")
 
 
@@ -37,22 +39,25 @@ class Parking:
         with redis_errors():
             again = _AGAIN + _EACH * int(client.zcard(parked))
         released = self._consumer.release(tasks, delay=again)
-        with redis_errors(), client.pipeline(transaction=True) as pipe:
-            pipe.zadd(parked, {f"{task.id} {task.queue}": _place(task) for task in tasks})
-            pipe.expire(parked, round(again) + _FORGOTTEN)
-            pipe.execute()
+        args: list[Any] = [(round(again) + _FORGOTTEN) * 1000]
+        for task in tasks:
+            args += (_place(task), f"{task.id} {task.queue}")
+        _park(client, keys=[parked], args=args)
         return released
 
-    def unpark(self, name: str, by: str) -> bool:
-        """Let the first that was parked under *name* be due now; False if there is none. *by* names this call."""
+    def unpark(self, name: str, by: str, *, delay: float = 0) -> bool:
+        """
+        Let the first that was parked under *name* be due now, or after *delay* seconds; False if there is none.
+        *by* names this call.
+        """
         alias = self._alias
         script_keys = [keys.queue_parked(alias, name), keys.queue_unparked(alias, by)]
         script_keys += [keys.queue_delayed(alias, ""), keys.queue_wake(alias, "")]
-        return bool(_unpark(get_client(), keys=script_keys))
+        return bool(_unpark(get_client(), keys=script_keys, args=[round(delay * 1_000_000)]))
 
 
-def _place(task: Claimed) -> float:
+def _place(task: Claimed) -> int:
     """The score that it had among the ready at first."""
     _format, enqueued, due, priority, due_first, *_others = task.record.split(b" ", 5)
     rank = (100 - int(priority)) * 2 + 1 - int(due_first)
-    return float(rank * SPAN + max(int(enqueued), int(due)) // 1000)
+    return rank * SPAN + max(int(enqueued), int(due)) // 1000

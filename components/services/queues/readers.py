@@ -81,7 +81,7 @@ class QueueReader:
 
     def _stats(self, queues: Sequence[str]) -> tuple[datetime, list[QueueStats]]:
         waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
-        parts = (*waiting, keys.queue_dead, keys.queue_successful)
+        parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_cut)
         script_keys = [keys.queue_paused(self.alias)]
         script_keys += [part(self.alias, queue) for queue in queues for part in parts]
         now, *answers = _stats(self._client, keys=script_keys, args=queues)
@@ -96,8 +96,9 @@ class QueueReader:
                 paused=bool(paused),
                 oldest_age=age / 1000 if age >= 0 else None,
                 next_due_at=from_us(due) if due != b"0" else None,
+                cut_off=cut,
             )
-            for queue, (ready, delayed, running, dead, successful, paused, age, due) in zip(
+            for queue, (ready, delayed, running, dead, successful, paused, age, due, cut) in zip(
                 queues, answers, strict=True
             )
         ]

@@ -100,6 +100,9 @@ class TaskInfo:
     #: How often it was started, and how many workers died of it, or under it, since it was last sent.
     starts: int = 0
     crashes: int = 0
+    #: How many starts were cut off since it was last sent: the worker ended before the task did. None of them is
+    #: counted in *starts*.
+    cut_off: int = 0
     #: A running task that is to be cancelled, or one that was.
     is_cancelled: bool = False
     #: How far it says it is.
@@ -129,6 +132,8 @@ class QueueStats:
     oldest_age: float | None
     next_due_at: datetime | None
     paused: bool
+    #: How many starts were cut off, until none was for 30 days.
+    cut_off: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

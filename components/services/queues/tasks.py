@@ -21,7 +21,7 @@ from components.exceptions import InvalidQueueName
 from components.scripts import Script
 from components.services.counters import tally_each
 from components.services.queues.arguments import encode, normalize_call
-from components.services.queues.controls import CHUNK, QueueControls
+from components.services.queues.controls import CHUNK, QueueControls, wake
 from components.services.queues.ids import new_id
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
 from components.twins import at_once
@@ -130,11 +130,10 @@ class TaskQueue(QueueControls):
 
     def resume(self, queue: str) -> bool:
         """Let workers claim from *queue* again, and wake one. False if it was not paused."""
-        with redis_errors(), self._client.pipeline(transaction=True) as pipe:
-            pipe.srem(keys.queue_paused(self.alias), queue)
-            pipe.delete(keys.queue_wake(self.alias, queue))
-            pipe.rpush(keys.queue_wake(self.alias, queue), "1")
-            resumed, *_others = pipe.execute()
+        # No transaction: a server that is full would take none, and such a queue could not be drained.
+        with redis_errors():
+            resumed = self._client.srem(keys.queue_paused(self.alias), queue)
+        wake(self._client, keys=[keys.queue_wake(self.alias, queue)], args=[0])
         return bool(resumed)
 
 
