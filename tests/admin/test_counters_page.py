@@ -476,3 +476,31 @@ def test_a_project_without_time_zones_has_charts_too(viewer, redis):
 
     assert chart_of(viewer, counter="hits")[minute - 60] == ["7"]
     assert viewer.get(f"{ROOT}chart/?counter=hits&from=2026-01-01T12:00").status_code == 400
+
+
+@pytest.mark.parametrize("page_of", ["chart/", "csv/"])
+def test_a_family_that_is_named_as_a_counter_is_its_sum(viewer, redis, page_of):
+    minute = counted(redis, "tasks:a", 1, now=2)
+    counted(redis, "tasks:b", 0, now=3, minute=minute)
+
+    response = viewer.get(ROOT + page_of, {"counter": "tasks:*", "span": 600, "precision": 60})
+
+    assert response.status_code == 200
+    if page_of == "csv/":
+        assert [row[1] for row in lines_of(response)[-2:]] == ["1", "5"]
+        assert lines_of(response)[0] == ["from", "tasks:*"]
+    else:
+        assert chart_of(viewer, counter="tasks:*", span=600)[minute] == ["5"]
+        assert "Family tasks" in words(response)
+
+
+def test_a_rate_claims_no_digits_and_a_time_has_its_unit(viewer, redis):
+    counted(redis, "signups", 0, now=1)
+    counted(redis, "pay-us:card", 0, now=5_000_000)
+
+    listed, chart = page(viewer), page(viewer, "chart/", counter="pay-us:card")
+
+    assert re.search(r"signups 1 1 in 1 h 5\d min", listed) or "signups 1 1 in 2 h" in listed
+    assert "pay-us:card 5 s 4" in listed
+    assert "5,000,000" not in listed + chart
+    assert "pay-us:card 5 s in all" in chart
