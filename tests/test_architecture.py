@@ -58,6 +58,7 @@ LAYERS: dict[str, set[str]] = {
     "backends": {"compat", "conf", "db", "exceptions", "services", "tasks"},
     "workers": {"backends", "compat", "conf", "exceptions", "periodic", "services", "tasks"},
     "management": {
+        "charts",
         "backends",
         "compat",
         "conf",

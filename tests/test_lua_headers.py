@@ -20,16 +20,17 @@ LONGEST = 40  # lines of code
 #: A whole step of a worker in one round trip is the point of the first; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
-#: a reader finds each entry once, under one name; of those of counters and rows, that one call is for many of them;
+#: a reader finds each entry once, under one name, however it was typed; of those of counters and rows, that one call
+#: is for many of them;
 #: of a flush of logs, that sums and chunks are one.
 LONGER = {
     "queues/advance": 155,
     "locks/acquire": 65,
     "locks/release": 50,
     "semaphores/acquire": 65,
-    "autocomplete/complete": 65,
+    "autocomplete/complete": 130,
     "autocomplete/select": 90,
-    "autocomplete/write": 130,
+    "autocomplete/write": 135,
     "mailboxes/pull": 50,
     "mailboxes/push": 55,
     "counters/add": 50,

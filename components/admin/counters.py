@@ -24,7 +24,7 @@ from components.admin.picking import Choice, Picked
 from components.charts import MOST_LINES, Chart, Span
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import CounterInfo, CounterReader, Series
-from components.services.counters.buffers import DROPPED, OUTAGES
+from components.services.counters.buffers import DROPPED, DROPPED_TIME, OUTAGES
 from components.services.counters.precisions import plan
 from components.services.counters.records import family_of
 from components.templatetags.control_room import legible
@@ -184,7 +184,7 @@ def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
 
 def _trouble(reader: CounterReader) -> list[Series]:
     """What processes could not send, and how often Redis was away for them, lately."""
-    found = reader.read([DROPPED, OUTAGES], plan().coarsest, fill="skip").values()
+    found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
 
 

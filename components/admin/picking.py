@@ -37,13 +37,14 @@ class Choice:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Choice:
-        """Those that the address names, and one that was typed in addition, each once."""
-        names, families = request.GET.getlist("counter"), request.GET.getlist("family")
-        typed = request.GET.get("add", "").strip()
-        if typed.endswith(EVERY):
-            families.append(typed.removesuffix(EVERY))
-        else:
-            names.append(typed)
+        """Those that the address names, and one that was typed in addition, each once. "tasks:*" names a family."""
+        typed, families = request.GET.get("add", "").strip(), request.GET.getlist("family")
+        names = list[str]()
+        for name in [*request.GET.getlist("counter"), typed]:
+            if name.endswith(EVERY):
+                families.append(name.removesuffix(EVERY))
+            else:
+                names.append(name)
         return cls(*([each for each in dict.fromkeys(some) if each] for some in (names, families)))
 
     @property

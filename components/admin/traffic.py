@@ -25,13 +25,12 @@ from components.admin.places import LEVELS, around, closer, full_name, label, pa
 from components.charts import MOST_LAYERS, Bars
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
 from components.services.geo import Level
-from components.services.traffic import MOST_ROWS, Others, Report, Row, Traffic, sheet
+from components.services.traffic import MOST_ROWS, NAMES, Others, Report, Row, Traffic, sheet
 
 LISTED = 1_000  # places that the pages of a table reach
 DAYS = 14  # if nobody asks for others
 OFFERED = (7, 30, 90)  # days
 _MOST_CELLS = 300_000  # of a file
-_NAMES = 2  # columns of a file, the first, that are no figures
 _LIVELY = 31  # days: a longer report, or one of cities, is not made anew every few seconds
 _LONGEST_NUMBER = 5  # digits
 
@@ -148,7 +147,7 @@ class TrafficPages(NamedPages):
             return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
         named = "-".join([job.id, *parts(report.within), report.level])
         slug = re.sub(r"[^A-Za-z0-9]+", "-", named).strip("-")[:80]
-        return as_csv(f"traffic-{slug}-{first}-{last}.csv", sheet(report), names=_NAMES)
+        return as_csv(f"traffic-{slug}-{first}-{last}.csv", sheet(report), names=NAMES)
 
     def _report(self, request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
         paging = Paging.of(request, total=LISTED)

@@ -8,6 +8,7 @@ belongs to its whole slice; several are lines from middle to middle. The slice t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,12 +17,20 @@ from functools import cached_property
 from django.utils import timezone
 
 from components.charts.families import FamilySeries
-from components.charts.scales import Scale, clock_ticks, short
+from components.charts.scales import Scale, clock_ticks, short, spent
 from components.services.counters import Sample, Series
+from components.services.counters.records import is_time
 
 #: So many lines can be told apart.
 MOST_LINES = 8
 _HEIGHT = 1_000
+_GREEN, _RED, _ORANGE = 3, 5, 2  # lines (charts.css)
+#: Words in the names of counters that have a colour for everybody.
+_MEANT = {
+    **dict.fromkeys(("successful", "succeeded", "success", "ok"), _GREEN),
+    **dict.fromkeys(("failed", "failures", "errors", "error", "dropped", "lost", "5xx"), _RED),
+    **dict.fromkeys(("retried", "retries", "refused", "4xx"), _ORANGE),
+}
 _EDGE = 10  # percent: a word so close to an end begins or ends there
 
 
@@ -104,10 +113,16 @@ class Row:
 
     at: datetime
     counts: Sequence[int | None]
+    #: Of the lines.
+    names: Sequence[str]
 
     @property
     def key(self) -> int:
         return int(self.at.timestamp())
+
+    @property
+    def named(self) -> Iterator[tuple[str, int | None]]:
+        return zip(self.names, self.counts, strict=True)
 
 
 @dataclass(frozen=True)
@@ -157,19 +172,30 @@ class Chart:
     @cached_property
     def lines(self) -> list[Line]:
         is_alone = len(self.found) == 1
-        return [Line(series, number, self.scale, is_alone) for number, series in enumerate(self.found, 1)]
+        numbers = _looks([series.name for series in self.found])
+        return [
+            Line(series, number, self.scale, is_alone)
+            for number, series in zip(numbers, self.found, strict=True)
+        ]
 
     @property
     def rows(self) -> Iterator[Row]:
         """The latest slice first."""
+        names = [series.name for series in self.found]
         for samples in zip(*(reversed(series) for series in self.found), strict=True):
-            yield Row(timezone.localtime(samples[0].at), [each.count for each in samples])
+            yield Row(timezone.localtime(samples[0].at), [each.count for each in samples], names)
+
+    @property
+    def is_of_times(self) -> bool:
+        """Whether all of it are microseconds."""
+        return all(is_time(series.name) for series in self.found)
 
     @property
     def numbers(self) -> list[Tick]:
         """Beside it, from below."""
+        written = spent if self.is_of_times else short
         return [
-            Tick(short(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
+            Tick(written(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
             for each in self.scale.ticks
         ]
 
@@ -184,6 +210,24 @@ class Chart:
             anchor = "start" if place < _EDGE else "end" if place > 100 - _EDGE else "middle"
             between += anchor == "middle"
             yield Tick(text, place, anchor, is_spare=anchor != "middle" or between % 2 == 0)
+
+
+def _looks(names: Sequence[str]) -> list[int]:
+    """
+    Return by which number each line has its looks: in their order, but what is called a success is green, a failure
+    red, what was tried again or refused orange, if its colour is not taken.
+    """
+    meant: dict[int, int] = {}
+    for place, name in enumerate(names):
+        words = reversed(re.split("[-:_. ]", name.lower()))
+        number = next((_MEANT[word] for word in words if word in _MEANT), None)
+        if number and number not in meant.values():
+            meant[place] = number
+    free = [number for number in range(1, MOST_LINES + 1) if number not in meant.values()]
+    if meant:  # the others do not look like a success or a failure, while there are other looks
+        free.sort(key=lambda number: number in _MEANT.values())
+    rest = iter(free)
+    return [meant.get(place) or next(rest) for place in range(len(names))]
 
 
 def sparkline(series: Series) -> str:

@@ -1,5 +1,5 @@
 """
-Scales: round numbers beside a chart, and round times below it.
+Scales: round numbers beside a chart, and round times below it; and how totals and rates are written.
 
 Counts are whole numbers, and stay exact up to 2^53. Times are round on the clock of who looks, so a tick of six hours
 stands at midnight where that person is, also on a day that has 23 hours.
@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, tzinfo
-from math import ceil, floor, gcd
+from math import ceil, floor, gcd, log10
 
 from django.utils.formats import number_format
+
+from components.services.counters import Series
+from components.services.counters.records import is_time
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: by multiples of it clocks differ between time zones
@@ -24,6 +27,7 @@ _STEPS = (
     *(each * _HOUR for each in (1, 2, 3, 6, 12)),
     *(each * _DAY for each in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)),
 )
+_PER = ((1, "a second"), (_MINUTE, "a minute"), (_HOUR, "an hour"), (_DAY, "a day"))
 _UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
 _LARGE = 100_000  # from here on numbers beside a chart are written with a unit
 _CENTURY = 36_525  # days: a step for what is longer than any
@@ -68,6 +72,60 @@ def short(count: int) -> str:
     size, unit = next(each for each in _UNITS if abs(count) >= each[0])
     rounded = round(count / size, 2)
     return f"{number_format(int(rounded) if rounded == int(rounded) else rounded)} {unit}"
+
+
+def spent(microseconds: int) -> str:
+    """Write a sum of microseconds with its unit: 1500000 as "1.5 s", 90000000 as "1 min 30 s"."""
+    size = abs(microseconds)
+    sign = "-" if microseconds < 0 else ""
+    if size >= _MINUTE * 10**6:
+        whole = size // 10**6
+        units = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s"))
+        place = next(place for place, (each, _unit) in enumerate(units) if whole >= each)
+        parts = [(whole // units[place][0], units[place][1])]
+        if rest := whole % units[place][0] // units[place + 1][0]:
+            parts.append((rest, units[place + 1][1]))
+        return sign + " ".join(
+            f"{number_format(number, force_grouping=True)} {unit}" for number, unit in parts
+        )
+    if not size:
+        return "0 s"
+    unit_size, unit = next(each for each in ((10**6, "s"), (10**3, "ms"), (1, "µs")) if size >= each[0])
+    return f"{sign}{_written_number(_rounded(size / unit_size, 3))} {unit}"
+
+
+def total(count: int, name: str) -> str:
+    """Write what the counter *name* has counted: a number, or a time with its unit."""
+    return spent(count) if is_time(name) else number_format(count, force_grouping=True)
+
+
+def rate(series: Series) -> str:
+    """
+    Write how fast a counter counts: "30 a minute", in the shortest time in which it is one.
+
+    It has no more digits than what was counted. What is less than one in all the time that was looked at is told of
+    that: "1 in 2 h".
+    """
+    if not series.total:
+        return "\N{EN DASH}"
+    seconds = (series.until - series.since).total_seconds()
+    least = 1_000 if is_time(series.name) else 1
+    for length, unit in _PER:
+        if length <= seconds and abs(number := series.rate * length) >= least:
+            rounded = _rounded(number, len(str(abs(series.total))))
+            written = spent(round(rounded)) if is_time(series.name) else _written_number(rounded)
+            return f"{written} {unit}"
+    return f"{total(series.total, series.name)} in {spent(round(seconds) * 10**6)}"
+
+
+def _written_number(number: float) -> str:
+    rounded = round(number, 2)
+    return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
+
+
+def _rounded(number: float, digits: int) -> float:
+    """*number* to so many digits."""
+    return round(number, digits - 1 - floor(log10(abs(number))))
 
 
 def clock_ticks(since: datetime, until: datetime, zone: tzinfo) -> Iterator[tuple[datetime, str]]:

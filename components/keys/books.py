@@ -8,7 +8,7 @@ from components.keys.naming import _key
 
 
 def book(name: str) -> str:
-    """HASH version, count, when it was loaded. Goes with the book."""
+    """HASH version, count, when it was loaded, by which rules names were folded. Goes with the book."""
     return _key("books", name, "book")
 
 

@@ -24,15 +24,14 @@ from django.utils import timezone
 
 from components.charts import MOST_LINES, Chart, Span
 from components.charts import sparkline as _sparkline
+from components.charts.scales import rate as _rate
+from components.charts.scales import total as _total
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
 from components.services.counters import Series
-from components.templatetags.control_room import amount
 
 register = template.Library()
 
 _EVERY = ":*"
-_DAY = 86_400  # seconds
-_UNITS = ((1, "a second"), (60, "a minute"), (3_600, "an hour"), (_DAY, "a day"))
 
 
 @register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
@@ -112,9 +111,12 @@ def anchor(chart: Chart, title: str) -> str:
 
 
 @register.filter
-def rate(per_second: float) -> str:
-    """0.5 as "30 a minute": in the shortest time in which it is one."""
-    for seconds, unit in _UNITS:
-        if abs(per_second) * seconds >= 1:
-            return f"{amount(per_second * seconds)} {unit}"
-    return f"{amount(per_second * _DAY)} a day" if per_second else "\N{EN DASH}"
+def rate(series: Series) -> str:
+    """How fast a counter counts."""
+    return _rate(series)
+
+
+@register.filter
+def total(count: int, name: str) -> str:
+    """What the counter *name* has counted, with its unit if it is a time."""
+    return _total(count, name)

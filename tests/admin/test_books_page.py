@@ -431,3 +431,17 @@ def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
         html = operator.get(address.replace("/admin/", "/operations/")).text
         assert 'href="/operations/components/addressbook/' in html
         assert '="/admin/' not in html
+
+
+def test_a_book_of_an_older_release_asks_to_be_made_anew(viewer):
+    book = fill()
+    said = "An older release made this book"
+    assert said not in page(viewer, "book/", book="guild:7")
+
+    get_client().hdel(keys.book("guild:7"), "folding")
+    assert f"{said}: some of what is typed does not find its names. Load it anew" in page(
+        viewer, "book/", book="guild:7"
+    )
+
+    book.load([(1, "ann")], replace=True)
+    assert said not in page(viewer, "book/", book="guild:7")

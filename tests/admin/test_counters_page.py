@@ -6,13 +6,15 @@ import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from django.test.utils import override_settings
 
+import components
 from components.services.counters import Counter, CounterReader
-from components.services.counters.buffers import DROPPED, OUTAGES
+from components.services.counters.buffers import DROPPED, DROPPED_TIME, OUTAGES
 from components.templatetags.control_room import legible
 from tests.admin.counting import counted, this_minute
 from tests.admin.pages import FRAMELESS, rows_of, text_of, words
@@ -145,11 +147,13 @@ def test_what_is_not_found_is_said(viewer, text):
 def test_what_processes_had_to_drop_is_said(viewer):
     assert "dropped" not in page(viewer)
     Counter(DROPPED).update(1_234)
+    Counter(DROPPED_TIME).update(5_000_000)
     Counter(OUTAGES).update(2)
 
     text = page(viewer)
 
     assert "processes have dropped 1,234 of what they counted" in text
+    assert "processes have dropped 5 s of what they timed" in text
     assert "processes found that Redis was away and came back, 2 times" in text
 
 
@@ -391,11 +395,29 @@ def test_a_file_has_room_for_all_that_is_kept(viewer):
     assert len(lines) >= 119 * 24
 
 
-@pytest.mark.parametrize("name", ["=1+2", "+1", "-1", "@SUM(A1)", "\ttab"])
+#: What spreadsheets take for formulas, also those that heed the width of signs no more than people do.
+FORMULAS = ["=1+2", "+1", "-1", "@SUM(A1)", "\ttab", "\n=1+2", "\rx", "\x0b=1", " =1", "\u200b=1"]
+WIDE = ["\uff1d1+2", "\uff0b1", "\uff0d1", "\uff20A", "\ufe661", "\u22121"]
+
+
+@pytest.mark.parametrize("name", FORMULAS + WIDE)
 def test_a_spreadsheet_calculates_no_name(viewer, name):
     head, *_lines = lines_of(viewer.get(f"{ROOT}csv/", {"counter": name}))
 
     assert head == ["from", f"'{name}"]
+
+
+@pytest.mark.parametrize("name", ["a=1", "1-1", "#1", "'=1"])
+def test_other_names_are_left_as_they_are(viewer, name):
+    head, *_lines = lines_of(viewer.get(f"{ROOT}csv/", {"counter": name}))
+
+    assert head == ["from", name]
+
+
+def test_there_is_one_writer_of_files_for_spreadsheets():
+    folder = Path(components.__file__).parent
+
+    assert [path.name for path in folder.rglob("*.py") if "csv.writer" in path.read_text()] == ["sheets.py"]
 
 
 def test_a_file_of_nothing_is_refused(viewer):
@@ -476,3 +498,31 @@ def test_a_project_without_time_zones_has_charts_too(viewer, redis):
 
     assert chart_of(viewer, counter="hits")[minute - 60] == ["7"]
     assert viewer.get(f"{ROOT}chart/?counter=hits&from=2026-01-01T12:00").status_code == 400
+
+
+@pytest.mark.parametrize("page_of", ["chart/", "csv/"])
+def test_a_family_that_is_named_as_a_counter_is_its_sum(viewer, redis, page_of):
+    minute = counted(redis, "tasks:a", 1, now=2)
+    counted(redis, "tasks:b", 0, now=3, minute=minute)
+
+    response = viewer.get(ROOT + page_of, {"counter": "tasks:*", "span": 600, "precision": 60})
+
+    assert response.status_code == 200
+    if page_of == "csv/":
+        assert [row[1] for row in lines_of(response)[-2:]] == ["1", "5"]
+        assert lines_of(response)[0] == ["from", "tasks:*"]
+    else:
+        assert chart_of(viewer, counter="tasks:*", span=600)[minute] == ["5"]
+        assert "Family tasks" in words(response)
+
+
+def test_a_rate_claims_no_digits_and_a_time_has_its_unit(viewer, redis):
+    counted(redis, "signups", 0, now=1)
+    counted(redis, "pay-us:card", 0, now=5_000_000)
+
+    listed, chart = page(viewer), page(viewer, "chart/", counter="pay-us:card")
+
+    assert re.search(r"signups 1 1 in 1 h 5\d min", listed) or "signups 1 1 in 2 h" in listed
+    assert "pay-us:card 5 s 4" in listed
+    assert "5,000,000" not in listed + chart
+    assert "pay-us:card 5 s in all" in chart

@@ -128,3 +128,26 @@ def test_a_family_of_which_nothing_was_counted_has_the_slices_of_the_others():
 
     assert [each.count for each in family] == [None, None]
     assert (family.total, family.size) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["tasks:enqueued", "tasks:successful", "tasks:failed", "tasks:retried"], [1, 3, 5, 2]),
+        (["tasks:failed", "tasks:successful"], [5, 3]),
+        (["a", "b", "c", "d", "e"], [1, 2, 3, 4, 5]),
+        (["a", "b", "c", "sales-errors:x"], [1, 4, 6, 5]),
+        (["a-errors", "b-errors", "c", "d", "e", "f", "g", "h"], [5, 1, 4, 6, 7, 8, 2, 3]),
+    ],
+)
+def test_failures_are_red_and_successes_green_wherever_they_stand(names, numbers):
+    chart = Chart([series(1, name=name) for name in names])
+
+    assert [line.number for line in chart.lines] == numbers
+
+
+def test_numbers_beside_a_chart_of_times_have_their_unit():
+    chart = Chart([series(1_500_000, 400_000, name="pay-us:card")])
+
+    assert [tick.text for tick in chart.numbers] == ["0 s", "500 ms", "1 s", "1.5 s"]
+    assert Chart([series(1, name="pay-us"), series(1, name="pay")]).numbers[-1].text == "1"

@@ -40,7 +40,7 @@ def begun(redis: Redis) -> int:
 def test_those_seen_last_are_shown(begun: int) -> None:
     lines = run("counters", "--precision", "3600", "--limit", "2").splitlines()
 
-    assert lines[0].split() == ["counter", "total", "per", "second", "last", "slice", "from", "until"]
+    assert lines[0].split() == ["counter", "total", "rate", "last", "slice", "from", "until"]
     assert [line.split()[:2] for line in lines[1:3]] == [["other", "1"], ["hits:/b", "5"]]
     assert "hits:/a" not in "".join(lines)
 
@@ -49,6 +49,22 @@ def test_the_first_of_a_family_are_shown(begun: int) -> None:
     found = document("--top", "hits", "--precision", "3600", "--limit", "1")
 
     assert [(each["name"], each["total"]) for each in found["counters"]] == [("hits:/b", 5)]
+    same = document("hits:*", "--precision", "3600", "--limit", "1")
+    assert [each["name"] for each in same["counters"]] == ["hits:/b"]
+    assert document("none:*", "--precision", "3600") == {"format": 1, "counters": []}
+
+
+def test_totals_and_rates_are_written_as_the_pages_do(redis: Redis) -> None:
+    begun = seconds(redis) // 3_600 * 3_600 - 7_200
+    for name, count in (("pay-us:card", 5_000_000), ("signups", 1)):
+        Counter(name).update(0)
+        count_at(redis, name, begun + 60, count)
+
+    since, until = (datetime.fromtimestamp(begun + each, UTC).isoformat() for each in (0, 7_200))
+    lines = run("counters", "pay-us:card", "signups", "--since", since, "--until", until).splitlines()
+
+    assert lines[1].split()[:6] == ["pay-us:card", "5", "s", "41.7", "ms", "a"]
+    assert lines[2].split()[:5] == ["signups", "1", "1", "in", "2"]
 
 
 def test_the_json_has_all_samples(begun: int) -> None:

@@ -242,3 +242,12 @@ def test_it_needs_nothing_of_what_counting_does(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[1] == "US,us,4,1.0,0,,4"
+
+
+@pytest.mark.usefixtures("counted")
+def test_a_spreadsheet_calculates_no_place() -> None:
+    count({DAY: {"=1+1": 400, "\uff1d2": 300, "\n=3": 200, "DE": 100}})
+
+    lines = {row[0]: row for row in sheet("--days", "1")}
+
+    assert {"'=1+1", "'\uff1d2", "'\n=3", "DE"} <= lines.keys()

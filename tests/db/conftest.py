@@ -79,4 +79,5 @@ def forget(rows: CachedRows) -> None:
     del models._declared[rows.name]
     for sender in apps.get_models():
         for signal in (pre_save, pre_delete, post_save, post_delete):
-            signal.disconnect(sender=sender, dispatch_uid=f"components.rows:{rows.name}")
+            for uid in (f"components.rows:{rows.name}", f"components.rows:{rows.name}:referred"):
+                signal.disconnect(sender=sender, dispatch_uid=uid)

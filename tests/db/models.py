@@ -121,3 +121,34 @@ class Token(CachedRow):
 
     class Meta:
         app_label = "db"
+
+
+class Bed(models.Model):
+    class Meta:
+        app_label = "db"
+
+
+class RaisedBed(Bed):
+    class Meta:
+        app_label = "db"
+
+
+class Flower(CachedRow):
+    """What becomes of it when one of those is deleted differs."""
+
+    caching = Caching(delay=5)
+
+    bed = models.ForeignKey(Bed, models.SET_NULL, null=True, related_name="+")
+    plot = models.ForeignKey(Bed, models.SET_DEFAULT, null=True, default=None, related_name="+")
+    spot = models.ForeignKey(Bed, models.SET(None), null=True, related_name="+")
+    corner = models.ForeignKey(Bed, models.DO_NOTHING, null=True, related_name="+")
+    vase = models.ForeignKey("Vase", models.SET_NULL, null=True, related_name="+")
+    pot = models.ForeignKey("Vase", models.CASCADE, null=True, related_name="+")
+
+    class Meta:
+        app_label = "db"
+
+
+class Vase(models.Model):
+    class Meta:
+        app_label = "db"

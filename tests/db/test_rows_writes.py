@@ -17,9 +17,9 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.db.rows import CachedRow, CachedRows, Caching, cached_rows
+from components.db.rows import CachedRow, CachedRows, Caching, cached_rows, writes
 from components.db.rows.writes import Writes
-from tests.db.models import Token, Ware
+from tests.db.models import Bed, Flower, RaisedBed, Token, Vase, Ware
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -161,17 +161,81 @@ def test_a_key_that_the_database_computes_is_known(redis: Redis) -> None:
     assert Token.cached.get("ab") is not None
 
 
-def test_a_save_that_leaves_the_key_as_it_is_asks_for_no_old_one(
+def test_only_where_the_key_is_not_the_primary_key_the_database_is_asked_for_it(
     redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     token, ware = Token.objects.create(word="a"), Ware.objects.create(name="sword")
     is_cached(Token.cached, "a")
 
+    with django_assert_num_queries(1):
+        ware.save(update_fields=["stock"])
     with django_assert_num_queries(2):
         token.save(update_fields=["value"])
-        ware.save(update_fields=["stock"])
 
     assert not is_cached(Token.cached, "a")
+
+
+def test_a_row_whose_key_was_changed_in_memory_alone_is_told_by_what_it_is_in_the_database(
+    redis: Redis, garden: None
+) -> None:
+    Tree.objects.create(name="elm")
+    assert TREES_BY_NAME.get("elm")
+    tree = Tree.objects.get()
+    tree.name, tree.height = "oak", 2
+    tree.save(update_fields=["height"])
+    assert TREES_BY_NAME.get("elm").height == 2  # type: ignore[union-attr]
+
+    tree.delete()
+
+    assert TREES_BY_NAME.get("elm") is None
+
+
+def test_a_deleted_child_or_proxy_whose_key_was_changed_in_memory_is_told_likewise(
+    redis: Redis, garden: None
+) -> None:
+    for pick in (Tree.objects.get, Oak.objects.get):
+        Tree.objects.create(name="elm")
+        assert TREES_BY_NAME.get("elm")
+        plant: Any = pick()
+        plant.name = "oak"
+
+        plant.delete()
+
+        assert TREES_BY_NAME.get("elm") is None
+
+
+@pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot"])
+def test_rows_that_refer_to_what_is_deleted_are_told(redis: Redis, field: str) -> None:
+    """The deletion sets their columns, without a signal of theirs; that of corner as a database may by itself."""
+    target = (Vase if field in ("vase", "pot") else RaisedBed).objects.create()
+    flower, other = (Flower.objects.create(**{field: each}) for each in (target, None))
+    row = Flower.cached.get(flower.pk)
+    assert getattr(row, f"{field}_id") == target.pk
+    assert Flower.cached.get(other.pk)
+
+    with transaction.atomic():
+        target.delete()
+        if field == "corner":
+            Flower.objects.update(corner=None)
+        assert Flower.cached.cache.get(flower.pk) is not None, "it is told before the commit"
+
+    row = Flower.cached.get(flower.pk)
+    assert row is None if field == "pot" else getattr(row, f"{field}_id") is None
+    assert is_cached(Flower.cached, other.pk)
+
+
+def test_of_very_many_rows_that_refer_to_what_is_deleted_some_wait_for_their_next_load(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(writes, "MOST_REFERRING", 2)
+    bed = Bed.objects.create()
+    Flower.objects.bulk_create(Flower(bed=bed) for _ in range(3))
+    Flower.cached.get_many(pks := list(Flower.objects.values_list("pk", flat=True)))
+
+    Bed.objects.all().delete()
+
+    assert sorted(is_cached(Flower.cached, pk) for pk in pks) == [False, False, True]
+    assert "More than 2 rows of db.flower refer to the deleted db.Bed" in caplog.text
 
 
 def test_a_deleted_row_whose_key_was_not_loaded_is_known(redis: Redis) -> None:

@@ -21,9 +21,9 @@ def labels(found: Completions) -> list[str]:
 def test_a_name_is_found_by_its_beginning_and_by_each_word(book: AddressBook) -> None:
     book.add("Ann Smith", id=1)
 
-    for prefix in ("a", "ann", "ANN s", "ann smith", "smi", "  smith "):
+    for prefix in ("a", "ann", "ANN s", "ann smith", "smi", "  smith ", "smith ann", "s a"):
         assert book.complete(prefix) == [Entry("1", "Ann Smith")]
-    for prefix in ("nn", "mith", "smith ann", "annsmith", "b"):
+    for prefix in ("nn", "mith", "annsmith", "b"):
         assert book.complete(prefix) == []
 
 
@@ -71,7 +71,8 @@ def test_who_is_called_so_is_found_among_those_whose_names_go_on_or_end_so(book:
     book.load([(f"end {number:03}", "Joe Ann Smith") for number in range(300)])
     book.load([("x", "ÁNN  smith"), ("y", "Ann Smith"), ("z", "ann-smith")], words=False)
 
-    assert book.called("ann smith") == [Entry("x", "ÁNN  smith"), Entry("y", "Ann Smith")]
+    same = [Entry("x", "ÁNN  smith"), Entry("y", "Ann Smith"), Entry("z", "ann-smith")]
+    assert book.called("ann smith") == book.called("Ann\u2010Smith") == same
     assert book.called(" Änn Smith ", limit=1) == [Entry("x", "ÁNN  smith")]
     assert book.called("joe ann smith", limit=3)[-1] == Entry("end 002", "Joe Ann Smith")
     assert book.called("smith") == book.called("ann") == []

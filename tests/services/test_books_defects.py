@@ -18,6 +18,7 @@ from components.services.autocomplete import (
     core,
     loading,
 )
+from components.services.autocomplete.folding import FOLDING
 from tests.support.books import assert_whole
 from tests.support.snapshots import snapshot
 
@@ -73,7 +74,9 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
             if not redis.exists(keys.book_loading("guild")):
                 loading._begin(redis, keys=core.Keys("guild", "begin").begin, args=["second"])
                 rows = [core.row(one, label, words=True) for one, label in ((1, "ann"), (2, "anna"))]
-                core._write(redis, keys=core.Keys("guild", "write").write, args=["second", "put", *rows])
+                core._write(
+                    redis, keys=core.Keys("guild", "write").write, args=["second", "put", FOLDING, *rows]
+                )
             return await super()._ranked(client, first, last)
 
     book = AddressBook("guild")
@@ -81,7 +84,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
     book.select(2)
     Overtaken("guild").load([(1, "ann")], replace=True)
 
-    loading._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second"])
+    loading._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second", FOLDING])
 
     assert ids(book.complete("a")) == ["2", "1"]
     assert_whole(redis, "guild")

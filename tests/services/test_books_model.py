@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
+from itertools import permutations
 from unicodedata import combining, normalize
 
 import pytest
@@ -29,25 +31,79 @@ CHANGES = st.lists(
     ),
     max_size=6,
 )
-LABELS = ["ann", "Anna", "ann smith", "Änne An", "bob", "a a a", "李小龙", "an-ann", "İan", "smith"]
+LABELS = [
+    "ann",
+    "Anna",
+    "ann smith",
+    "Änne An",
+    "bob",
+    "a a a",
+    "李小龙",
+    "an-ann",
+    "İan",
+    "smith",
+    "Ann-A S",
+    "하나 한",
+]
+PREFIXES = ["a", "an", "ann", "s", "smi", "李", "i", "z", "smith a", "a-a an", "anann", "an an", "한"]
+#: Korean consonants at the end of a syllable, and at the beginning of the next.
+FINALS = {"\u11ab": "\u1102", "\u11b7": "\u1106", "\u11a8": "\u1100", "\u11bc": "\u110b", "\u11af": "\u1105"}
+
+
+@cache
+def begun(label: str) -> tuple[tuple[str, ...], ...]:
+    """
+    The search key of *label* from each of its words on, and the same with the words that hyphens join as one.
+
+    A word is a run of what is no blank or hyphen.
+    """
+    parts = re.split("([ -])", label)
+    ways: tuple[list[str], list[str]] = ([], [])
+    for at in range(0, len(parts), 2):
+        if fold(parts[at]):
+            ways[0].append(fold("".join(parts[at:])))
+            ways[1].append(fold("".join(parts[at:]).replace("-", "")))
+    return tuple(tuple(dict.fromkeys(each)) for each in zip(*ways, strict=True))
 
 
 @cache
 def starts(label: str) -> frozenset[str]:
-    """The search key of *label* from each of its words on: a word is a run of what is no blank or hyphen."""
-    key = fold(label)
-    begins = [at for at in range(len(key)) if key[at] not in " -" and (not at or key[at - 1] in " -")]
-    return frozenset(key[at:] for at in begins)
+    return frozenset(text for texts in begun(label) for text in texts)
+
+
+@cache
+def means(label: str, prefix: str) -> bool:
+    """Whether *label* has all of the words of *prefix*, in any order, with or without its blanks and hyphens."""
+    words, joined = fold(prefix), fold(prefix.replace("-", ""))
+    ways = {tuple(words.split()), tuple(joined.split()), (words.replace(" ", ""),)}
+    if is_final(prefix):
+        ways.add((fold(prefix)[:-1] + FINALS[fold(prefix)[-1]],))
+    return any(
+        all(any(text.startswith(word) for text in texts) for word, texts in zip(way, chosen, strict=True))
+        for way in ways
+        for chosen in permutations(begun(label), len(way))
+    )
+
+
+def is_final(prefix: str) -> bool:
+    """Whether *prefix* ends with a Korean consonant that may begin the next syllable."""
+    return fold(prefix)[-1:] in FINALS
 
 
 def expected(entries: dict[str, str], weights: dict[str, float], prefix: str) -> list[str]:
-    """The ids that match, the heaviest first, and then by what matched."""
-    found = []
+    """
+    The ids that match, the heaviest first, and then by what matched.
+
+    Behind them those that have the same words otherwise, the heaviest first, and then by name.
+    """
+    found, others = [], []
     for one, label in entries.items():
         matching = [start for start in starts(label) if start.startswith(fold(prefix))]
         if matching:
             found.append((-weights.get(one, 0), min(f"{start}\1{one}".encode() for start in matching), one))
-    return [one for _weight, _member, one in sorted(found)]
+        elif (" " in fold(prefix) or is_final(prefix)) and means(label, prefix):
+            others.append((-weights.get(one, 0), fold(label).encode(), one.encode(), one))
+    return [each[-1] for each in [*sorted(found), *sorted(others)]]
 
 
 def ranks(redis: Redis) -> dict[str, float]:
@@ -127,7 +183,10 @@ class Books(RuleBasedStateMachine):
         self.entries = {one: label for one, label in given if one not in changed} | kept
         self.counts = {one: count for one, count in self.counts.items() if one in self.entries}
 
-    @rule(prefix=st.sampled_from(["a", "an", "ann", "s", "smi", "李", "i", "z"]), limit=st.integers(1, 13))
+    @rule(
+        prefix=st.sampled_from(PREFIXES),
+        limit=st.integers(1, 13),
+    )
     def complete(self, prefix: str, limit: int) -> None:
         found, all_ids = self.book.complete(prefix, limit=limit), self._expected(prefix)
         assert found == [Entry(one, self.entries[one]) for one in all_ids[:limit]]
@@ -141,6 +200,7 @@ class Books(RuleBasedStateMachine):
         info = self.book.info()
         assert (info.count, info.selected, info.loading) == (len(self.entries), len(self.counts), None)
         assert info.members == sum(len(starts(label)) for label in self.entries.values())
+        assert not info.is_outdated
         top = self.book.top(20)
         assert {each.id: round(each.weight) for each in top} == self.counts
         assert [each.weight for each in top] == sorted((each.weight for each in top), reverse=True)
@@ -178,7 +238,12 @@ def names(draw: st.DrawFn) -> str:
 #: How one types a beginning: as the name is written, or otherwise.
 WRITTEN = st.sampled_from([str, str.upper, str.lower, partial(normalize, "NFD"), partial(normalize, "NFKC")])
 TYPED = st.tuples(
-    st.integers(0, 19), st.booleans(), st.integers(1, 6), WRITTEN, st.sampled_from([1, 10, 100])
+    st.integers(0, 19),
+    st.booleans(),
+    st.integers(1, 6),
+    WRITTEN,
+    st.sampled_from([1, 10, 100]),
+    st.integers(0, 3),
 )
 
 
@@ -198,14 +263,19 @@ TYPED = st.tuples(
     ],
 )
 def test_ten_thousand_prefixes_find_what_a_naive_search_finds(
-    redis: Redis, given_names: list[str], typed: list[tuple[int, bool, int, Callable[[str], str], int]]
+    redis: Redis, given_names: list[str], typed: list[tuple[int, bool, int, Callable[[str], str], int, int]]
 ) -> None:
-    """A hundred books, a hundred beginnings in each: of first and second words of the names that are there."""
+    """
+    A hundred books, a hundred beginnings in each: of first and second words of the names that are there, and of both
+    in either order.
+    """
     book, entries = AddressBook("guild"), {f"{number}": name for number, name in enumerate(given_names)}
     book.load(entries.items(), replace=True)
-    for number, is_second, length, written, limit in typed:
-        start = max(given_names[number].find(" "), given_names[number].find("-")) + 1 if is_second else 0
-        prefix = written(given_names[number][start : start + length])
+    for number, is_second, length, written, limit, more in typed:
+        words = re.split("[ -]", given_names[number])[:: -1 if is_second else 1]
+        prefix = written(
+            words[0][:length] if more < 2 else "- "[more - 2].join([words[0], words[1][:length]])
+        )
         if not fold(prefix):  # a sign that begins no word, like the points of Hebrew
             continue
         found, everybody = book.complete(prefix, limit=limit), expected(entries, {}, prefix)

@@ -9,10 +9,11 @@ from redis import Redis
 from components import keys
 from components.buckets import bucket
 from components.services.autocomplete import AddressBook, Entry, RecentContacts, contacts, core, loading
+from components.services.autocomplete.folding import FOLDING
 
 
 def write(redis: Redis, call: str, *rows: str) -> Any:
-    return core._write(redis, keys=core.Keys("guild", call).write, args=["", "put", *rows])
+    return core._write(redis, keys=core.Keys("guild", call).write, args=["", "put", FOLDING, *rows])
 
 
 def test_a_removal_that_is_repeated_does_not_remove_who_came_back(redis: Redis) -> None:

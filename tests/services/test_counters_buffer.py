@@ -21,7 +21,7 @@ from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import CountRefused, InvalidCount, InvalidName, RedisUnavailable
 from components.services.counters import Counter, CounterReader, aflush, buffers, count, flush, sources
-from components.services.counters.core import MAX_COUNT
+from components.services.counters.core import MAX_COUNT, additions
 from components.testing import redis_at
 from tests.support.counters import count_at, samples_key, seconds
 from tests.support.waiting import eventually
@@ -176,10 +176,12 @@ def test_the_names_in_memory_are_bounded(redis: Redis, monkeypatch: pytest.Monke
     for number in range(25):
         count(f"hits:{number}", 2)
     count("hits:3", 2)
+    count("pay-us:card", 5_000_000)
     flush()
 
     assert CounterReader().count("hits") == 10
     assert (total("hits:3"), total(buffers.DROPPED)) == (4, 30)
+    assert total(buffers.DROPPED_TIME) == 5_000_000
 
 
 def test_while_redis_is_away_counts_are_kept(
@@ -282,6 +284,23 @@ def test_the_end_of_a_process_does_not_wait_for_ever(
     buffers.finish()
 
     assert caplog.messages == ["Redis does not answer at the end of this process; 7 counts are lost."]
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_microseconds_that_are_lost_are_no_counts(
+    redis: Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of them in a call that nobody has answered."""
+    monkeypatch.setattr(buffers, "_LAST_WAIT", 0.01)
+    buffers._buffer._unanswered = additions({"pay:card": 2, "pay-us:card": 4_000_000})
+    count("pay:card")
+    count("pay-us:card", 1_000_000)
+    with buffers._buffer._sending:
+        buffers.finish()
+
+    assert caplog.messages[-1] == (
+        "Redis does not answer at the end of this process; 3 counts are lost, and 5 s of what was timed."
+    )
 
 
 @override_settings(COMPONENTS={"CACHE": "nowhere"})

@@ -34,9 +34,10 @@ def _members(redis: Redis, key: str) -> set[str]:
 
 def _found_by(row: str) -> list[str]:
     """The members of the index by which the entry of *row* is found."""
-    one, label, key, starts, *_nothing = [*row.split("\1"), ""]
+    one, label, key, starts, *variants = [*row.split("\1"), ""]
     bytes_of_key = (key or label.encode().lower().decode()).encode()
-    return [f"{bytes_of_key[int(start) :].decode()}\1{one}" for start in ("0", *starts.split(",")) if start]
+    begun = [bytes_of_key[int(start) :].decode() for start in ("0", *starts.split(",")) if start]
+    return [f"{text}\1{one}" for text in [*begun, *(each.partition(" ")[2] for each in variants if each)]]
 
 
 def _check_top(prefix: str, packed: str, selected: set[str], ranks: dict[str, float]) -> None:

@@ -33,3 +33,60 @@ def _maker(syllables: list[str]) -> Callable[[Random], str]:
 
 #: Each makes a name of its script.
 NAMES = [_maker(syllables) for syllables in SYLLABLES.values()]
+
+#: Names, and how they are typed on phones: what finds them.
+OTHERWISE = [
+    (label, typed)
+    for label, ways in {
+        "O'Neil": "O’Neil|oneil|o neil|o`neil|oʼneil|O´Neil|o＇neil|neil|o'n",
+        "O’Neil Smith": "smith o'neil|smith oneil|o neil smith|neil",
+        "Oneil Smith": "o'neil|smith o’neil|o-neil",
+        "Мар'яна": "мар’яна|маряна|марʼяна",
+        "Jean-Paul": "jean paul|jean‐paul|jean‑paul|jean–paul|jean—paul|jean−paul|jeanpaul|Jean﹣Paul|jean-|paul",
+        "Jean–Paul Smith": "jean-paul|smith jean-p|smith jeanpaul|paul smith|jeanpaul s",
+        "Jeanpaul": "jean-paul",
+        "Jean Paul": "jean-paul",
+        "בן־גוריון": "בן-גוריון|בן גוריון|בןגוריון",
+        "א״ב": "א\"ב|אב|א''ב",
+        "ג׳ורג׳": "ג'ורג|גורג",
+        "St. John": "st john|st. john|st.john|John St",
+        "J.R.R. Tolkien": "jrr tolkien|j r r tolkien|j. r. r. tol|jrr|tolkien",
+        "J. R. R. Tolkien": "jrr tolkien|j.r.r. tol",
+        "マイケル・ジャクソン": "マイケル ジャクソン|マイケルジャクソン|ﾏｲｹﾙ･ｼﾞｬｸｿﾝ|まいける|ジャクソン",
+        "Gal·la": "galla|gal la",
+        "Þór": "thor|þor",
+        "Ŋgũgĩ wa Thiong'o": "ngugi|ngũgĩ|thiongo|thiong’o ngugi",
+        "Đặng Łukasz Ørsted Æsop Straße Œdipe": "dang|lukasz|orsted|aesop|strasse|oedipe",
+        "Ələkbər Ɔkɛ Ɓala ɣ": "elekber|oke|bala|g",
+        "Қайрат Ғабит": "кайрат|габит кай",
+        "علی کریم": "علي|كريم",
+        "أحمد فاطمة": "احمد|فاطمه",
+        "٤٢ ４２ ४२": "42 42 42",
+        "ʿAlī al-Qurʾān": "ali|quran|alquran|al quran",
+        "ʻOkina": "okina|'okina",
+        "Ann ❤️ Smith": "ann smith|ann ❤|❤ ann|smith ann|❤️|ann ❤️ smith",
+        "An❤na": "anna|an na|❤",
+        "👩🏽‍🚀 Sally": "sally|👩🚀|👩 sally",
+        "한국": "하|한|ㅎ|한구|한ㄱ",
+        "하나 닭": "한|하나|다|닭",
+        "Ann Smith": "smith ann|smi a|smith, ann|SMITH ANN",
+        "John Paul Jones": "jones john|paul john|jones paul john|john jones|jo jo",
+        'Ann "Annie" (née Bell) Smith': "ann annie smith|bell|annie nee",
+        "AC/DC": "acdc|ac dc|ac/dc",
+        "R&D #1": "r&d|r & d|#1",
+        "!!!": "!|!!!",
+    }.items()
+    for typed in ways.split("|")
+]
+#: Names, and what does not find them.
+NOT_OTHERWISE = [
+    ("Ann Smith", "smitha"),
+    ("Ann Smith", "annsmith"),
+    ("Ann Smith", "ann ann"),
+    ("Ann Smith", "smith bob"),
+    ("Jean-Paul", "aul"),
+    ("O'Neil", "eil"),
+    ("한국", "국한국"),
+    ("하", "한"),
+    ("ハ", "バ"),
+]

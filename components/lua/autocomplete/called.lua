@@ -1,5 +1,5 @@
 -- Find the entries whose whole name has this search key. Reads only.
--- KEYS[1] book     HASH version, count, when it was loaded
+-- KEYS[1] book     HASH version, count, when it was loaded, by which rules names were folded
 -- KEYS[2] entries  ZSET search key, \1, id: from the beginning and from each word on
 -- KEYS[3] rows     HASH part of a digest of the id -> rows, each after \2
 -- ARGV[1] search key

@@ -1,5 +1,5 @@
 -- Add to what is counted of the searches in a book, by the minute. Repeated, it says the same again.
--- KEYS[1] book      HASH version, count, when it was loaded
+-- KEYS[1] book      HASH version, count, when it was loaded, by which rules names were folded
 -- KEYS[2] usage     HASH minute of the hour -> the minute, its searches, their microseconds, the slowest, its length
 -- KEYS[3] answered  STRING what this call was answered
 -- ARGV[1] how many searches there were

@@ -1,5 +1,5 @@
 -- Note that a book is in the list of all, if there is one. Idempotent by nature.
--- KEYS[1] book  HASH version, count, when it was loaded
+-- KEYS[1] book  HASH version, count, when it was loaded, by which rules names were folded
 -- ARGV[1] 1
 -- Returns 1 if there is
 local book = KEYS[1]

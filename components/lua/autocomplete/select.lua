@@ -1,5 +1,5 @@
 -- Note that an entry was selected, or only put it where its rank belongs. Repeated, it says the same again.
--- KEYS[1] book      HASH version, count, when it was loaded
+-- KEYS[1] book      HASH version, count, when it was loaded, by which rules names were folded
 -- KEYS[2] rows      HASH part of a digest of the id -> rows, each after \2
 -- KEYS[3] selected  ZSET the members of entries that were ever selected
 -- KEYS[4] ranks     ZSET id by the logarithm of its selections, as they decay
@@ -38,12 +38,15 @@ local function index(shelves, into)
   local packed = redis.call("HGET", shelves, shelf) or ""
   local from = string.find(packed, "\2" .. id .. "\1", 1, true)
   if not from then return nil end
-  local label, key, starts = string.match(packed, "^[^\1]+\1([^\1]+)\1([^\1\2]*)\1?([^\2]*)", from + 1)
+  local stop = (string.find(packed, "\2", from + 1, true) or #packed + 1) - 1
+  local row = string.sub(packed, from + 1, stop)
+  local label, key, starts, variants = string.match(row, "^[^\1]+\1([^\1]+)\1([^\1]*)\1?([^\1]*)(.*)$")
   if key == "" then key = string.lower(label) end
   local members = { key .. "\1" .. id }
   for start in string.gmatch(starts, "%d+") do
     members[#members + 1] = string.sub(key, start + 1) .. "\1" .. id
   end
+  for variant in string.gmatch(variants, "\1%d+ ([^\1]+)") do members[#members + 1] = variant .. "\1" .. id end
   for _, member in ipairs(members) do redis.call("ZADD", into, 0, member) end
   return members
 end

@@ -1,5 +1,5 @@
 -- Let entries join, change or leave a book, or the load beside it. Repeated, it says the same again.
--- KEYS[1] book      HASH version, count, when it was loaded
+-- KEYS[1] book      HASH version, count, when it was loaded, by which rules names were folded
 -- KEYS[2] entries   ZSET search key, \1, id: from the beginning and from each word on
 -- KEYS[3] rows      HASH part of a digest of the id -> rows, each after \2
 -- KEYS[4] selected  ZSET the members of entries that were ever selected
@@ -13,14 +13,17 @@
 -- KEYS[12] answered STRING what this call was answered
 -- ARGV[1] token of the load that this is a part of; "" if it is none
 -- ARGV[2] put, or rename for what is there only
--- ARGV[3..] rows, at most 250: id, label, search key if that is not the label with A to Z in small letters, in bytes
---           where words start after its beginning, if any do; with \1 between. An id alone leaves
+-- ARGV[3] the number of the rules by which they were folded
+-- ARGV[4..] rows, at most 250: id, label, search key if that is not the label with A to Z in small letters, in bytes
+--           where words start after its beginning, if any do; then, for each start where words can be written as one,
+--           the number of the start, a blank, and the key from there on so written; with \1 between. An id alone
+--           leaves
 -- Returns with blanks between: how many were not there, how many were, 1 if the book is in the list of all, or is not
 --         there at all; or, of a load that no longer runs, "superseded"
 local book, entries, rows, selected, ranks, tops = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local loading, next_entries, next_rows = KEYS[7], KEYS[8], KEYS[9]
 local next_selected, changed, answered = KEYS[10], KEYS[11], KEYS[12]
-local token, mode = ARGV[1], ARGV[2]
+local token, mode, folding = ARGV[1], ARGV[2], ARGV[3]
 local MINUTE, HOUR = 60000, 3600000 -- milliseconds
 local MANY, DEEP = 64, 24 -- of the selected, from which on the best are kept; bytes of the longest such prefix
 
@@ -30,10 +33,11 @@ local is_load, runs = token ~= "", redis.call("HGET", loading, "token")
 if is_load and runs ~= token then return "superseded" end
 
 local function members(row)
-  local id, label, key, starts = string.match(row, "^([^\1]+)\1([^\1]+)\1([^\1]*)\1?(.*)$")
+  local id, label, key, starts, variants = string.match(row, "^([^\1]+)\1([^\1]+)\1([^\1]*)\1?([^\1]*)(.*)$")
   if key == "" then key = string.lower(label) end
   local found = { key .. "\1" .. id }
   for start in string.gmatch(starts, "%d+") do found[#found + 1] = string.sub(key, start + 1) .. "\1" .. id end
+  for variant in string.gmatch(variants, "\1%d+ ([^\1]+)") do found[#found + 1] = variant .. "\1" .. id end
   return found
 end
 
@@ -55,9 +59,9 @@ local function unselect(member, index)
 end
 
 local ids, shelves, is_ranked = {}, {}, {}
-for at = 3, #ARGV do
-  ids[at - 2] = string.match(ARGV[at], "^[^\1]+")
-  shelves[at - 2] = string.sub(redis.sha1hex(ids[at - 2]), 1, 4)
+for at = 4, #ARGV do
+  ids[at - 3] = string.match(ARGV[at], "^[^\1]+")
+  shelves[at - 3] = string.sub(redis.sha1hex(ids[at - 3]), 1, 4)
 end
 for at, rank in ipairs(redis.call("ZMSCORE", ranks, unpack(ids))) do is_ranked[ids[at]] = rank end
 
@@ -90,7 +94,7 @@ local function close(its)
 end
 
 local function put(its, at, may_join)
-  local id, row, packed = ids[at], ARGV[at + 2], its.packed[shelves[at]]
+  local id, row, packed = ids[at], ARGV[at + 3], its.packed[shelves[at]]
   local from, past = string.find(packed, "\2" .. id .. "\1", 1, true)
   local stays = row ~= id
   if not from and not (stays and may_join) then return false end
@@ -127,7 +131,7 @@ for at, id in ipairs(ids) do
   local was_there = false
   if now then
     was_there = put(now, at, mode == "put")
-    if ARGV[at + 2] == id then
+    if ARGV[at + 3] == id then
       redis.call("ZREM", ranks, id)
       is_ranked[id] = false
     end
@@ -151,10 +155,11 @@ if now and next(now.is_new) then
   close(now)
   local time = redis.call("TIME")
   local version = math.max(time[1] * 1000000 + time[2], (redis.call("HGET", book, "version") or 0) + 1)
+  if redis.call("EXISTS", book) == 0 then redis.call("HSET", book, "folding", folding) end
   redis.call("HSET", book, "version", string.format("%.0f", version))
   redis.call("HINCRBY", book, "count", now.grown)
 end
 local is_listed = redis.call("HGET", book, "is_listed") or 1 - redis.call("EXISTS", book)
-local said = #ARGV - 2 - there .. " " .. there .. " " .. is_listed
+local said = #ARGV - 3 - there .. " " .. there .. " " .. is_listed
 if runs or redis.call("EXISTS", book) == 1 then redis.call("SET", answered, said, "PX", MINUTE) end
 return said

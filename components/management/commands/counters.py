@@ -16,12 +16,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
+from components.charts.scales import rate, total
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
 from components.management.running import UNREACHABLE, unreachable
 from components.management.tables import instant, table
 from components.services.counters import CounterReader, Series
 
 FORMAT = 1
+#: "requests:*" is typed for the family "requests".
+EVERY = ":*"
 
 
 class Command(BaseCommand):
@@ -31,7 +34,12 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("names", nargs="*", metavar="NAME", help="These counters.")
+        parser.add_argument(
+            "names",
+            nargs="*",
+            metavar="NAME",
+            help="These counters; 'requests:*' are those of a family that counted most.",
+        )
         parser.add_argument("--top", metavar="FAMILY", help="Those of a family that counted most.")
         parser.add_argument("--limit", type=int, default=20, help="How many (default: 20).")
         parser.add_argument(
@@ -72,10 +80,12 @@ class Command(BaseCommand):
         **options: Any,
     ) -> dict[str, Series]:
         reader, span = CounterReader(), {"since": _instant(since), "until": _instant(until)}
-        if top is not None:
-            names += [each.name for each in reader.top(top, limit, precision=precision, **span)]
-        elif not names:
+        families = [name.removesuffix(EVERY) for name in names if name.endswith(EVERY)]
+        if top is None and not names:
             names = [info.name for info in reader.page(limit=limit)]
+        names = [name for name in names if not name.endswith(EVERY)]
+        for family in [*families, *([] if top is None else [top])]:
+            names += [each.name for each in reader.top(family, limit, precision=precision, **span)]
         return reader.read(names, precision, fill=None, **span)
 
 
@@ -105,13 +115,13 @@ def _document(series: Series) -> dict[str, Any]:
 
 def _text(found: Mapping[str, Series]) -> list[str]:
     return table(
-        ["counter", ">total", ">per second", ">last slice", "from", "until"],
+        ["counter", ">total", ">rate", ">last slice", "from", "until"],
         [
             [
                 series.name,
-                f"{series.total:,}",
-                f"{series.rate:.3f}",
-                f"{series[-1].count or 0:,}",
+                total(series.total, series.name),
+                rate(series),
+                total(series[-1].count or 0, series.name),
                 instant(series.since),
                 instant(series.until),
             ]

@@ -7,7 +7,6 @@ or changes its meaning without another number of format.
 
 from __future__ import annotations
 
-import csv
 import json
 from argparse import ArgumentParser, ArgumentTypeError
 from datetime import date
@@ -21,7 +20,7 @@ from components.management.running import UNREACHABLE, unreachable
 from components.management.tables import NOTHING, table
 from components.services.geo import Level, place_name
 from components.services.logs import DEFAULT_JOB
-from components.services.traffic import Others, Report, Row, Traffic, sheet
+from components.services.traffic import NAMES, Others, Report, Row, Traffic, sheet, write_csv
 
 FORMAT = 1
 _WRONG = 2  # exit code
@@ -78,7 +77,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(_document(job, report, totals), indent=2))
         elif options["csv"]:
-            csv.writer(self.stdout, lineterminator="\n").writerows(sheet(report) if report else [])
+            write_csv(self.stdout, sheet(report) if report else [], names=NAMES, line_end="\n")
         else:
             said = _text(report) if report else [f"No lines were counted for the job {job!r}."]
             self.stdout.write("\n".join([*said, *_rejected(totals)]))

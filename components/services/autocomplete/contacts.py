@@ -18,11 +18,12 @@ from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import InvalidLimit
 from components.scripts import Call, Script
 from components.services.autocomplete.folding import (
+    Spelling,
     check_contact,
     check_label,
     check_prefix,
-    fold,
-    word_starts,
+    is_found,
+    spell,
 )
 from components.services.autocomplete.records import Contact, instant
 from components.together import together
@@ -156,9 +157,8 @@ def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:
     return [contact for contact, is_named in zip(contacts, answers, strict=True) if not is_named]
 
 
-def _matches(contact: Contact, wanted: str) -> bool:
-    found = (fold(contact.label), fold(contact.id))
-    return any(key.startswith(wanted, start) for key in found for start in word_starts(key))
+def _matches(contact: Contact, wanted: Spelling) -> bool:
+    return any(is_found(spell(text), wanted) for text in (contact.label, contact.id))
 
 
 def check_limit(limit: object, most: int) -> int:

@@ -19,7 +19,7 @@ from components.exceptions import BookNotFound
 from components.scripts import Script
 from components.services.autocomplete import usage
 from components.services.autocomplete.contacts import check_limit, new_call
-from components.services.autocomplete.folding import check_id, check_label, check_prefix, word_starts
+from components.services.autocomplete.folding import FOLDING, check_id, check_label, check_prefix, ways
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.counters import tally
 from components.twins import answer
@@ -84,7 +84,7 @@ class Core:
     async def _write(self, client: AnyRedis, *rows: str, mode: str = "put") -> int:
         """How many of them were there before."""
         its = Keys(self.name, new_call())
-        said = await _write.acall(client, keys=its.write, args=["", mode, *rows])
+        said = await _write.acall(client, keys=its.write, args=["", mode, FOLDING, *rows])
         _new, there, is_listed = map(int, said.split())
         if not is_listed:
             await self._list(client)
@@ -105,7 +105,9 @@ class Core:
         return [RankedEntry(one.decode(), label.decode(), float(weight)) for one, label, weight in found]
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> Completions:
-        args = [check_prefix(prefix), check_limit(limit, MAX_COMPLETIONS)]
+        typed = check_prefix(prefix)
+        others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
+        args = [typed.key, check_limit(limit, MAX_COMPLETIONS), *others]
         began = perf_counter()
         found = await _complete.acall(client, keys=_looked_at(self.name), args=args)
         if not found:
@@ -115,7 +117,7 @@ class Core:
         return Completions(_entries(text), version=int(version), is_whole=not has_more)
 
     async def _called(self, client: AnyRedis, name: str, limit: int) -> list[Entry]:
-        args = [check_prefix(name), check_limit(limit, MAX_COMPLETIONS)]
+        args = [check_prefix(name).key, check_limit(limit, MAX_COMPLETIONS)]
         found = await _called.acall(client, keys=_looked_at(self.name)[:3], args=args)
         if found is None:
             raise self._not_found()
@@ -167,13 +169,15 @@ def _entries(text: bytes) -> list[Entry]:
 def row(entry: str | int, label: str, *, words: bool) -> str:
     """An entry as Redis has it. Raises InvalidEntry."""
     known_by = check_id(entry)
-    shown, key = check_label(label)
-    starts = word_starts(key)[1:] if words else []
+    shown, spelling = check_label(label)
+    key, most = spelling.key, len(spelling.starts) if words else 1
+    starts = spelling.starts[1:most]
     if not key.isascii():
         starts = [len(key[:start].encode()) for start in starts]
     is_plain = key.encode() == shown.encode().lower()  # of bytes, this makes A to Z small, as Lua does
+    variants = [f"{number} {text}" for number, text in spelling.variants() if number < most]
     parts = [known_by, shown, "" if is_plain else key]
-    return "\1".join([*parts, ",".join(map(str, starts))] if starts else parts)
+    return "\1".join([*parts, ",".join(map(str, starts)), *variants] if starts or variants else parts)
 
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:
@@ -210,6 +214,7 @@ def _read(
         count=int(book.get(b"count", 0)),
         members=members,
         selected=selected,
+        is_outdated=int(book.get(b"folding", 0)) != FOLDING,
         bytes=sum(size or 0 for size in sizes),
         version=int(book[b"version"]),
         changed_at=instant(book[b"version"]),

@@ -1,15 +1,21 @@
 """
-What is compared when a name is looked for: its search key, in which case, accents and width make no difference.
+What is compared when a name is looked for: its search key, and the other ways of writing it.
 
 Compatibility forms become plain ones (NFKC), case is folded, accents and vowel points go, letters with a stroke lose
-it. Marks that make another letter stay: the vowel signs of Indic scripts, the voicing of kana. Invisible characters
-go, and white space is one blank. A prefix is folded as a name is, so they meet whatever the keyboard.
+it, and digits of all scripts are those of ASCII. Marks that make another letter stay: the vowel signs of Indic
+scripts, the voicing of kana. Korean syllables are taken apart, so that one without a final consonant begins those
+with one. Apostrophes go. Hyphens, dots and other punctuation become one blank, as white space does; what they join is
+also found written as one word. Emoji stand at the end of the key, each as a word. What was typed is folded as names
+are, so they meet whatever the keyboard. static/components/autocomplete/matching.js follows the same rules.
 """
 
 from __future__ import annotations
 
+# ruff: noqa: RUF001
 import re
-from unicodedata import category, normalize
+from collections.abc import Sequence
+from typing import NamedTuple
+from unicodedata import category, decimal, normalize
 
 from components.exceptions import InvalidEntry, InvalidPrefix
 from components.validation import MAX_NAME
@@ -19,59 +25,233 @@ MAX_ID = 100  # characters
 MAX_PREFIX = 200  # characters
 MAX_KEY = 200  # characters of a search key that count: one of Arabic can stand for eighteen
 MAX_WORDS = 8  # under which a name is found: each costs a member of the index
+#: The number of these rules. A book knows by which its names were folded.
+FOLDING = 2
 
 #: What is written or left out as one likes: accents, Hebrew points, Arabic vowels; and what cannot be seen.
 _OPTIONAL = re.compile(
-    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
-    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064"
-    "\u2066-\u2069\ufe00-\ufe0f\ufeff]"
+    "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u061c\u0640\u064b-\u065f\u0670"
+    "\u115f\u1160\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u00ad\u200b-\u200f"
+    "\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
-#: Letters that have no decomposition, and are typed as others where a keyboard lacks them.
-_PLAIN = {"\u0131": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe"}
-_STROKES = re.compile(f"[{''.join(_PLAIN)}]")
+#: Letters that modify others, such as the half rings of transcribed Arabic; and the colours of hands.
+_MODIFYING = re.compile(
+    "[\u02b0-\u02ba\u02bd-\u02ff\u0559\u07f5\ua717-\ua721\ua788\ua78a\U0001f3fb-\U0001f3ff]"
+)
+#: Letters that have no decomposition, each with what is typed where a keyboard lacks it: of Latin scripts, of other
+#: languages on a Russian keyboard, and those in which Arabic, Persian and Urdu keyboards differ.
+_PLAIN = """
+    øo ðd đd ɖd ɗd łl ɫl ɬl ŧt ƭt þth ħh ɦh ŋn ɲn ɳn ıi ɨi ɩi ƙk ĸk ɓb ƀb ƈc ȼc ɠg ǥg ɣg ʉu ʊu ɔo ɵo ɛe əe ǝe ɇe ƥp
+    ʋv ƴy ɏy ƶz ʒz ȥz ʃs ȷj ɉj ɍr ɽr ⱥa ɑa æae œoe ƒf
+    ґг ғг ҕг қк ҝк ҡк ӄк ңн ҥн ӈн үу ұу өо әа һх ҳх ҷч ҹч ҙз ҫс ҏр җж
+    \u0671\u0627 \u0649\u064a \u06cc\u064a \u06d0\u064a \u06a9\u0643
+    \u0629\u0647 \u06c1\u0647 \u06be\u0647 \u06d5\u0647
+"""
+#: Apostrophes and inner quotation marks, also those of Hebrew.
+_APOSTROPHES = "'\"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4"
+#: Signs that compatibility makes a blank and an accent; they are typed as apostrophes.
+_ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], "'")
+#: What joins words though it is no punctuation: minus, dots between letters, and the double hyphen of kana.
+_JOINING = "=~\u2212\u2219\u22c5\ua78f"
+#: Punctuation that makes a difference.
+_KEPT = "#%&*@"
+_APART, _JOINED, _SYMBOL = (
+    "\1",
+    "\2",
+    "\3",
+)  # as what apostrophes, what joins, and what precedes emoji is marked
+
+
+class _Signs(dict[int, str]):
+    """What each character becomes, found out when it first occurs."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = found = _sign(chr(code))
+        return found
+
+
+def _sign(character: str) -> str:
+    kind = category(character)
+    if re.match(f"[{_APOSTROPHES}]", character):
+        return _APART
+    if _OPTIONAL.match(character) or _MODIFYING.match(character) or kind in ("Cf", "Sk"):
+        return ""
+    if kind in ("Cc", "Zs", "Zl", "Zp"):
+        return " "
+    if kind == "So":
+        return _SYMBOL + character
+    if character in _JOINING or (kind.startswith("P") and character not in _KEPT):
+        return _JOINED
+    if kind == "Nd":
+        return str(decimal(character))
+    if "\u3041" <= character <= "\u3096" or character in "\u309d\u309e":  # hiragana, as katakana
+        return chr(ord(character) + 0x60)
+    return character
+
+
+_signs = _Signs({ord(each[0]): each[1:] for each in _PLAIN.split()})
+_SIMPLE = re.compile(f"[A-Za-z0-9 ]{{0,{MAX_KEY}}}")
+_BLANK = re.compile(" ")
+_MARKED = re.compile(f"{_SYMBOL}(.)", re.DOTALL)
+#: An apostrophe that has no letter or digit on one of its sides.
+_OUTER = re.compile(f"(?<![^{_JOINED} ]){_APART}+|{_APART}+(?![^\\W_])")
+_BETWEEN = re.compile(f"[{_JOINED} ]+")
+_SYLLABLE = re.compile("[\uac00-\ud7a3]")
 #: A letter or digit after something else, which may be a mark on a letter.
 _START = re.compile(r"(?<![^\W_])[^\W_]")
+#: Of Korean, as it stands in keys: a final consonant that may turn out to begin the next syllable, and which that is.
+_BEGUN = """
+    \u1100 \u1101 \u11a8\u1109 \u1102 \u11ab\u110c \u11ab\u1112 \u1103 \u1105 \u11af\u1100 \u11af\u1106 \u11af\u1107
+    \u11af\u1109 \u11af\u1110 \u11af\u1111 \u11af\u1112 \u1106 \u1107 \u11b8\u1109 \u1109 \u110a \u110b \u110c \u110e
+    \u110f \u1110 \u1111 \u1112
+"""
+_FINALS = {chr(0x11A8 + number): begun for number, begun in enumerate(_BEGUN.split())}
+
+
+class Spelling(NamedTuple):
+    """How a text is compared."""
+
+    #: Its words, with blanks between.
+    key: str
+    #: Where in the key its words begin, and it does: in characters.
+    starts: Sequence[int]
+    #: Blanks of the key that may be left out, because the text has no white space there.
+    joints: Sequence[int]
+
+    def variants(self) -> list[tuple[int, str]]:
+        """For each start where blanks may be left out: its number, and the key from there on without them."""
+        if not self.joints:
+            return []
+        return [
+            (number, self._joined(start))
+            for number, start in enumerate(self.starts)
+            if any(at > start for at in self.joints)
+        ]
+
+    def beginnings(self) -> list[list[str]]:
+        """For each start, what is found by its beginning."""
+        found = [[self.key[start:]] for start in self.starts]
+        for number, variant in self.variants():
+            found[number].append(variant)
+        return found
+
+    def _joined(self, start: int) -> str:
+        return "".join(each for at, each in enumerate(self.key) if at >= start and at not in self.joints)
+
+
+def spell(text: str) -> Spelling:
+    """Return how *text* is compared; its key is empty if nothing of it can be seen."""
+    if _SIMPLE.fullmatch(text):
+        key = " ".join(text.lower().split())
+        return Spelling(key, [0, *(found.end() for found in _BLANK.finditer(key))][:MAX_WORDS], ())
+    folded = normalize("NFD", normalize("NFKC", text.translate(_ACCENTS)).casefold())
+    signs = folded.translate(_signs)
+    symbols = _MARKED.findall(signs)
+    signs = normalize("NFKC", _OUTER.sub("", _MARKED.sub(_JOINED, signs)).strip(_JOINED + " "))
+    signs = _SYLLABLE.sub(lambda found: normalize("NFD", found[0]), signs)
+    words = [_word(word) for word in _BETWEEN.split(signs) if word]
+    if not words and not symbols:  # nothing but punctuation, which is all there is to compare
+        plain = normalize("NFKC", _OPTIONAL.sub("", folded)).split()
+        return _spelling(
+            [(word, []) for word in plain if not all(category(each) in ("Cc", "Cf") for each in word)], []
+        )
+    joined = []
+    for number, gap in enumerate(_BETWEEN.findall(signs), 1):
+        are_initials = gap[0] == _JOINED and len(words[number - 1][0]) == len(words[number][0]) == 1
+        if " " not in gap or are_initials:
+            joined.append(number)
+    return _spelling([*words, *((each, [0]) for each in symbols)], joined)
+
+
+def _word(word: str) -> tuple[str, list[int]]:
+    """*word* without its apostrophes, and where they were."""
+    parts = word.split(_APART)
+    return "".join(parts), [len("".join(parts[:number])) for number in range(1, len(parts))]
+
+
+def _spelling(words: Sequence[tuple[str, list[int]]], joined: Sequence[int]) -> Spelling:
+    """Return that of *words*, each with further starts in it; *joined* numbers those that need no blank before."""
+    key = " ".join(word for word, _starts in words)
+    most = MAX_KEY if key.isascii() else MAX_KEY * (3 if re.search("[\u1100-\u11ff]", key) else 1)
+    found, joints, at = set(), [], 0
+    for number, (word, further) in enumerate(words):
+        if number in joined:
+            joints.append(at - 1)
+        begins = {0, *further, *(start.start() for start in _START.finditer(word))}
+        if not word.isascii():  # marks are neither letters nor between words
+            begins -= {start for start in begins if start and category(word[start - 1]).startswith("M")}
+        found |= {at + start for start in begins}
+        at += len(word) + 1
+    return Spelling(key[:most], [each for each in sorted(found) if each < most][:MAX_WORDS], joints)
 
 
 def fold(text: str) -> str:
-    """The search key of *text*."""
-    if text.isascii():
-        return " ".join(text.lower().split())
-    folded = normalize("NFD", normalize("NFKC", text).casefold())
-    plain = _STROKES.sub(lambda found: _PLAIN[found[0]], _OPTIONAL.sub("", folded))
-    return " ".join(normalize("NFKC", plain).split())
+    """Return the search key of *text*."""
+    return spell(text).key
 
 
-def word_starts(key: str) -> list[int]:
-    """Where in the search key *key* its words begin, and it does: in characters."""
-    starts = [found.start() for found in _START.finditer(key)]
-    if not key.isascii():  # marks are neither letters nor between words
-        starts = [at for at in starts if not (at and category(key[at - 1]).startswith("M"))]
-    if starts[:1] != [0]:
-        starts.insert(0, 0)
-    return starts[:MAX_WORDS]
+def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
+    """
+    Return the other ways in which what was typed may be meant, each as beginnings of different words of a name.
+
+    They are: all of it as one word; its words in any order, those that a hyphen joins as one or as several; and a
+    Korean syllable whose final consonant begins the next one.
+    """
+    together = "".join("" if at in joints else each for at, each in enumerate(key))
+    found = [[key[:-1] + _FINALS[key[-1]]]] if key[-1:] in _FINALS else []
+    if " " in key:
+        found += [[key.replace(" ", "")], _tokens(together), _tokens(key)]
+    known: list[list[str]] = []
+    for way in found:
+        if way and way != [key] and way not in known and len(way) <= MAX_WORDS:
+            known.append(way)
+    return known
 
 
-def check_prefix(prefix: object) -> str:
-    """The search key of *prefix*. Raises InvalidPrefix."""
+def _tokens(key: str) -> list[str]:
+    """The words of *key* as they may begin words of names, the longest first."""
+    return sorted(key.split(), key=lambda each: -len(each.encode()))
+
+
+def is_found(name: Spelling, typed: Spelling) -> bool:
+    """Return whether *typed* finds *name*."""
+    beginnings = name.beginnings()
+    return any(_fits(beginnings, way) for way in [[typed.key], *ways(typed.key, typed.joints)])
+
+
+def _fits(beginnings: Sequence[Sequence[str]], way: Sequence[str]) -> bool:
+    """Return whether each of *way*, of which the longest come first, begins another word."""
+    taken: set[int] = set()
+    for wanted in way:
+        for number, texts in enumerate(beginnings):
+            if number not in taken and any(text.startswith(wanted) for text in texts):
+                taken.add(number)
+                break
+        else:
+            return False
+    return True
+
+
+def check_prefix(prefix: object) -> Spelling:
+    """Return how *prefix* is compared. Raises InvalidPrefix."""
     if not isinstance(prefix, str):
         raise InvalidPrefix(f"The prefix is {type(prefix).__name__}; it must be str.")
     if len(prefix) > MAX_PREFIX:
         raise InvalidPrefix(f"The prefix has {len(prefix):,} characters; {MAX_PREFIX} is the most.")
     if wrong := _wrong(prefix):
         raise InvalidPrefix(f"The prefix holds {wrong}.")
-    if not (key := fold(prefix)[:MAX_KEY]):
+    if not (typed := spell(prefix)).key:
         raise InvalidPrefix("The prefix is empty, or nothing of it can be seen.")
-    return key
+    return typed
 
 
-def check_label(label: object) -> tuple[str, str]:
-    """*label* and its search key. Raises InvalidEntry."""
+def check_label(label: object) -> tuple[str, Spelling]:
+    """Return *label* and how it is compared. Raises InvalidEntry."""
     _check_text("label", label, MAX_LABEL)
     assert isinstance(label, str)
-    if not (key := fold(label)[:MAX_KEY]):
+    if not (spelling := spell(label)).key:
         raise InvalidEntry("The label of an entry is empty, or nothing of it can be seen.")
-    return label, key
+    return label, spelling
 
 
 def check_id(entry: object) -> str:

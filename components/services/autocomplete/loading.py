@@ -21,6 +21,7 @@ from components.exceptions import LoadSuperseded
 from components.scripts import ASYNCHRONOUS, Script
 from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.core import BATCH, Core, Keys, row
+from components.services.autocomplete.folding import FOLDING
 from components.twins import answer, at_once
 
 #: Calls of the script that are sent together.
@@ -80,13 +81,13 @@ class Loading(Core):
 
     async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
         batches = [rows[at : at + BATCH] for at in range(0, len(rows), BATCH)]
-        calls = [(Keys(self.name, new_call()).write, [token, "put", *batch]) for batch in batches]
+        calls = [(Keys(self.name, new_call()).write, [token, "put", FOLDING, *batch]) for batch in batches]
         for at in range(0, len(calls), _TOGETHER):
             if b"superseded" in await _write.amany(client, calls[at : at + _TOGETHER]):
                 raise self._superseded()
 
     async def _finish(self, client: AnyRedis, token: str) -> None:
-        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token]) < 0:
+        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token, FOLDING]) < 0:
             raise self._superseded()
         its, first = Keys(self.name), 0
         while ids := await self._ranked(client, first, first + BATCH - 1):

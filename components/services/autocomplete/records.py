@@ -58,6 +58,8 @@ class BookInfo:
     members: int
     #: How many entries were ever selected.
     selected: int
+    #: Its names, or some of them, were folded by the rules of another release: load it anew, or they are missed.
+    is_outdated: bool
     #: An estimate by the server.
     bytes: int
     #: Grows with each change; it is the microsecond of the last.

@@ -23,6 +23,7 @@ from components.exceptions import CountRefused
 from components.renewals import clock
 from components.services.counters.core import Addition, add_script, additions, check_count
 from components.services.counters.precisions import plan
+from components.services.counters.records import is_time
 from components.services.counters.sources import PATIENCE
 from components.services.counters.sources import forget as forget_sources
 from components.validation import check_name
@@ -36,7 +37,7 @@ _LONGEST_HOLD = 1.0  # seconds; who counts holds the buffer for microseconds
 _LAST_WAIT = 5.0  # seconds that the end of a process waits for a sending under way
 
 #: Counters about this buffer itself.
-DROPPED, OUTAGES = "counters:dropped", "counters:outages"
+DROPPED, DROPPED_TIME, OUTAGES = "counters:dropped", "counters-us:dropped", "counters:outages"
 
 _ONE = 1
 
@@ -59,7 +60,7 @@ class Buffer:
         """The first of a name since the last sending; by who holds the guard. Raises InvalidName."""
         check_name("counter", name)
         if len(self.counts) >= MAX_NAMES:
-            name, count = DROPPED, abs(count)
+            name, count = DROPPED_TIME if is_time(name) else DROPPED, abs(count)
         if not self.counts:
             self._inbox.put(None)
         self.counts[name] = self.counts.get(name, 0) + count
@@ -86,9 +87,11 @@ class Buffer:
                 is_sent = self._try_flush()
             finally:
                 self._sending.release()
-        if not is_sent and (lost := self._pending()):
+        lost, microseconds = self._pending()
+        if not is_sent and (lost or microseconds):
+            time = f", and {microseconds / 1_000_000:,.6g} s of what was timed" if microseconds else ""
             logger.warning(
-                "Redis does not answer at the end of this process; %s counts are lost.", f"{lost:,}"
+                "Redis does not answer at the end of this process; %s counts are lost%s.", f"{lost:,}", time
             )
             self.counts.clear()
             self._unanswered.clear()
@@ -177,7 +180,12 @@ class Buffer:
     def _give_up(self, calls: list[Addition]) -> None:
         """Sent once more, they might count twice, or be refused again."""
         with self._holding():
-            self.counts[DROPPED] = self.counts.get(DROPPED, 0) + sum(call.size for call in calls)
+            for name, sizes in (
+                (DROPPED, [call.size for call in calls]),
+                (DROPPED_TIME, [call.microseconds for call in calls]),
+            ):
+                if any(sizes):
+                    self.counts[name] = self.counts.get(name, 0) + sum(sizes)
         for call in calls:
             call.is_over()
         self._unanswered = [call for call in self._unanswered if call not in calls]
@@ -195,9 +203,15 @@ class Buffer:
         finally:
             guard.release()
 
-    def _pending(self) -> int:
-        unanswered = sum(call.size for call in self._unanswered)
-        return unanswered + sum(map(abs, self.counts.values()))
+    def _pending(self) -> tuple[int, int]:
+        """Return what was counted and not sent, and how many microseconds of what was timed."""
+        lost = {
+            False: sum(call.size for call in self._unanswered),
+            True: sum(call.microseconds for call in self._unanswered),
+        }
+        for name, count in self.counts.items():
+            lost[is_time(name)] += abs(count)
+        return lost[False], lost[True]
 
 
 _buffer = Buffer()

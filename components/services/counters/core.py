@@ -21,7 +21,7 @@ from components.buckets import bucket
 from components.exceptions import CountRefused, InvalidCount, InvalidRange
 from components.scripts import Script
 from components.services.counters.precisions import Plan, plan
-from components.services.counters.records import Fill, Sample, Series, instant
+from components.services.counters.records import Fill, Sample, Series, instant, is_time
 from components.services.counters.sources import Source, give_back, take
 
 #: Up to here Lua counts exactly; a slot that would count further stays there.
@@ -40,8 +40,9 @@ class Addition:
     tag: str
     source: Source
     args: list[str | int]
-    #: Of what it adds, for telling.
+    #: What it adds, for telling: of what was counted, and of microseconds.
     size: int
+    microseconds: int
 
     @property
     def keys(self) -> Sequence[str]:
@@ -62,12 +63,12 @@ class Addition:
 
 def addition(tag: str, counts: Iterable[tuple[str, int]]) -> Addition:
     """A call that adds *counts* to counters of the bucket *tag*."""
-    stored, source, size = plan().stored, take(tag), 0
+    stored, source, sizes = plan().stored, take(tag), {False: 0, True: 0}
     args: list[str | int] = [source.next_number(), stored]
     for name, count in counts:
         args += (name, count)
-        size += abs(count)
-    return Addition(tag, source, args, size)
+        sizes[is_time(name)] += abs(count)
+    return Addition(tag, source, args, sizes[False], sizes[True])
 
 
 def additions(counts: Mapping[str, int]) -> list[Addition]:

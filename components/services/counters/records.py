@@ -73,6 +73,11 @@ def instant(seconds: float) -> datetime:
     return _EPOCH + timedelta(seconds=seconds)
 
 
+def is_time(name: str) -> bool:
+    """Return whether what is called *name* counts microseconds: "pay-us:card", as timed() has it."""
+    return name.partition(":")[0].endswith("-us")
+
+
 def family_of(name: str) -> str | None:
     """What stands before the first colon of a name; None if nothing does."""
     return name.partition(":")[0] or None if ":" in name else None

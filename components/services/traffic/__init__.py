@@ -2,6 +2,17 @@
 
 from components.services.traffic.records import DayTotal, Others, Report, Row
 from components.services.traffic.reports import MOST_DAYS, MOST_ROWS, Traffic
-from components.services.traffic.sheets import sheet
+from components.services.traffic.sheets import NAMES, sheet, write_csv
 
-__all__ = ["MOST_DAYS", "MOST_ROWS", "DayTotal", "Others", "Report", "Row", "Traffic", "sheet"]
+__all__ = [
+    "MOST_DAYS",
+    "MOST_ROWS",
+    "NAMES",
+    "DayTotal",
+    "Others",
+    "Report",
+    "Row",
+    "Traffic",
+    "sheet",
+    "write_csv",
+]

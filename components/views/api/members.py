@@ -7,8 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from components.services.autocomplete import fold
-from components.services.autocomplete.folding import check_prefix, word_starts
+from components.services.autocomplete.folding import Spelling, check_prefix, is_found, spell
 from components.services.chat import Chat, Role
 from components.validation import MAX_NAME
 from components.views.api import shapes
@@ -90,11 +89,10 @@ async def _members(user: str, chat_id: str) -> list[dict[str, Any]]:
     return [shapes.member(each, names.get(each.user)) for each in found]
 
 
-def _fits(name: str, wanted: str) -> tuple[bool, str] | None:
-    """By which those are ordered that *wanted* fits: who is called so before whose later word begins so."""
-    key = fold(name)
-    at = next((start for start in word_starts(key) if key.startswith(wanted, start)), None)
-    return None if at is None else (at > 0, key)
+def _fits(name: str, wanted: Spelling) -> tuple[bool, str] | None:
+    """Return by what a member is ordered whom *wanted* finds: first those whose name begins so; None for others."""
+    own = spell(name)
+    return (not own.key.startswith(wanted.key), own.key) if is_found(own, wanted) else None
 
 
 def _role(name: str) -> Role:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from components.services.autocomplete.folding import check_prefix, fold, word_starts
+from components.services.autocomplete.folding import fold, is_found, spell
 from tests.browser.clock import stop_clock
 from tests.browser.complete_field.parts import (
     active,
@@ -20,7 +20,7 @@ from tests.browser.complete_field.parts import (
     options,
     requests,
 )
-from tests.support.names import NAMES
+from tests.support.names import NAMES, NOT_OTHERWISE, OTHERWISE
 
 #: As in a browser that has none: an answer that is overtaken comes nevertheless.
 NO_ABORT = "AbortController.prototype.abort = () => {};"
@@ -28,6 +28,11 @@ NO_ABORT = "AbortController.prototype.abort = () => {};"
 FOUND = """async (pairs) => {
     const { find } = await import("/static/components/autocomplete/matching.js");
     return pairs.map(([label, typed]) => Boolean(find(label, typed)));
+}"""
+#: What of names is marked: of each pair.
+MARKED = """async (pairs) => {
+    const { find } = await import("/static/components/autocomplete/matching.js");
+    return pairs.map(([label, typed]) => find(label, typed).places.map(({ start, end }) => label.slice(start, end)));
 }"""
 #: Whether a key that an input method is about to handle may do what it does.
 IME_KEY = """(node, key) => node.dispatchEvent(
@@ -243,6 +248,23 @@ def test_where_no_answer_comes_the_field_is_an_input(opened: Any) -> None:
         page.keyboard.press("Enter")
 
 
+def test_what_was_typed_is_marked_wherever_it_stands_in_the_name(opened: Any) -> None:
+    marked = {
+        ("Ann Smith", "smith a"): ["A", "Smith"],
+        ("Jean-Paul Smith", "jeanpa"): ["Jean-Pa"],
+        ("Tim O\u2019Neil", "oneil"): ["O\u2019Neil"],
+        ("An❤na", "anna"): ["An❤na"],
+        ("❤ Ann", "ann ❤"): ["❤", "Ann"],
+        ("St. John", "st john"): ["St. John"],
+        ("Þór", "th"): ["Þ"],
+        ("한국", "하"): ["한"],
+    }
+
+    found = opened().evaluate(MARKED, [list(pair) for pair in marked])
+
+    assert dict(zip(marked, found, strict=True)) == marked
+
+
 def test_the_browser_finds_by_a_prefix_whom_the_server_finds(opened: Any) -> None:
     """Names in twelve scripts; and beginnings of words in them, as they are and otherwise written."""
     chosen, pairs = Random(10), []
@@ -250,18 +272,20 @@ def test_the_browser_finds_by_a_prefix_whom_the_server_finds(opened: Any) -> Non
         label, other = (chosen.choice(NAMES)(chosen) for _ in range(2))
         start = chosen.choice((0, 0, chosen.randrange(len(label))))
         typed = chosen.choice((label, label, other))[start:][: chosen.randint(1, 6)].strip()
+        if chosen.random() < 0.2:
+            typed = " ".join(word[: chosen.randint(1, 6)] for word in reversed(re.split("[ -]", label)))
         pairs.append([label, chosen.choice((str, str.upper, str.lower))(typed)])
     pairs += [
         ["\u1112\u1161\u11ab\u1100\u1173\u11af", "한"],
         ["한글", "\u1112\u1161\u11ab"],
         ["Straße", "STRASSE"],
+        *([label, typed] for label, typed in OTHERWISE + NOT_OTHERWISE),
+        *([label, chosen.choice(OTHERWISE)[1]] for label, _typed in OTHERWISE for _ in range(5)),
     ]
     pairs = [[label, typed] for label, typed in pairs if fold(typed)]
 
     found = opened().evaluate(FOUND, pairs)
 
-    for (label, typed), is_found in zip(pairs, found, strict=True):
-        key = fold(label)
-        expected = any(key.startswith(check_prefix(typed), start) for start in word_starts(key))
-        assert is_found == expected, (label, typed)
+    for (label, typed), answer in zip(pairs, found, strict=True):
+        assert answer == is_found(spell(label), spell(typed)), (label, typed)
     assert 500 < sum(found) < len(pairs) - 500

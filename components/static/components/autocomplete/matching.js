@@ -1,52 +1,215 @@
 /*
- * Which names a prefix finds, and where in them: capitals, accents and the width of letters do not count, and each word
- * inside of a name is found as its first one is. The server decides what is offered; this narrows what it has told.
+ * Which names a text finds, and where in them. Capitals, accents, the width of letters, apostrophes and hyphens do not
+ * count; each word inside of a name is found as its first one is; and words may come in any order. The server decides
+ * what is offered, by the rules of services/autocomplete/folding.py; this narrows what it has told.
  */
 
-/** A letter and the marks upon it; a syllable of Hangul, if its parts are written one by one. */
-const CLUSTER = /[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?|\P{M}\p{M}*|\p{M}+/gu;
-/** What one writes or leaves out as one likes; the vowel signs of Indic scripts and the voicing of kana stay. */
+/** A letter and the marks upon it, those of narrow kana, too. */
+const CLUSTER = /\P{M}[\p{M}\uff9e\uff9f]*|\p{M}+/gu;
+/**
+ * What one writes or leaves out as one likes, and what cannot be seen; the vowel signs of Indic scripts and the voicing of
+ * kana stay.
+ */
 const OPTIONAL = new RegExp(
-    "[\\u0300-\\u036f\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u0640\\u064b-\\u065f\\u0670" +
-    "\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f\\u00ad\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064" +
-    "\\u2066-\\u2069\\ufe00-\\ufe0f\\ufeff]", "g",
+    "[\\u0300-\\u036f\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u061c\\u0640\\u064b-\\u065f\\u0670" +
+    "\\u115f\\u1160\\u180b-\\u180f\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f\\u00ad\\u200b-\\u200f" +
+    "\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069\\ufe00-\\ufe0f\\ufeff\\u{e0000}-\\u{e0fff}]", "u",
 );
-const PLAIN = { "ı": "i", "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe" };
+/** Letters that modify others, such as the half rings of transcribed Arabic; and the colours of hands. */
+const MODIFYING = /[\u02b0-\u02ba\u02bd-\u02ff\u0559\u07f5\ua717-\ua721\ua788\ua78a\u{1f3fb}-\u{1f3ff}]/u;
+/** Letters that have no decomposition, each with what is typed where a keyboard lacks it. */
+const PLAIN = new Map((
+    "øo ðd đd ɖd ɗd łl ɫl ɬl ŧt ƭt þth ħh ɦh ŋn ɲn ɳn ıi ɨi ɩi ƙk ĸk ɓb ƀb ƈc ȼc ɠg ǥg ɣg ʉu ʊu ɔo ɵo ɛe əe ǝe ɇe ƥp " +
+    "ʋv ƴy ɏy ƶz ʒz ȥz ʃs ȷj ɉj ɍr ɽr ⱥa ɑa æae œoe ƒf " +
+    "ґг ғг ҕг қк ҝк ҡк ӄк ңн ҥн ӈн үу ұу өо әа һх ҳх ҷч ҹч ҙз ҫс ҏр җж " +
+    "\u0671\u0627 \u0649\u064a \u06cc\u064a \u06d0\u064a \u06a9\u0643 \u0629\u0647 \u06c1\u0647 \u06be\u0647 \u06d5\u0647"
+).split(" ").map(([letter, ...plain]) => [letter, plain.join("")]));
+const APOSTROPHE = /['"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4]/u;
+const ACCENT = /[\u00b4\u0384\u1fbd\u1fbf\u1fef\u1ffd\u1ffe]/u; // compatibility makes them a blank and an accent
+const JOINING = /[=~\u2212\u2219\u22c5\ua78f]|(?![#%&*@])\p{P}/u;
+const UNSEEN = /[\p{Cf}\p{Sk}]/u;
+const FORMAT = /\p{Cf}/u;
+const BLANK = /[\p{Cc}\p{Z}]/u;
+const SYMBOL = /\p{So}/u;
+const DIGIT = /\p{Nd}/u;
+const HIRAGANA = /[\u3041-\u3096\u309d\u309e]/u;
+const SYLLABLE = /[\uac00-\ud7a3]/u;
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
 const FIRST = /[\p{L}\p{N}]/u; // of a word inside of a name
-const BLANK = /\s/u;
+const MOST = 8; // words by which a name is found
+/** What apostrophes and what joins words become. */
+const APART = "\u0001", JOINED = "\u0002";
+/** Of Korean: a final consonant that may turn out to begin the next syllable, and which that is. */
+const FINALS = new Map((
+    "\u1100 \u1101 \u11a8\u1109 \u1102 \u11ab\u110c \u11ab\u1112 \u1103 \u1105 \u11af\u1100 \u11af\u1106 \u11af\u1107 \u11af\u1109 " +
+    "\u11af\u1110 \u11af\u1111 \u11af\u1112 \u1106 \u1107 \u11b8\u1109 \u1109 \u110a \u110b \u110c \u110e \u110f \u1110 \u1111 \u1112"
+).split(" ").map((begun, at) => [String.fromCodePoint(0x11a8 + at), begun]));
 
-/** One letter as it is compared: "É", "é" and "e" are the same; "ß" is two. */
-function folded(letter) {
-    const bare = letter.normalize("NFKC").toUpperCase().toLowerCase().normalize("NFD").replace(OPTIONAL, "");
-    return [...bare].map((sign) => PLAIN[sign] ?? sign).join("").normalize("NFKC");
+/** The digit of ASCII that *digit* is: those of a script follow each other. */
+function value(digit) {
+    let zero = digit.codePointAt(0);
+    while (DIGIT.test(String.fromCodePoint(zero - 1))) zero -= 1;
+    return String((digit.codePointAt(0) - zero) % 10);
 }
 
-/** The compared characters of *text* in order, each with the place that it comes from: [{ sign, start, end }]. */
-function spelled(text) {
-    const signs = [];
+/** What a character becomes; it is folded but for that. */
+function sign(character) {
+    if (PLAIN.has(character)) return PLAIN.get(character);
+    if (APOSTROPHE.test(character)) return APART;
+    if (OPTIONAL.test(character) || MODIFYING.test(character) || UNSEEN.test(character)) return "";
+    if (BLANK.test(character)) return " ";
+    if (JOINING.test(character)) return JOINED;
+    if (DIGIT.test(character)) return value(character);
+    if (HIRAGANA.test(character)) return String.fromCodePoint(character.codePointAt(0) + 0x60);
+    return character;
+}
+
+const folded = (letter) =>
+    (ACCENT.test(letter) ? "'" : letter).normalize("NFKC").toUpperCase().toLowerCase().normalize("NFD");
+
+/** The characters that each letter of *text* becomes, with the place that it comes from: [{ sign, start, end }]. */
+function signs(text, become) {
+    const found = [];
     for (const { 0: letter, index: start } of text.matchAll(CLUSTER)) {
-        const end = start + letter.length;
-        const isBlank = BLANK.test(letter);
-        if (isBlank && signs.length && signs.at(-1).sign !== " ") signs.push({ sign: " ", start, end });
-        if (!isBlank) for (const sign of folded(letter)) signs.push({ sign, start, end });
+        const composed = [...folded(letter)].map(become).join("").normalize("NFKC");
+        for (const each of composed) {
+            const parts = SYLLABLE.test(each) ? each.normalize("NFD") : each;
+            for (const part of parts) found.push({ sign: part, start, end: start + letter.length });
+        }
     }
-    return signs;
+    return found;
 }
 
-/** Where *label* begins with *prefix*, or else its first word that does: { start, end }; null if none does. */
+/** The words of what signs() says; of each, its signs, where apostrophes part it, and what stands before it. */
+function wordsOf(found) {
+    const words = [];
+    let word = null;
+    let gap = "";
+    let isParted = false;
+    for (const each of found) {
+        if (each.sign === APART) {
+            isParted = word !== null;
+        } else if (each.sign === " " || each.sign === JOINED) {
+            [word, gap, isParted] = [null, gap + each.sign, false];
+        } else {
+            if (!word) words.push(word = { signs: [], parted: [], gap });
+            if (isParted && FIRST.test(each.sign)) word.parted.push(word.signs.length);
+            word.signs.push(each);
+            [gap, isParted] = ["", false];
+        }
+    }
+    return words;
+}
+
+/** How *text* is compared: the signs of its words, with blanks between, and where words begin. */
+function spelled(text) {
+    const symbols = [];
+    const found = signs(text, sign).map((each) => {
+        if (!SYMBOL.test(each.sign)) return each;
+        symbols.push({ signs: [{ ...each, isSymbol: true }], parted: [0], gap: " " });
+        return { ...each, sign: JOINED };
+    });
+    let words = [...wordsOf(found), ...symbols];
+    const hasWords = words.length > 0;
+    if (!hasWords) { // nothing but punctuation, which is all there is to compare
+        const plain = (each) => (BLANK.test(each) ? " " : OPTIONAL.test(each) || FORMAT.test(each) ? "" : each);
+        words = wordsOf(signs(text, plain));
+    }
+    const key = [];
+    const starts = new Set();
+    words.forEach(({ signs: own, parted, gap }, number) => {
+        if (number) {
+            const areInitials = gap[0] === JOINED && own.length === 1 && words[number - 1].signs.length === 1;
+            const isJoint = gap !== "" && (!gap.includes(" ") || areInitials);
+            const { end } = key.at(-1);
+            key.push({ sign: " ", start: end, end: Math.max(end, own[0].start), isJoint });
+        }
+        own.forEach((each, at) => {
+            const begins = !at || (FIRST.test(each.sign) && !LETTER.test(own[at - 1].sign));
+            if (begins || parted.includes(at)) starts.add(key.length);
+            key.push(each);
+        });
+    });
+    return { key, starts: [...starts].slice(0, MOST), hasWords };
+}
+
+const textOf = (key) => key.map((each) => each.sign).join("");
+const withoutJoints = (key) => key.filter((each) => !each.isJoint);
+
+/** The words of *text* as they may begin words of names, the longest first. */
+function tokens(text) {
+    return text.split(" ").sort((a, b) => b.length - a.length);
+}
+
+/** In which ways *prefix* may be meant, each as beginnings of different words of a name; as it stands comes first. */
+function ways(prefix) {
+    const { key } = spelled(prefix);
+    const text = textOf(key);
+    if (!text) return [];
+    const found = [[text]];
+    if (FINALS.has(text.at(-1))) found.push([text.slice(0, -1) + FINALS.get(text.at(-1))]);
+    if (text.includes(" ")) found.push([text.replaceAll(" ", "")], tokens(textOf(withoutJoints(key))), tokens(text));
+    return found.filter((way) => way.length && way.length <= MOST);
+}
+
+/** The signs of *key* from *start* on, as they stand or without what may be left out, that are *wanted*; or null. */
+function begun(key, start, wanted) {
+    const rest = key.slice(start);
+    const length = [...wanted].length;
+    for (const own of [rest, withoutJoints(rest)]) {
+        if (textOf(own.slice(0, length)) === wanted) return own.slice(0, length);
+    }
+    return null;
+}
+
+/** The signs of the words that *way* begins, each another; null if one of it begins none. */
+function fitting({ key, starts }, way) {
+    const taken = new Set();
+    const found = [];
+    for (const wanted of way) {
+        const place = starts.find((start) => !taken.has(start) && begun(key, start, wanted));
+        if (place === undefined) return null;
+        taken.add(place);
+        found.push(begun(key, place, wanted));
+    }
+    return found;
+}
+
+/** From where to where each of *runs* of signs comes, in order; emoji stand elsewhere in the text than among the signs. */
+function places(runs) {
+    const found = [];
+    for (const run of runs) {
+        let last = null;
+        for (const { sign: own, start, end, isSymbol } of run) {
+            if (own === " ") continue;
+            if (last && !isSymbol && start >= last.start) last.end = end;
+            else found.push(last = { start, end });
+            if (isSymbol) last = null;
+        }
+    }
+    const merged = [];
+    for (const each of found.sort((a, b) => a.start - b.start)) {
+        if (merged.length && each.start <= merged.at(-1).end) merged.at(-1).end = Math.max(each.end, merged.at(-1).end);
+        else merged.push(each);
+    }
+    return merged;
+}
+
+/** What of *label* is meant by *prefix*: { start, places: [{ start, end }] }, in order; null if it is not found. */
 export function find(label, prefix) {
-    const wanted = spelled(prefix);
-    if (!wanted.length) return null;
-    const signs = spelled(label);
-    for (let at = 0; at + wanted.length <= signs.length; at += 1) {
-        const isStart = at === 0 || (FIRST.test(signs[at].sign) && !LETTER.test(signs[at - 1].sign));
-        if (isStart && wanted.every(({ sign }, index) => signs[at + index].sign === sign)) {
-            return { start: signs[at].start, end: signs[at + wanted.length - 1].end };
+    const name = spelled(label);
+    for (const way of ways(prefix)) {
+        const runs = fitting(name, way);
+        if (runs) {
+            const found = places(runs);
+            return { start: found[0].start, places: found };
         }
     }
     return null;
 }
+
+/** Whether a longer text is found only where *prefix* is: punctuation alone is compared otherwise than within words. */
+export const isBeginning = (prefix) => spelled(prefix).hasWords;
 
 /** Those of *entries* that *prefix* finds, in their order. */
 export const narrowed = (entries, prefix) => entries.filter(({ label }) => find(label, prefix));

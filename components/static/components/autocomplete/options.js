@@ -21,8 +21,13 @@ function element(name, attributes = {}, ...children) {
 function marked(label, prefix) {
     const found = find(label, prefix);
     if (!found) return [label];
-    const mark = element("mark", {}, label.slice(found.start, found.end));
-    return [label.slice(0, found.start), mark, label.slice(found.end)];
+    const nodes = [];
+    let at = 0;
+    for (const { start, end } of found.places) {
+        nodes.push(label.slice(at, start), element("mark", {}, label.slice(start, end)));
+        at = end;
+    }
+    return [...nodes, label.slice(at)];
 }
 
 export class Options {

@@ -5,7 +5,7 @@
  * on typing asks nobody.
  */
 
-import { narrowed } from "./matching.js";
+import { isBeginning, narrowed } from "./matching.js";
 
 const REMEMBERED = 60_000; // ms: who has left the book is offered no longer than that
 const MOST = 100; // answers
@@ -42,8 +42,9 @@ export class Book {
         const exact = this.#answers.get(prefix);
         if (exact?.at > oldest) return exact.entries;
         for (let length = prefix.length - 1; length > 0; length -= 1) {
-            const shorter = this.#answers.get(prefix.slice(0, length));
-            if (shorter?.isComplete && shorter.at > oldest) return narrowed(shorter.entries, prefix);
+            const begun = prefix.slice(0, length);
+            const shorter = this.#answers.get(begun);
+            if (shorter?.isComplete && shorter.at > oldest && isBeginning(begun)) return narrowed(shorter.entries, prefix);
         }
         return null;
     }
