@@ -3,9 +3,10 @@ RedisBackend: the backend for TASKS that runs Django's own tasks on the Redis of
 
     TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {}}}
 
-Tasks are declared with Django's @task and stored by dotted path; only what that path leads to, if it is
-such a task, is ever run. OPTIONS are the fields of conf.QueueOptions. Delivery is at least once: a
-task that has started may start again after its worker died, so let it be harmless to run twice.
+Tasks are declared with Django's @task and stored by dotted path. A worker runs only a task that an installed app
+declares at that path, and imports nothing else on behalf of a stored name. OPTIONS are the fields of
+conf.QueueOptions. Delivery is at least once: a task that has started may start again after its worker died, so let
+it be harmless to run twice.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db import connections, transaction
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from components.backends.calls import aware, check_run_after, commit_of, named, unique_key
 from components.compat import (
@@ -260,14 +262,37 @@ def redis_aliases() -> list[str]:
 
 
 def resolve(name: str) -> Task[..., Any]:
-    """The task declared at the dotted path *name*. Raises UnknownTask, which says what is there instead."""
+    """
+    Return the task that an installed app declares at the dotted path *name*.
+
+    A name may come from anyone who can write to Redis, so a module is imported only if it belongs to an installed
+    app. Raises UnknownTask, which says what is wrong with the name, and whatever importing the module raises.
+    """
+    module_name, _, attribute = name.rpartition(".")
+    if not _is_of_an_app(module_name):
+        raise UnknownTask(
+            f"No task {name!r} can be imported: no app in INSTALLED_APPS contains a module {module_name!r}. "
+            "If the task is declared there, add the package of that module to INSTALLED_APPS."
+        )
     try:
-        found = import_string(name)
+        found = vars(import_module(module_name))[attribute]
     except ImportError as error:
         raise UnknownTask(f"No task {name!r} can be imported: {error}") from error
+    except KeyError:
+        raise UnknownTask(f"No task {name!r} can be imported: {module_name} has no {attribute!r}.") from None
     if not isinstance(found, Task):
         raise UnknownTask(f"{name!r} is {type(found).__name__}, not a task: declare it with @task.")
+    if not _is_of_an_app(found.func.__module__):
+        raise UnknownTask(
+            f"{name!r} is not run: it is the task {found.module_path!r}, which no app in INSTALLED_APPS declares."
+        )
     return found
+
+
+def _is_of_an_app(module_name: str) -> bool:
+    return any(
+        module_name == app.name or module_name.startswith(f"{app.name}.") for app in apps.get_app_configs()
+    )
 
 
 def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:
