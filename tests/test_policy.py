@@ -221,6 +221,7 @@ def test_the_policy_is_on_the_task() -> None:
         ({"timeout": 0}, r"timeout is 0; it must be a number, 0\.001 to inf"),
         ({"result_ttl": 59}, "result_ttl is 59; it must be a number, 60 to"),
         ({"unique": "key"}, "unique is 'key'; it must be True, or a function"),
+        ({"sensitive": "yes"}, "sensitive is 'yes'; it must be True or False"),
         ({"on_commit": 1}, "on_commit is 1; it must be True, or the alias of a database"),
     ],
 )

@@ -157,6 +157,7 @@ class RedisBackend(BaseTaskBackend):
             delay=delay,
             lease=getattr(task, "lease", None),
             unique=unique_key(task, args, kwargs),
+            sensitive=getattr(task, "sensitive", False),
         )
 
     def _enqueue_on_commit(

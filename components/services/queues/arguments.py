@@ -51,9 +51,16 @@ def normalize_call(
         ) from None
 
 
-def encode(task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int) -> str:
-    """The body of a task, from normalized arguments. Raises BodyTooLarge, which names the largest."""
-    body = _dump({"task": task, "args": args, "kwargs": kwargs})
+def encode(
+    task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int, sensitive: bool = False
+) -> str:
+    """
+    Return the body of a task, from normalized arguments. *sensitive* marks it as not to be shown.
+
+    Raises BodyTooLarge, which names the largest argument.
+    """
+    mark = {"sensitive": True} if sensitive else {}
+    body = _dump({"task": task, "args": args, "kwargs": kwargs, **mark})
     if len(body) > max_body:
         sizes = {f"args[{index}]": len(_dump(item)) for index, item in enumerate(args)}
         sizes |= {f"kwargs[{key!r}]": len(_dump(item)) for key, item in kwargs.items()}

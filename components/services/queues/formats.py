@@ -169,6 +169,7 @@ def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
         "priority": int(priority),
         "enqueued_at": from_us(enqueued),
         "run_after": from_us(due) if int(due) else None,
+        "sensitive": payload.get("sensitive", False) is True,
     }
 
 

@@ -8,7 +8,7 @@ the size of a queue, and nothing changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -165,15 +165,24 @@ class QueueReader:
         found = zip(task_ids, *places, strict=True)
         return [task_id for task_id, *scores in found if any(score is not None for score in scores)]
 
-    def search(self, queue: str, state: State, text: str, *, window: int = 1_000) -> Iterator[TaskInfo]:
+    def search(
+        self,
+        queue: str,
+        state: State,
+        text: str,
+        *,
+        window: int = 1_000,
+        shows: Callable[[TaskInfo], bool] = lambda info: True,
+    ) -> Iterator[TaskInfo]:
         """
-        The tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, whatever its
-        case, among the first *window* of the listing.
+        Yield the tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, whatever its
+        case, among the first *window* of the listing. Of a task that *shows* denies, only the id, the name and the
+        class of the latest error are searched.
         """
         wanted = text.casefold()
         for offset in range(0, window, _PAGE):
             page = self.tasks(queue, state, offset=offset, limit=min(_PAGE, window - offset))
-            yield from (info for info in page if wanted in _text(info))
+            yield from (info for info in page if wanted in _text(info, shows(info)))
             if not page:
                 return
 
@@ -229,11 +238,13 @@ def _read_row(
     return replace(info, due_at=from_us(int(score))) if state == "delayed" else info
 
 
-def _text(info: TaskInfo) -> str:
+def _text(info: TaskInfo, shows: bool) -> str:
+    """What a search looks at."""
     error = info.errors[-1] if info.errors else None
-    said = f"{error.exception_class_path}\n{error.traceback}" if error else ""
-    arguments = json.dumps([info.args, info.kwargs], ensure_ascii=False)
-    return f"{info.id}\n{info.name}\n{arguments}\n{said}".casefold()
+    parts = [info.id, info.name, error.exception_class_path if error else ""]
+    if shows:
+        parts += [json.dumps([info.args, info.kwargs], ensure_ascii=False), error.traceback if error else ""]
+    return "\n".join(parts).casefold()
 
 
 def _read_worker(

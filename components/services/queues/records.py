@@ -46,6 +46,8 @@ class NewTask:
     tick: tuple[str, datetime] | None = None
     #: The id, if it was told to somebody before (see new_id()).
     id: str | None = None
+    #: Whether the control room never shows its arguments, result and tracebacks.
+    sensitive: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class TaskInfo:
     progress: Progress | None = None
     errors: tuple[TaskFailure, ...] = ()
     return_value: Any = None
+    #: Whether it was pushed with the mark that its arguments, result and tracebacks are not to be shown.
+    sensitive: bool = False
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:

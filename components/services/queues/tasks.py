@@ -175,7 +175,7 @@ class _Checked:
             )
         _check_instant(task)
         args, kwargs = normalize_call(task.name, task.args, task.kwargs)
-        body = encode(task.name, args, kwargs, max_body=options.max_body)
+        body = encode(task.name, args, kwargs, max_body=options.max_body, sensitive=task.sensitive)
         return cls(task, task.id or new_id(), args, kwargs, body)
 
     def words(self, number: int, due_first: int) -> str:
@@ -196,7 +196,11 @@ class _Checked:
         is_delayed = bool(due and due > enqueued_at)
         facts: dict[str, Any] = {"id": self.id, "name": task.name, "args": self.args, "kwargs": self.kwargs}
         facts |= {"queue": task.queue, "priority": int(task.priority), "enqueued_at": enqueued_at}
-        facts |= {"state": "delayed" if is_delayed else "ready", "run_after": due}
+        facts |= {
+            "state": "delayed" if is_delayed else "ready",
+            "run_after": due,
+            "sensitive": task.sensitive,
+        }
         return TaskInfo.of(facts | {"due_at": due if is_delayed else None})
 
 
