@@ -105,7 +105,7 @@ class TaskWorker(Worker):
         if self._unanswered is None:
             if (pause := self._pause()) > 0:
                 return pause
-            want = self._want()
+            want = min(self._want(), MOST)
             finished, self._finished = self._finished[:MOST], self._finished[MOST:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(
@@ -185,12 +185,13 @@ class TaskWorker(Worker):
                 "Task %s had been taken over before it was handed in; this run does not count.", task_id
             )
         self._claimed += len(step.claimed)
-        self._is_empty = bool(want) and not (step.claimed or self._pool.held or self._suspects.are_waiting)
+        found_none = not (step.claimed or step.is_behind)
+        self._is_empty = bool(want) and found_none and not (self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
             self._returns.add(step.claimed)
             return
         self._suspects.look(self._pool.held)
-        for claimed in step.claimed:
+        for claimed in self.choice.arranged(step.claimed):
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)

@@ -22,7 +22,7 @@ from components.testing import redis_at
 from components.workers.base import Worker
 from tests import tasks
 from tests.support.proxy import LossyProxy
-from tests.support.queues import claim, claim_one, come_due, end_lease, options
+from tests.support.queues import claim, claim_one, come_due, end_lease, options, push_many
 from tests.support.waiting import eventually
 from tests.workers import jobs
 from tests.workers.conftest import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
@@ -199,6 +199,38 @@ def test_the_queues_are_served_in_turn(backend: RedisBackend, make_worker: MakeW
     # A batch of many tasks has a share of each queue: the turns are those of the batches.
     assert Counter(note[0] for note in tasks.notes[:3]) in ({"a": 2, "b": 1}, {"a": 1, "b": 2})
     assert sorted(tasks.notes) == ["a 0", "a 1", "a 2", "a 3", "b 0", "b 1"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 5])
+def test_weights_are_the_shares_of_what_a_worker_runs(make_worker: MakeWorker, concurrency: int) -> None:
+    push(NOTE, 700, "high")
+    push(NOTE, 700, "low")
+
+    make_worker("high", "low", weights={"high": 6, "low": 1}, concurrency=concurrency, max_tasks=560).run()
+
+    begun = Counter(note.split()[0] for note in tasks.notes[:420])
+    assert begun["low"] == pytest.approx(60, abs=12)
+
+
+def test_in_turn_a_worker_runs_as_much_of_each_busy_queue(make_worker: MakeWorker) -> None:
+    names = [f"q{number}" for number in range(10)]
+    push(NOTE, 300, "q0")
+    push(NOTE, 300, "q1")
+
+    make_worker(*names, round_robin=True, concurrency=2, max_tasks=400).run()
+
+    begun = Counter(note.split()[0] for note in tasks.notes[:300])
+    assert begun["q0"] == pytest.approx(150, abs=10)
+
+
+def test_a_burst_goes_on_while_more_tasks_are_due_than_one_step_moves(
+    make_worker: MakeWorker, redis: Redis
+) -> None:
+    come_due(redis, *push_many(2_500, delay=60))
+
+    assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"successful": 1_000}  # as many as are listed
 
 
 def test_the_slots_are_divided_by_weight(

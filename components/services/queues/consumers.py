@@ -94,13 +94,15 @@ class Request:
     """What advance() sends; sent again unchanged until it is answered."""
 
     number: int
-    #: The queues in the order of asking, and how many tasks each is asked for before they are asked for the
-    #: rest; 0 asks for none at all.
-    shares: Mapping[str, int]
+    #: The queues in the order of asking, and how many of the wanted tasks fall to each on average; 0 asks for
+    #: none. Where they add up to more than is wanted, the order is strict.
+    shares: Mapping[str, float]
     want: int
     finished: Sequence[Finished]
     #: Whether to take over what others have abandoned.
     take_over: bool = True
+    #: From where what is wanted is dealt: how many tasks were wanted before.
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ class Step:
     look_again_at: datetime | None
     #: Ids whose ack came too late: another worker has them, or has finished them.
     lost: list[str]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there was more to do than one step does, so that the next one may find tasks at once."""
+        return self.look_again_at is not None and self.look_again_at <= self.now
 
 
 class Consumer:
@@ -134,7 +141,7 @@ class Consumer:
 
     def request(
         self,
-        shares: Mapping[str, int],
+        shares: Mapping[str, float],
         want: int,
         finished: Sequence[Finished] = (),
         *,
@@ -146,7 +153,8 @@ class Consumer:
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
-        return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over)
+        turn = getattr(shares, "turn", 0)
+        return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over, turn)
 
     def advance(self, request: Request) -> Step:
         """Ack, promote, take over and claim. Raises RedisUnavailable: send the same request again then."""
@@ -161,6 +169,7 @@ class Consumer:
             options.successful_limit,
             _ABANDONED if request.take_over else 0,
             len(queues),
+            request.turn,
         ]
         for queue, share in request.shares.items():
             args += (queue, share)
