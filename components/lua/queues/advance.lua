@@ -21,7 +21,8 @@
 -- ARGV[8] number of queues
 -- ARGV[9] from where what is wanted is dealt: how many tasks the caller has wanted before
 -- ARGV[10..] per queue: name, how many of the wanted tasks fall to it on average (0: none, it has acks only; if all
---           together are more than are wanted, the queues are asked in strict order); then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
+--           together are more than are wanted, the queues are asked in strict order);
+--           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
 --           unique key or "-"; and a document. The outcomes: "s" successful, number: milliseconds to keep the
 --           result; "d" dead, number: when it ended, microseconds; "r" to be retried, number: microseconds until then
 -- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
@@ -29,13 +30,14 @@
 local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local listed_limit, abandoned, queues, turn = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
--- SPAN: as in push.lua. FINISHED: where the finished tasks begin. SOON: microseconds, before which an idle worker looks by itself. TOLD: milliseconds that who waits for an end has
--- to notice it.
+local listed_limit, abandoned, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local turn = tonumber(ARGV[9])
+-- SPAN: as in push.lua. FINISHED: where the finished tasks begin. SOON: microseconds, before which an idle worker
+-- looks by itself. TOLD: milliseconds that who waits for an end has to notice it.
 local SPAN, FINISHED, SOON, TOLD = 2 ^ 43, 10 + 2 * queues, 5000000, 60000
 -- PROMOTED: how many due tasks one call moves, in all queues (and LEAST of each), and how many bytes of records it
 -- reads for that: a few milliseconds. HELD: with how many more that are due a queue gives no task before all of them
--- have been moved, or a low priority would start before a high one. GOLDEN: multiples of it are spread evenly over 0..1.
+-- have been moved, or a low priority would start before a high one. GOLDEN: its multiples are evenly spread.
 local PROMOTED, LEAST, BYTES, HELD, GOLDEN = 1000, 10, 4194304, 100000, 0.6180339887498949
 
 local time = redis.call("TIME")
@@ -194,8 +196,8 @@ local function claim(q, count)
   return #ids
 end
 
--- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and what
--- a queue cannot fill to the others, again in proportion. The parts are whole numbers; from turn to turn they
+-- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and
+-- what a queue cannot fill to the others, again in proportion. The parts are whole numbers; from turn to turn they
 -- begin elsewhere, so that over time each queue gets exactly its share. Where the shares are alike, one turn goes on
 -- where the last one ended.
 local function deal()

@@ -15,6 +15,7 @@ State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+LAST_INSTANT = datetime.max.replace(tzinfo=UTC)
 
 
 def from_us(microseconds: int | str | bytes) -> datetime:
@@ -44,6 +45,8 @@ class NewTask:
     unique: str | None = None
     #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
     tick: tuple[str, datetime] | None = None
+    #: A last tick of that name which is later than this counts as not taken: the server's clock had jumped ahead.
+    tick_limit: datetime | None = None
     #: The id, if it was told to somebody before (see new_id()).
     id: str | None = None
     #: Whether the control room never shows its arguments, result and tracebacks.

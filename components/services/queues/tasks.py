@@ -23,6 +23,7 @@ from components.services.counters import tally_each
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.controls import CHUNK, QueueControls
 from components.services.queues.ids import new_id
+from components.services.queues.periodic import read_instant, warn_of_jump
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
 from components.twins import at_once
 
@@ -97,7 +98,9 @@ class TaskQueue(QueueControls):
     async def _push_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
         stored: list[TaskInfo | None] = []
         for chunk in self._chunks(tasks):
-            answers = await _push.acall(client, keys=chunk.keys, args=chunk.args)
+            answers, ahead = await _push.acall(client, keys=chunk.keys, args=chunk.args)
+            for name, last in zip(ahead[::2], ahead[1::2], strict=True):
+                warn_of_jump(name.decode(), read_instant(last))
             tally_each("tasks:enqueued", chunk.stored_in(answers))
             for new, said in zip(chunk.tasks, answers, strict=True):
                 stored.append(
@@ -185,7 +188,7 @@ class _Checked:
         lease = round(task.lease * 1000) if task.lease else 0
         return (
             f"{number} {self.id} {_due(task)} {int(task.priority)} {due_first} {lease} {unique} "
-            f"{to_us(tick) if tick else 0} {name}"
+            f"{to_us(tick) if tick else 0} {to_us(task.tick_limit) if task.tick_limit else 0} {name}"
         )
 
     def stored(self, enqueued_at: datetime) -> TaskInfo:
