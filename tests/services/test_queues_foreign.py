@@ -81,7 +81,10 @@ def reason(info: TaskInfo) -> str:
         (b"1 0 0 0 0 0 - default\n[]", "TypeError"),
         (b"1 0 0 0 0 0 - default\n{}", "KeyError('task')"),
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
-        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
+        (
+            b"1 0 0 0 0 0 - default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"),
+            "no app in INSTALLED_APPS contains a module 'os'",
+        ),
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
         (
             b"1 0 0 0 0 0 - default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"),

@@ -69,7 +69,7 @@ local function write_run(id, run) redis.call("HSET", runs, id, "1 " .. table.con
 local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
 
 -- Priority, due_first, lease and unique key of a task record.
-local function head(record) return string.match(record or "", "^1 %d+ %d+ (%-?%d+) ([01]) (%d+) (%S+) ") end
+local function head(record) return string.match(record or "", "^1 %d+ %S+ (%-?%d+) ([01]) (%d+) (%S+) ") end
 
 -- A task has ended: its unique key is free, and who waits for the end wakes.
 local function tell(id, unique)

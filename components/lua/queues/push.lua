@@ -51,8 +51,12 @@ for at = 2 + queues, #ARGV, 2 do
   if jumped then ahead[#ahead + 1], ahead[#ahead + 2] = name, last end
   if tick ~= "0" and not ticked then redis.call("ZADD", periodic, tick, name) end -- also where a rival stands for it
   if not answer then
-    local due_at = tonumber(due) + (string.sub(due, 1, 1) == "+" and now or 0)
-    local head = { FORMAT, now_text, string.format("%.0f", due_at), priority, due_first, lease, unique, queue }
+    local due_at = tonumber(due)
+    if string.sub(due, 1, 1) == "+" then
+      due_at = due_at + now
+      due = string.format("%.0f", due_at)
+    end
+    local head = { FORMAT, now_text, due, priority, due_first, lease, unique, queue }
     redis.call("HSET", tasks, id, table.concat(head, " ") .. "\n" .. ARGV[at + 1])
     if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
     if redis.call("SADD", names, queue) == 1 then wake(wake_all) end

@@ -17,7 +17,7 @@ local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 local refused, sent = {}, 0
 for _, id in ipairs(ARGV) do
   local priority, unique =
-    string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ (%-?%d+) %S+ %S+ (%S+)")
+    string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %S+ (%-?%d+) %S+ %S+ (%S+)")
   if priority and redis.call("ZSCORE", dead, id) then
     local rival = redis.call("HGET", uniques, unique)
     if rival and redis.call("HEXISTS", tasks, rival) == 1 then

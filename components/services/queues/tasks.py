@@ -143,11 +143,13 @@ class TaskQueue(QueueControls):
 
 def execute_later(queue: str, name: str, args: Sequence[Any], delay: float = 0) -> str:
     """
-    Push the task *name* into *queue* of the default backend, to run after *delay* seconds; the id.
+    Push the task *name* into *queue* of the default backend, to run after *delay* seconds, or at once if that is 0 or
+    less; return the id.
 
     The book's own call. It takes kwargs and priorities no more than the book's does: use TaskQueue.push.
     """
-    return TaskQueue().push(name, args, queue=queue, delay=delay or None)
+    is_over = isinstance(delay, int | float) and delay <= 0
+    return TaskQueue().push(name, args, queue=queue, delay=None if is_over else delay)
 
 
 def check_queue(name: str) -> str:
