@@ -64,6 +64,8 @@ end
 
 local function read_run(record) return split(string.match(record or "", "^1 (.*)$") or "") end
 
+local function count_of(word) return tonumber(string.match(word or "", "^%d+$") or 0) end
+
 local function write_run(id, run) redis.call("HSET", runs, id, "1 " .. table.concat(run, " ")) end
 
 local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
@@ -186,7 +188,7 @@ local function claim(q, count)
   for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
   for i, before in ipairs(many(runs, ids)) do
     local run = read_run(before)
-    run[1], run[2], run[3], run[4] = "running", token, text((tonumber(run[3]) or 0) + 1), run[4] or "0"
+    run[1], run[2], run[3], run[4] = "running", token, text(count_of(run[3]) + 1), text(count_of(run[4]))
     run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
     run[#run + 1] = worker_id
     written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")

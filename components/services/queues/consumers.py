@@ -26,6 +26,7 @@ from components.client import SHORTEST_BLOCK, get_client, longest_block, redis_e
 from components.conf import queue_options
 from components.scripts import Script
 from components.services.queues.formats import FORMAT, own_lease, read_task, unique_key, write_progress
+from components.services.queues.periodic import read_instant
 from components.services.queues.records import Progress, TaskInfo, from_us, to_us
 
 MOST = 1_000  # tasks that one request may want or hand in: far below what Lua can unpack
@@ -198,7 +199,7 @@ class Consumer:
             )
             for number, task_id, record, run, errors in work
         ]
-        look_again_at = from_us(again) if again != b"0" else None
+        look_again_at = read_instant(again) if again != b"0" else None
         return Step(from_us(now), claimed, look_again_at, [task_id.decode() for task_id in lost])
 
     def renew(self, serves: Sequence[str], running: Sequence[Claimed] = ()) -> Heartbeat:

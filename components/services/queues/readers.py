@@ -8,7 +8,8 @@ the size of a queue, and nothing changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -20,7 +21,8 @@ from components.client import AnyRedis, get_async_client, get_client, redis_erro
 from components.conf import QueueOptions, queue_options
 from components.exceptions import UnknownFormat
 from components.scripts import Script
-from components.services.queues.formats import read_result, read_task, run_state, unreadable
+from components.services.queues.formats import NONSENSE, read_result, read_task, run_state, unreadable
+from components.services.queues.periodic import read_instant
 from components.services.queues.records import QueueStats, State, TaskInfo, WorkerInfo, from_us
 from components.twins import answer, at_once
 
@@ -56,7 +58,7 @@ class QueueReader:
         """The queues that ever had a task."""
         with redis_errors():
             found = self._client.smembers(keys.queue_names(self.alias))
-        return sorted(name.decode() for name in cast("set[bytes]", found))
+        return _read_names(cast("set[bytes]", found))
 
     def stats(self, queue: str) -> QueueStats:
         """The sizes of one queue."""
@@ -76,7 +78,7 @@ class QueueReader:
             pipe.smembers(keys.queue_names(self.alias))
             pipe.zrange(keys.queue_workers(self.alias), 0, -1, desc=True, withscores=True)
             names, seen = pipe.execute()
-        now, stats = self._stats(sorted(name.decode() for name in names))
+        now, stats = self._stats(_read_names(names))
         return stats, self._workers(seen, now)
 
     def _stats(self, queues: Sequence[str]) -> tuple[datetime, list[QueueStats]]:
@@ -95,7 +97,7 @@ class QueueReader:
                 successful=successful,
                 paused=bool(paused),
                 oldest_age=age / 1000 if age >= 0 else None,
-                next_due_at=from_us(due) if due != b"0" else None,
+                next_due_at=read_instant(due) if due != b"0" else None,
             )
             for queue, (ready, delayed, running, dead, successful, paused, age, due) in zip(
                 queues, answers, strict=True
@@ -103,6 +105,7 @@ class QueueReader:
         ]
 
     def _workers(self, seen: Sequence[tuple[bytes, float]], now: datetime) -> list[WorkerInfo]:
+        seen = [(worker_id, at) for worker_id, at in seen if _is_text(worker_id)]
         if not seen:
             return []
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
@@ -111,12 +114,54 @@ class QueueReader:
                 pipe.get(keys.queue_order(self.alias, worker_id.decode()))
             answers = pipe.execute()
         said, orders = answers[::2], answers[1::2]
-        silent = now - timedelta(seconds=self.options.lease)
         return [
-            _read_worker(worker_id.decode(), about, started, order, from_us(int(at) * 1000), silent)
+            self._worker(worker_id.decode(), about, started, order, _read_ms(at), now)
             for (worker_id, at), (about, started), order in zip(seen, said, orders, strict=True)
             if about
         ]
+
+    def _worker(
+        self,
+        worker_id: str,
+        about: bytes,
+        started: bytes | None,
+        order: bytes | None,
+        seen_at: datetime,
+        now: datetime,
+    ) -> WorkerInfo:
+        """What a worker says of itself; what cannot be read of it, as an unreadable worker that is not alive."""
+        lease = timedelta(seconds=self.options.lease)
+        try:
+            said = json.loads(about)
+            return WorkerInfo(
+                id=worker_id,
+                kind=str(said["kind"]),
+                host=str(said["host"]),
+                pid=int(said["pid"]),
+                queues=tuple(str(queue) for queue in said["queues"]),
+                concurrency=int(said["concurrency"]),
+                running=int(said["running"]),
+                started_at=from_us(started or b""),
+                seen_at=seen_at,
+                alive=now - lease
+                < seen_at
+                < now + lease,  # what is later was seen by a clock that had jumped ahead
+                is_quiet=bool(said.get("quiet", False)),
+                order=(order or b"").decode(errors="replace"),
+            )
+        except (ValueError, *NONSENSE):
+            return WorkerInfo(
+                id=worker_id,
+                kind="unreadable",
+                host="",
+                pid=0,
+                queues=(),
+                concurrency=0,
+                running=0,
+                started_at=seen_at,
+                seen_at=seen_at,
+                alive=False,
+            )
 
     def get(self, task_id: str) -> TaskInfo | None:
         """
@@ -151,8 +196,8 @@ class QueueReader:
             pipe.zscore(keys.queue_running(self.alias, info.queue), info.id)
             due_us, ends_ms = await answer(pipe.execute())
         if info.state == "running":
-            return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
-        return replace(info, state="delayed", due_at=from_us(int(due_us))) if due_us else info
+            return replace(info, lease_expires_at=_read_ms(ends_ms) if ends_ms else None)
+        return replace(info, state="delayed", due_at=_read_us(due_us)) if due_us else info
 
     def present(self, queue: str, states: Sequence[State], task_ids: Sequence[str]) -> list[str]:
         """Those of *task_ids* that are in one of *states* of *queue* now."""
@@ -234,8 +279,29 @@ def _read_row(
     except (UnknownFormat, ValueError) as reason:
         return unreadable(task_id, queue, state, str(reason), errors)
     if state == "running":
-        return replace(info, lease_expires_at=from_us(int(score) * 1000))
-    return replace(info, due_at=from_us(int(score))) if state == "delayed" else info
+        return replace(info, lease_expires_at=_read_ms(score))
+    return replace(info, due_at=_read_us(score)) if state == "delayed" else info
+
+
+def _read_us(score: float) -> datetime:
+    return read_instant(b"%f" % score)
+
+
+def _read_ms(score: float) -> datetime:
+    return read_instant(b"%f" % (score * 1000))
+
+
+def _read_names(names: Iterable[bytes]) -> list[str]:
+    """The names of queues, sorted. What is no text is no name that a queue can have."""
+    return sorted(name.decode() for name in names if _is_text(name))
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _text(info: TaskInfo, shows: bool) -> str:
@@ -243,21 +309,7 @@ def _text(info: TaskInfo, shows: bool) -> str:
     error = info.errors[-1] if info.errors else None
     parts = [info.id, info.name, error.exception_class_path if error else ""]
     if shows:
-        parts += [json.dumps([info.args, info.kwargs], ensure_ascii=False), error.traceback if error else ""]
+        with suppress(RecursionError):  # it is nested too deeply to be looked into
+            parts.append(json.dumps([info.args, info.kwargs], ensure_ascii=False))
+        parts.append(error.traceback if error else "")
     return "\n".join(parts).casefold()
-
-
-def _read_worker(
-    worker_id: str, about: bytes, started: bytes, order: bytes | None, seen_at: datetime, silent: datetime
-) -> WorkerInfo:
-    said = json.loads(about)
-    return WorkerInfo(
-        id=worker_id,
-        **{name: said[name] for name in ("kind", "host", "pid", "concurrency", "running")},
-        queues=tuple(said["queues"]),
-        started_at=from_us(started),
-        seen_at=seen_at,
-        alive=seen_at > silent,
-        is_quiet=said.get("quiet", False),
-        order=(order or b"").decode(),
-    )

@@ -15,7 +15,7 @@ State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-LAST_INSTANT = datetime.max.replace(tzinfo=UTC)
+LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
 
 
 def from_us(microseconds: int | str | bytes) -> datetime:
