@@ -231,8 +231,7 @@ class TaskWorker(Worker):
             self._learn_queues()
         if now >= self._trim_at:
             self._trim_at = now + _TRIM_EVERY
-            for queue in self.queues:
-                self.consumer.trim(queue)
+            self.consumer.trim(*self.backend.queue.all_names())
 
     def _learn_queues(self) -> None:
         names = self.backend.queue.names()

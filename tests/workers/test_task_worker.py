@@ -253,6 +253,22 @@ def test_what_an_empty_queue_leaves_goes_to_the_others(
     assert reaches("low", running=4)
 
 
+def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_each_that_fills_up(
+    make_worker: MakeWorker, start: Start, redis: Redis
+) -> None:
+    names = [f"customer-{number}" for number in range(400)]
+    for name in names:
+        push(NOTE, 1, name)
+    worker = start(make_worker(all_queues=True))
+    assert eventually(lambda: len(tasks.notes) == 400)
+    assert eventually(lambda: len(worker.queues) <= 100)
+    tasks.notes.clear()
+
+    for name in (names[0], names[399], "customer-new"):
+        push(NOTE, 1, name)
+        assert eventually(lambda: f"{name} 0" in tasks.notes)  # noqa: B023
+
+
 def test_other_queues_are_left_alone(backend: RedisBackend, make_worker: MakeWorker) -> None:
     push(NOTE, 1, "mail")
     push(NOTE, 1, "default")

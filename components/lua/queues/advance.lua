@@ -10,7 +10,8 @@
 -- KEYS[8] paused    SET of queues
 -- KEYS[9] result    prefix of the result STRINGs, an id is appended
 -- KEYS[10] ended    prefix of the LISTs that tell who waits, an id is appended
--- KEYS[11..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
+-- KEYS[11] active   SET of queues that workers of all queues ask
+-- KEYS[12..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
 -- ARGV[1] worker id
 -- ARGV[2] request number, one higher for each new request
 -- ARGV[3] how many tasks are wanted, at most 1000
@@ -28,7 +29,7 @@
 -- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
 --         errors} of each claimed task, {ids that were no longer the caller's}
 local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local worker, paused, result, ended, active = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local listed_limit, abandoned, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local turn = tonumber(ARGV[9])
@@ -37,8 +38,11 @@ local turn = tonumber(ARGV[9])
 local SPAN, FINISHED, SOON, TOLD = 2 ^ 43, 10 + 2 * queues, 5000000, 60000
 -- PROMOTED: how many due tasks one call moves, in all queues (and LEAST of each), and how many bytes of records it
 -- reads for that: a few milliseconds. HELD: with how many more that are due a queue gives no task before all of them
--- have been moved, or a low priority would start before a high one. GOLDEN: its multiples are evenly spread.
-local PROMOTED, LEAST, BYTES, HELD, GOLDEN = 1000, 10, 4194304, 100000, 0.6180339887498949
+-- have been moved, or a low priority would start before a high one. MANY: with more queues than that, those where
+-- nothing waits or runs are asked no more. STARTS: of so many the workers are known. GOLDEN: its multiples are evenly
+-- spread.
+local PROMOTED, LEAST, BYTES, HELD, MANY, STARTS = 1000, 10, 4194304, 100000, 100, 1000
+local GOLDEN = 0.6180339887498949
 
 local time = redis.call("TIME")
 local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
@@ -46,7 +50,7 @@ local token, claimed, lost = worker_id .. ":" .. request, {}, {}
 
 local queue = {}
 for number = 1, queues do
-  local base = 11 + 6 * (number - 1)
+  local base = 12 + 6 * (number - 1)
   queue[number] = {
     number = number, name = ARGV[8 + 2 * number], share = tonumber(ARGV[9 + 2 * number]),
     ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
@@ -190,6 +194,7 @@ local function claim(q, count)
     local run = read_run(before)
     run[1], run[2], run[3], run[4] = "running", token, text(count_of(run[3]) + 1), text(count_of(run[4]))
     run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
+    if #run >= 8 + STARTS then table.remove(run, 9) end
     run[#run + 1] = worker_id
     written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
     claimed[#claimed + 1] = q.number .. " " .. ids[i]
@@ -261,6 +266,10 @@ end
 
 local again, full = math.huge, #claimed >= want
 for _, q in ipairs(queue) do
+  if queues > MANY and redis.call("EXISTS", q.ready, q.delayed, q.running) == 0 then
+    redis.call("SREM", active, q.name)
+    redis.call("DEL", q.wake)
+  end
   local next_look = math.min(first(q.delayed), abandoned > 0 and first(q.running) * 1000 or math.huge)
   again = math.min(again, next_look)
   local left = q.open and redis.call("ZCARD", q.ready) > 0

@@ -5,7 +5,8 @@
 -- KEYS[4] wake-poller  LIST that wakes pollers
 -- KEYS[5] uniques      HASH unique key -> id
 -- KEYS[6] periodic     ZSET tick name by the microsecond of the last tick
--- KEYS[7..] per queue: ready ZSET, delayed ZSET, wake LIST; then per task: result STRING
+-- KEYS[7] active       SET of queues that workers of all queues ask
+-- KEYS[8..] per queue: ready ZSET, delayed ZSET, wake LIST; then per task: result STRING
 -- ARGV[1] number of queues
 -- ARGV[2..] the queues; then per task: the words number of its queue, id, due, priority, due_first, lease, unique key
 --           or "-", tick or 0, limit or 0, tick name; and its body. due is 0 (now), microseconds of the epoch, or +
@@ -14,7 +15,7 @@
 -- Returns {the microsecond at which each task was enqueued; instead, "=" and the id of the unfinished task that has
 --         its unique key, or "" if the tick was taken}, {tick name, last tick, ... of those that counted as none}
 local tasks, names, wake_all, wake_poller, uniques, periodic = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local queues = tonumber(ARGV[1])
+local active, queues = KEYS[7], tonumber(ARGV[1])
 local FORMAT, SPAN = "1", 2 ^ 43 -- SPAN: milliseconds of one rank, until the year 2248
 local WORDS = "^(%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(.*)$"
 
@@ -40,7 +41,7 @@ end
 local enqueued, ahead = {}, {}
 for at = 2 + queues, #ARGV, 2 do
   local number, id, due, priority, due_first, lease, unique, tick, limit, name = string.match(ARGV[at], WORDS)
-  local queue, result = ARGV[1 + number], KEYS[7 + 3 * queues + #enqueued]
+  local queue, result = ARGV[1 + number], KEYS[8 + 3 * queues + #enqueued]
   local stored, rival = redis.call("HGET", tasks, id), unique ~= "-" and redis.call("HGET", uniques, unique)
   local last = tick ~= "0" and redis.call("ZSCORE", periodic, name)
   local jumped = last and limit ~= "0" and tonumber(last) > tonumber(limit)
@@ -59,8 +60,9 @@ for at = 2 + queues, #ARGV, 2 do
     local head = { FORMAT, now_text, due, priority, due_first, lease, unique, queue }
     redis.call("HSET", tasks, id, table.concat(head, " ") .. "\n" .. ARGV[at + 1])
     if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
-    if redis.call("SADD", names, queue) == 1 then wake(wake_all) end
-    place(7 + 3 * (number - 1), id, priority, due_at)
+    redis.call("SADD", names, queue)
+    if redis.call("SADD", active, queue) == 1 then wake(wake_all) end
+    place(8 + 3 * (number - 1), id, priority, due_at)
   end
   enqueued[#enqueued + 1] = answer or now_text
 end

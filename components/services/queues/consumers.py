@@ -40,6 +40,7 @@ _trim = Script("queues/trim")
 
 _ABANDONED = 100  # tasks of each queue that one request takes over
 _LET_GO = 1_000  # dead tasks that go in one call
+_TRIMMED = 100  # queues that are looked at in one call
 
 
 @dataclass(eq=False, slots=True)
@@ -185,7 +186,7 @@ class Consumer:
         shared = [keys.queue_tasks(alias), keys.queue_runs(alias), keys.queue_errors(alias)]
         shared += [keys.queue_progress(alias), keys.queue_uniques(alias), keys.queue_awaited(alias)]
         shared += [keys.queue_worker(alias, self.id), keys.queue_paused(alias)]
-        shared += [keys.queue_result(alias, ""), keys.queue_ended(alias, "")]
+        shared += [keys.queue_result(alias, ""), keys.queue_ended(alias, ""), keys.queue_active(alias)]
         waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
         parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
         return shared + [part(alias, queue) for queue in queues for part in parts]
@@ -235,13 +236,23 @@ class Consumer:
         args = [task.id, task.token, write_progress(progress)]
         return bool(_progress(self._client, keys=script_keys, args=args) == 1)
 
-    def trim(self, queue: str) -> int:
-        """Let go of the dead tasks of *queue* that are too old or too many; how many went."""
-        options = queue_options(self.alias)
-        parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
-        script_keys = [part(self.alias) for part in parts]
-        script_keys += [keys.queue_dead(self.alias, queue), keys.queue_successful(self.alias, queue)]
-        args = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl), _LET_GO]
+    def trim(self, *queues: str) -> int:
+        """
+        Let go of the dead tasks of *queues* that are too old or too many, and forget the queues that hold no task in
+        any state and are not paused; return how many tasks went.
+        """
+        return sum(self._trim(queues[start : start + _TRIMMED]) for start in range(0, len(queues), _TRIMMED))
+
+    def _trim(self, queues: Sequence[str]) -> int:
+        alias, options = self.alias, queue_options(self.alias)
+        shared = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
+        script_keys = [
+            part(alias) for part in (*shared, keys.queue_names, keys.queue_active, keys.queue_paused)
+        ]
+        waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
+        parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
+        script_keys += [part(alias, queue) for queue in queues for part in parts]
+        args = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl), _LET_GO, *queues]
         gone = 0
         while True:
             went = int(_trim(self._client, keys=script_keys, args=args))

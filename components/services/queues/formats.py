@@ -30,6 +30,7 @@ from components.services.queues.records import (
 
 FORMAT = 1
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
+LONGEST_NOTE = 500  # characters of what a task says of its progress
 
 #: What reading raises where something else is stored than was written here; all become a ValueError.
 NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)
@@ -103,11 +104,10 @@ def write_errors(errors: Sequence[TaskFailure]) -> str:
 
 
 def write_progress(progress: Progress) -> str:
-    """The JSON of *progress*."""
+    """The JSON of *progress*; of a long note, the beginning."""
     at = to_us(progress.at) if progress.at else 0
-    return json.dumps(
-        {"v": FORMAT, "done": progress.done, "total": progress.total, "note": progress.note, "at": at}
-    )
+    note = str(progress.note)[:LONGEST_NOTE]
+    return json.dumps({"v": FORMAT, "done": progress.done, "total": progress.total, "note": note, "at": at})
 
 
 def unreadable(task_id: str, queue: str, state: State, reason: str, errors: bytes | None = None) -> TaskInfo:

@@ -55,18 +55,24 @@ class QueueReader:
         return get_client()
 
     def names(self) -> list[str]:
-        """The queues that ever had a task."""
+        """Return the queues in which tasks may wait or run, sorted: those that workers of all queues ask."""
+        return self._members(keys.queue_active(self.alias))
+
+    def all_names(self) -> list[str]:
+        """Return the queues that hold a task in any state, or are paused, sorted."""
+        return self._members(keys.queue_names(self.alias))
+
+    def _members(self, key: str) -> list[str]:
         with redis_errors():
-            found = self._client.smembers(keys.queue_names(self.alias))
-        return _read_names(cast("set[bytes]", found))
+            return _read_names(cast("set[bytes]", self._client.smembers(key)))
 
     def stats(self, queue: str) -> QueueStats:
         """The sizes of one queue."""
         return self._stats([queue])[1][0]
 
     def all_stats(self) -> list[QueueStats]:
-        """The sizes of every queue that ever had a task, by name."""
-        return self._stats(self.names())[1]
+        """The sizes of every queue of all_names()."""
+        return self._stats(self.all_names())[1]
 
     def workers(self) -> list[WorkerInfo]:
         """The workers and pollers that were seen within a day, the latest heartbeat first."""

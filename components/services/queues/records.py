@@ -100,7 +100,7 @@ class TaskInfo:
     finished_at: datetime | None = None
     #: When the claim ends unless the worker renews it; of running tasks.
     lease_expires_at: datetime | None = None
-    #: One entry per start.
+    #: One entry per start; of more than a thousand, the latest.
     worker_ids: tuple[str, ...] = ()
     #: How often it was started, and how many workers died of it, or under it, since it was last sent.
     starts: int = 0

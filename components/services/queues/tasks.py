@@ -229,7 +229,9 @@ class _Chunk:
         for new in tasks:
             args += (new.words(numbers[new.task.queue], due_first), new.body)
         shared = (keys.queue_tasks, keys.queue_names, keys.queue_wake_all, keys.queue_wake_poller)
-        script_keys = [key(alias) for key in (*shared, keys.queue_uniques, keys.queue_periodic)]
+        script_keys = [
+            key(alias) for key in (*shared, keys.queue_uniques, keys.queue_periodic, keys.queue_active)
+        ]
         parts = (keys.queue_ready, keys.queue_delayed, keys.queue_wake)
         script_keys += [part(alias, queue) for queue in queues for part in parts]
         script_keys += [keys.queue_result(alias, new.id) for new in tasks]
