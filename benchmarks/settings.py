@@ -12,7 +12,7 @@ from benchmarks.bench import url
 
 DEBUG = False
 SECRET_KEY = "of no use: this site has no visitors"
-INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "components"]
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "components", "benchmarks"]
 if django.VERSION < (6, 0):
     INSTALLED_APPS.append("django_tasks")
 USE_TZ = True

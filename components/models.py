@@ -108,10 +108,15 @@ class Mailbox(Anchor):
 
 
 class Queue(Anchor):
-    """A task queue; its name is "<TASKS alias>/<queue>". An alias alone stands for its workers and periodic tasks."""
+    """
+    A task queue; its name is "<TASKS alias>/<queue>". An alias alone stands for its workers and periodic tasks.
+
+    Who may look at queues does not see what tasks were called with, what they returned, and their tracebacks.
+    """
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
+        permissions = (("view_arguments_queue", "Can see the arguments, results and tracebacks of tasks"),)
         verbose_name = "queue"
         verbose_name_plural = "queues"
 

@@ -155,13 +155,17 @@ def _import_tasks() -> None:
 def overview(alias: str = "default") -> list[TickInfo]:
     """The periodic tasks of *alias* with their last and next ticks, in one round trip. Raises RedisUnavailable."""
     entries = declared(alias)
-    seen = Ticks(alias).last([entry.name for entry in entries])
-    return [_info(entry, seen.get(entry.name)) for entry in entries]
+    if not entries:
+        return []
+    now, seen = Ticks(alias).look([entry.name for entry in entries])
+    return [_info(entry, seen.get(entry.name), now) for entry in entries]
 
 
-def _info(entry: PeriodicTask, seen: datetime | None) -> TickInfo:
+def _info(entry: PeriodicTask, seen: datetime | None, now: datetime) -> TickInfo:
     if seen is None:
         return TickInfo(entry, None, None)
     schedule = entry.schedule
+    if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead: it counts as not taken
+        return TickInfo(entry, None, following)
     is_tick = schedule.next_after(seen - timedelta(microseconds=1)) == seen  # or when it became known
     return TickInfo(entry, seen if is_tick else None, schedule.next_after(seen))

@@ -15,9 +15,11 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
+from cronsim.cronsim import Field
 from django.conf import settings
 
 from components.exceptions import InvalidSchedule
@@ -107,7 +109,7 @@ class Cron(Schedule):
         # Clocks that are about to be put back will show again what they showed before now.
         put_back = max(timedelta(), _offset(local) - _offset((instant + _LONGEST_CHANGE).astimezone(zone)))
         best: datetime | None = None
-        for wall in CronSim(self.expression, start - put_back):
+        for wall in CronSim(_without_idle_steps(self.expression), start - put_back):
             ticks = self._ticks(wall, zone)
             if best is not None and ticks and ticks[0] >= best:
                 return best
@@ -191,6 +193,20 @@ def _check_expression(expression: str) -> None:
             )
     if not _is_readable(expression):
         raise InvalidSchedule(f"cron({expression!r}) never ticks: its month has no such day.")
+
+
+@cache
+def _without_idle_steps(expression: str) -> str:
+    """*expression* with 5-5/2 as 5-5, which is what it means: cronsim takes it for 5/2, that is for 5-59/2."""
+    fields = zip(list(Field)[1:], expression.split(), strict=True)
+    return " ".join(
+        ",".join(_without_idle_step(field, term) for term in text.split(",")) for field, text in fields
+    )
+
+
+def _without_idle_step(field: Field, term: str) -> str:
+    numbers, _slash, step = term.partition("/")
+    return numbers if step and "-" in numbers and len(field.parse(numbers)) == 1 else term
 
 
 def _is_readable(expression: str) -> bool:

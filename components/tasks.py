@@ -65,6 +65,8 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
     on_commit: bool | str = False
     #: How many runs there may be at a time, in all workers together.
     concurrency: int | Concurrency | None = None
+    #: Whether the control room shows its arguments, results and tracebacks to nobody.
+    sensitive: bool = False
 
     def __post_init__(self) -> None:
         for problem in _problems(self):
@@ -110,6 +112,8 @@ def _problems(task: Any) -> list[str]:
         found.append(
             f"concurrency is {task.concurrency!r}; it must be a whole number from 1 on, or Concurrency."
         )
+    if not isinstance(task.sensitive, bool):
+        found.append(f"sensitive is {task.sensitive!r}; it must be True or False.")
     if not isinstance(task.on_commit, bool | str):
         found.append(f"on_commit is {task.on_commit!r}; it must be True, or the alias of a database.")
     return found
@@ -136,6 +140,7 @@ def task(
     unique: bool | Callable[..., str] = ...,
     on_commit: bool | str = ...,
     concurrency: int | Concurrency | None = ...,
+    sensitive: bool = ...,
 ) -> Callable[[Callable[..., Any]], PolicyTask]: ...
 def task(
     function: Callable[..., Any] | None = None,

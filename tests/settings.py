@@ -39,4 +39,4 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # A task that fails is dead at once, except where a test is about retries.
 TASKS["default"].setdefault("OPTIONS", {})["max_attempts"] = 1  # noqa: F405
 
-INSTALLED_APPS.append("tests.db")  # noqa: F405
+INSTALLED_APPS += ["tests", "tests.db"]  # noqa: F405

@@ -37,7 +37,7 @@ from components.exceptions import NotSerializable, RedisUnavailable
 from components.services.queues import Consumer, TaskQueue
 from components.tasks import PolicyTask, is_cancelled, progress, task
 from components.testing import redis_at, run_tasks
-from tests.support.queues import claim_one, come_due, options, places, server_time
+from tests.support.queues import claim_one, come_due, failed, hand_in, options, places, server_time
 
 DJANGOS = Task.__module__.rpartition(".")[0]
 NOT_AGAIN = {"backoff": 0.0}
@@ -221,6 +221,7 @@ def test_the_policy_is_on_the_task() -> None:
         ({"timeout": 0}, r"timeout is 0; it must be a number, 0\.001 to inf"),
         ({"result_ttl": 59}, "result_ttl is 59; it must be a number, 60 to"),
         ({"unique": "key"}, "unique is 'key'; it must be True, or a function"),
+        ({"sensitive": "yes"}, "sensitive is 'yes'; it must be True or False"),
         ({"on_commit": 1}, "on_commit is 1; it must be True, or the alias of a database"),
     ],
 )
@@ -663,13 +664,74 @@ def test_where_redis_is_away_at_the_commit_the_data_stay_and_the_error_is_raised
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_duplicate_becomes_the_other_at_the_commit(heard: list[str]) -> None:
+def test_a_duplicate_in_the_same_transaction_has_the_id_of_the_other_from_the_beginning(
+    heard: list[str],
+) -> None:
     with transaction.atomic():
         first, again = later_only_one.enqueue(), later_only_one.enqueue()
-        assert first.id != again.id
+        promised = [first.id, again.id]
+        other = later_only_one.enqueue("other")
+        assert first.id == again.id != other.id
 
+    assert [first.id, again.id] == promised
     assert again == first == later_only_one.get_result(first.id)
-    assert heard == [first.id]
+    assert heard == [first.id, other.id]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_duplicate_of_a_call_that_is_rolled_back_is_stored_under_the_id_that_it_has(
+    heard: list[str],
+) -> None:
+    with transaction.atomic():
+        with transaction.atomic():
+            lost = later_only_one.enqueue()
+            transaction.set_rollback(True)
+        kept = later_only_one.enqueue()
+        with transaction.atomic():
+            also_lost = later_only_one.enqueue()
+            transaction.set_rollback(True)
+        promised = kept.id
+
+    assert kept.id == promised
+    assert kept == later_only_one.get_result(promised)
+    assert heard == [promised]
+    assert {lost.enqueued_at, also_lost.enqueued_at} == {None}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_id_stays_if_another_task_has_the_unique_key_at_the_commit(
+    heard: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    rival = later_only_one.enqueue()
+    with transaction.atomic():
+        result = later_only_one.enqueue()
+        promised = result.id
+
+    with caplog.at_level(logging.INFO, "components.backends.tasks"), transaction.atomic():
+        later_only_one.enqueue()
+
+    assert result.id == promised != rival.id
+    assert result.enqueued_at is None
+    with pytest.raises(TaskResultDoesNotExist):
+        later_only_one.get_result(promised)
+    assert places() == {"ready": [rival.id]}
+    assert heard == [rival.id]
+    assert f"is not stored: the unfinished task {rival.id} has its unique key." in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_later_transaction_promises_anew(heard: list[str]) -> None:
+    with transaction.atomic():
+        rolled_back = later_only_one.enqueue()
+        transaction.set_rollback(True)
+    with transaction.atomic():
+        first = later_only_one.enqueue()
+    assert [info.id for info in run_tasks()] == [first.id]
+    with transaction.atomic():
+        second = later_only_one.enqueue()
+
+    assert len({rolled_back.id, first.id, second.id}) == 3
+    assert places() == {"ready": [second.id], "successful": [first.id]}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -713,6 +775,30 @@ def test_a_timedelta_that_is_over_means_now(delay: timedelta) -> None:
     assert result.task.run_after is None
     assert result == lease.get_result(result.id)
     assert places() == {"ready": [result.id]}
+
+
+@pytest.mark.parametrize("year", [1, 1500, 1969])
+@pytest.mark.parametrize("verb", ["cancel", "delete", "resend", "bury"])
+def test_an_instant_before_1970_breaks_nothing_of_a_unique_task(redis: Redis, year: int, verb: str) -> None:
+    run_after, queue = datetime(year, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC), TaskQueue()
+    result = only_one.using(run_after=run_after, priority=7).enqueue()
+    assert result.task.run_after == run_after
+    assert result == only_one.get_result(result.id)
+
+    if verb == "delete":
+        assert queue.delete("default", "ready", [result.id]) == 1
+    elif verb == "bury":
+        consumer = Consumer()
+        hand_in(consumer, failed(claim_one(consumer)))
+    else:
+        assert queue.cancel("default", [result.id]).at_once == 1
+    if verb == "resend":
+        assert queue.resend("default", [result.id]).sent == 1
+        assert claim_one(Consumer()).read().priority == 7
+
+    is_free = redis.hlen(keys.queue_uniques("default")) == 0
+    assert is_free == (verb != "resend")
+    assert (only_one.enqueue().id == result.id) == (verb == "resend")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -94,6 +94,69 @@ def walls(schedule: Schedule, after: datetime, count: int, zone: str = "Europe/B
     """The next ticks, as a clock on the wall shows them, with their offsets from UTC."""
     ticks = islice(schedule.between(after, datetime.max.replace(tzinfo=UTC)), count)
     return [f"{tick.astimezone(ZoneInfo(zone)):%d %H:%M %z}" for tick in ticks]
+
+
+# --- Steps and days -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "same"),
+    [
+        ("5-5/2 * * * *", "5 * * * *"),
+        ("05-5/2 * * * *", "5 * * * *"),
+        ("0 3-3/6 * * *", "0 3 * * *"),
+        ("0 0 31-31/2 * *", "0 0 31 * *"),
+        ("0 0 1 FEB-FEB/3 *", "0 0 1 2 *"),
+        ("0 0 1 FEB-2/3 *", "0 0 1 2 *"),
+        ("0 0 * * MON-MON/2", "0 0 * * 1"),
+        ("0 0 * * 7-7/2", "0 0 * * 0"),
+        ("1,5-5/2,10-14/2 * * * *", "1,5,10,12,14 * * * *"),
+        ("50/4 * * * *", "50,54,58 * * * *"),
+        ("0-59/30 * * * *", "0,30 * * * *"),
+    ],
+)
+def test_a_step_does_not_leave_its_range(expression: str, same: str) -> None:
+    stepped, plain = (walls(cron(text, tz="UTC"), utc(2026, 1, 1), 30) for text in (expression, same))
+
+    assert stepped == plain
+
+
+@pytest.mark.parametrize("expression", ["5-5/0 * * * *", "5-4/2 * * * *", "5-5/ * * * *", "5-5/X * * * *"])
+def test_a_step_that_is_none_is_refused_also_where_it_would_change_nothing(expression: str) -> None:
+    with pytest.raises(InvalidSchedule, match="its minute is"):
+        cron(expression, tz="UTC")
+
+
+def test_the_expression_is_shown_and_remembered_as_it_was_written() -> None:
+    assert str(cron("5-5/2 * * * *", tz="UTC")) == "5-5/2 * * * * (UTC)"
+
+
+@pytest.mark.parametrize(
+    ("days", "month", "weekdays", "fits"),
+    [
+        ("13", "*", "FRI", lambda day: day.day == 13 or day.weekday() == 4),
+        ("1-7", "*", "MON", lambda day: day.day <= 7 or day.weekday() == 0),
+        (
+            "L",
+            "*",
+            "5L",
+            lambda day: (day + DAY).day == 1 or (day.weekday() == 4 and (day + 7 * DAY).day <= 7),
+        ),
+        ("*/2", "*", "MON", lambda day: day.day % 2 == 1 and day.weekday() == 0),
+        ("13", "*", "*/2", lambda day: day.day == 13 and (day.weekday() + 1) % 7 % 2 == 0),
+        ("*", "*", "MON", lambda day: day.weekday() == 0),
+        ("13", "*", "*", lambda day: day.day == 13),
+        ("*/2", "*", "*/3", lambda day: day.day % 2 == 1 and (day.weekday() + 1) % 7 % 3 == 0),
+    ],
+)
+def test_one_day_field_has_to_fit_unless_one_of_them_begins_with_a_star(
+    days: str, month: str, weekdays: str, fits: Callable[[datetime], bool]
+) -> None:
+    first, last = utc(2026, 1, 1), utc(2027, 12, 31)
+
+    ticks = list(cron(f"0 0 {days} {month} {weekdays}", tz="UTC").between(first, last))
+
+    assert ticks == [day for number in range(1, 730) if fits(day := first + number * DAY)]
 
 
 # --- What holds for every schedule -----------------------------------------------------------------

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from components.admin.base import Action, ControlRoomAdmin, Done
+from components.admin.contents import Contents
 from components.admin.lookups import find_service
 from components.backends.tasks import RedisBackend, redis_aliases
 from components.compat import InvalidTask, task_backends
@@ -28,6 +29,8 @@ class Row:
     """One periodic task as the page shows it."""
 
     info: TickInfo
+    #: Whether the user may see what it is called with.
+    shows_arguments: bool
 
     @property
     def entry(self) -> PeriodicTask:
@@ -51,7 +54,8 @@ class PeriodicPages(ControlRoomAdmin):
         ]
 
     def periodic(self, request: HttpRequest) -> HttpResponse:
-        aliases = [(alias, [Row(info) for info in overview(alias)]) for alias in redis_aliases()]
+        may_see = Contents.of(request).may_see
+        aliases = [(alias, [_row(info, may_see) for info in overview(alias)]) for alias in redis_aliases()]
         template = "admin/components/queues/periodic.html"
         return self.render(request, template, "Periodic tasks", {"aliases": aliases})
 
@@ -73,6 +77,10 @@ class PeriodicPages(ControlRoomAdmin):
             back=self.url("periodic"),
         )
         return self.confirm(request, action, trail=[("Periodic tasks", self.url("periodic"))])
+
+
+def _row(info: TickInfo, may_see: bool) -> Row:
+    return Row(info, may_see and not getattr(info.periodic.task, "sensitive", False))
 
 
 def _find(request: HttpRequest) -> tuple[str, PeriodicTask]:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 
 from django.http import HttpRequest
 
+from components.admin.contents import Contents
 from components.admin.lookups import QueuePage, find_state
 from components.services.queues import State
 from components.templatetags.control_room import grouped
@@ -34,6 +35,8 @@ class Selection:
     scope: Scope
     text: str
     given: Sequence[str]
+    #: What the user may see, and so may search.
+    contents: Contents
 
     @classmethod
     def of(cls, request: HttpRequest, states: Sequence[State] = ()) -> Selection:
@@ -44,7 +47,7 @@ class Selection:
         if scope == "task":
             del given[1:]
         text = request.GET.get("q", "").strip()
-        return cls(QueuePage.of(request), state, states or (state,), scope, text, given)
+        return cls(QueuePage.of(request), state, states or (state,), scope, text, given, Contents.of(request))
 
     @property
     def is_whole_state(self) -> bool:
@@ -57,7 +60,8 @@ class Selection:
         if self.is_whole_state:
             return service.ids(name, self.state, limit=self.most)
         if self.scope == "all":
-            return [info.id for info in service.search(name, self.state, self.text, window=WINDOW)]
+            found = service.search(name, self.state, self.text, window=WINDOW, shows=self.contents.shows)
+            return [info.id for info in found]
         return service.present(name, self.states, self.given)
 
     @property

@@ -8,17 +8,16 @@ because its module is broken.
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from components.admin.base import Action, ControlRoomAdmin, Paging, Trail
+from components.admin.contents import Contents, is_sensitive, loaded
 from components.admin.lookups import STATES, QueuePage, find_service, find_state
 from components.admin.selections import WINDOW, Selection
 from components.admin.verbs import DELETE, VERBS, Verb
-from components.compat import Task
 from components.exceptions import UnknownFormat
 from components.services.queues import State, TaskInfo, TaskQueue
 
@@ -39,10 +38,10 @@ class TaskPages(ControlRoomAdmin):
 
     def tasks(self, request: HttpRequest) -> HttpResponse:
         page, state = QueuePage.of(request), find_state(request)
-        text = request.GET.get("q", "").strip()
+        text, contents = request.GET.get("q", "").strip(), Contents.of(request)
         total = getattr(page.stats, state)
         if text:
-            matches = list(page.service.search(page.name, state, text, window=WINDOW))
+            matches = list(page.service.search(page.name, state, text, window=WINDOW, shows=contents.shows))
             paging = Paging.of(request, total=len(matches))
             tasks = matches[paging.offset : paging.last]
         else:
@@ -59,7 +58,8 @@ class TaskPages(ControlRoomAdmin):
             "window": WINDOW,
             "searched": min(WINDOW, total),
             "unsearched": max(0, total - WINDOW),
-            "tasks": tasks,
+            "tasks": [contents.cut(info) for info in tasks],
+            "may_see_contents": contents.may_see,
             "paging": paging,
             "verbs": self._verbs(request, state),
             "all_are_selected": all_are_selected,
@@ -70,11 +70,14 @@ class TaskPages(ControlRoomAdmin):
         return self.render(request, template, f"Queue {page.name}", context, live=live)
 
     def task(self, request: HttpRequest) -> HttpResponse:
-        service, task_id = find_service(request), request.GET.get("id", "")
+        service, task_id, contents = find_service(request), request.GET.get("id", ""), Contents.of(request)
         try:
             info = service.get(task_id)
         except (UnknownFormat, ValueError) as error:
-            raise Http404(str(error)) from error
+            reason = (
+                str(error) if contents.may_see else f"What is stored of the task {task_id!r} cannot be read."
+            )
+            raise Http404(reason) from error
         if info is None:
             raise Http404(
                 f"There is no task {task_id!r}. It may have been deleted, its result may have expired, or the dead "
@@ -82,7 +85,9 @@ class TaskPages(ControlRoomAdmin):
             )
         context = {
             "alias": service.alias,
-            "task": info,
+            "task": contents.cut(info),
+            "shows_contents": contents.shows(info),
+            "is_sensitive": is_sensitive(info),
             "max_attempts": _max_attempts(service, info),
             "verbs": self._verbs(request, info.state),
         }
@@ -128,8 +133,7 @@ class TaskPages(ControlRoomAdmin):
 
 def _max_attempts(service: TaskQueue, info: TaskInfo) -> int | None:
     """How often the task is started at most; None if this process has not loaded what says so."""
-    module, _, name = info.name.rpartition(".")
-    task = getattr(sys.modules.get(module), name, None)
-    if not isinstance(task, Task):
+    task = loaded(info.name)
+    if task is None:
         return None
     return getattr(task, "max_attempts", None) or service.options.max_attempts

@@ -149,7 +149,13 @@ def backoff(error: BaseException, result: TaskResult[..., Any]) -> float | None:
 _longer = exponential(15, longest=3_600)
 
 
-@task(backend=conf().mail_tasks, queue_name=conf().mail_queue, max_attempts=ATTEMPTS, backoff=backoff)
+@task(
+    backend=conf().mail_tasks,
+    queue_name=conf().mail_queue,
+    max_attempts=ATTEMPTS,
+    backoff=backoff,
+    sensitive=True,  # a mail may hold a link that sets a password
+)
 def deliver(message: dict[str, Any], alias: str | None = None) -> str:
     """Send a mail that EmailBackend accepted; its Message-ID. Raises MailNotSent, or what sending raises."""
     built = from_json(message)

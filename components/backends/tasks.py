@@ -3,25 +3,30 @@ RedisBackend: the backend for TASKS that runs Django's own tasks on the Redis of
 
     TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {}}}
 
-Tasks are declared with Django's @task and stored by dotted path; only what that path leads to, if it is
-such a task, is ever run. OPTIONS are the fields of conf.QueueOptions. Delivery is at least once: a
-task that has started may start again after its worker died, so let it be harmless to run twice.
+Tasks are declared with Django's @task and stored by dotted path. A worker runs only a task that an installed app
+declares at that path, and imports nothing else on behalf of a stored name. OPTIONS are the fields of
+conf.QueueOptions. Delivery is at least once: a task that has started may start again after its worker died, so let
+it be harmless to run twice.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
 from components.backends.calls import aware, check_run_after, commit_of, named, unique_key
 from components.compat import (
@@ -41,10 +46,24 @@ from components.services.queues import NewTask, State, TaskInfo, TaskQueue
 from components.services.queues.tasks import check_queue
 from components.tasks import PolicyTask
 
+logger = logging.getLogger(__name__)
+
 #: Tasks as they were enqueued, by name, priority, queue and alias, beside the task declared: saves the worker a copy
 #: of it for each task that it runs.
 _variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
 _MOST_VARIANTS = 1_000
+
+
+@dataclass
+class _Promise:
+    """An id that was given out for a call that is stored after the commit."""
+
+    id: str
+    is_told: bool = False
+
+
+#: Those of unique tasks, by the connection whose transaction is to store them; then by alias, task and unique key.
+_promises: WeakKeyDictionary[BaseDatabaseWrapper, dict[tuple[str, str, str], _Promise]] = WeakKeyDictionary()
 
 _STATUSES: dict[State, TaskResultStatus] = {
     "ready": TaskResultStatus.READY,
@@ -100,8 +119,9 @@ class RedisBackend(BaseTaskBackend):
         is that task's, and no signal is sent. Errors of the signal's receivers are logged, and not raised:
         what is stored must not look refused.
 
-        With on_commit, in a transaction: the results are stored, and get what that makes of them, when it has
-        been committed. RedisUnavailable is raised then, by the end of the transaction, whose data stay.
+        With on_commit, in a transaction: the ids of the results are final; the rest is filled in when they are
+        stored, after the commit. A call whose unique key an unfinished task has by then is not stored, and its
+        result keeps None as enqueued_at. RedisUnavailable is raised by the end of the transaction, whose data stay.
         """
         new, database = self._checked(task, calls)
         if database and connections[database].in_atomic_block:
@@ -155,25 +175,51 @@ class RedisBackend(BaseTaskBackend):
             delay=delay,
             lease=getattr(task, "lease", None),
             unique=unique_key(task, args, kwargs),
+            sensitive=getattr(task, "sensitive", False),
         )
 
     def _enqueue_on_commit(
         self, task: Task[..., Any], new: Sequence[NewTask], database: str
     ) -> list[TaskResult[..., Any]]:
-        """The results know their ids at once, and become what is stored when it is."""
+        """The results have their final ids at once, and become what is stored when it is."""
+        connection = connections[database]
+        promises = [self._promise(connection, each) for each in new]
+        new = [replace(each, id=promise.id) for each, promise in zip(new, promises, strict=True)]
         promised = [self._stored(task, info) for info in self.queue.foresee(new)]
         for result in promised:
             object.__setattr__(result, "enqueued_at", None)
 
         def store() -> None:
-            results, news = self._results(task, new, self.queue.push_many(new))
-            for result, stored in zip(promised, results, strict=True):
+            _promises.pop(connection, None)
+            results, _news = self._results(task, new, self.queue.push_many(new))
+            for promise, result, stored in zip(promises, promised, results, strict=True):
+                if stored.id != result.id:
+                    logger.info(
+                        "%s %s is not stored: the unfinished task %s has its unique key.",
+                        task.module_path, result.id, stored.id,
+                    )  # fmt: skip
+                    continue
                 for field in fields(result):
                     object.__setattr__(result, field.name, getattr(stored, field.name))
-            self._tell(news)
+                if not promise.is_told:
+                    promise.is_told = True
+                    self._tell([stored])
 
         transaction.on_commit(store, using=database)
         return promised
+
+    def _promise(self, connection: BaseDatabaseWrapper, new: NewTask) -> _Promise:
+        """
+        The promise of *new* to be stored by the transaction of *connection*. Calls with one unique key share it, and
+        each pushes it: stored once by its id, it is there also if another call was rolled back to a savepoint.
+        """
+        assert new.id
+        if new.unique is None:
+            return _Promise(new.id)
+        if not connection.run_on_commit:  # what was promised before was rolled back
+            _promises.pop(connection, None)
+        key = (self.alias, new.name, new.unique)
+        return _promises.setdefault(connection, {}).setdefault(key, _Promise(new.id))
 
     def _stored(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
         return self._result(_as_stored(task, info, self.alias), info)
@@ -260,14 +306,37 @@ def redis_aliases() -> list[str]:
 
 
 def resolve(name: str) -> Task[..., Any]:
-    """The task declared at the dotted path *name*. Raises UnknownTask, which says what is there instead."""
+    """
+    Return the task that an installed app declares at the dotted path *name*.
+
+    A name may come from anyone who can write to Redis, so a module is imported only if it belongs to an installed
+    app. Raises UnknownTask, which says what is wrong with the name, and whatever importing the module raises.
+    """
+    module_name, _, attribute = name.rpartition(".")
+    if not _is_of_an_app(module_name):
+        raise UnknownTask(
+            f"No task {name!r} can be imported: no app in INSTALLED_APPS contains a module {module_name!r}. "
+            "If the task is declared there, add the package of that module to INSTALLED_APPS."
+        )
     try:
-        found = import_string(name)
+        found = vars(import_module(module_name))[attribute]
     except ImportError as error:
         raise UnknownTask(f"No task {name!r} can be imported: {error}") from error
+    except KeyError:
+        raise UnknownTask(f"No task {name!r} can be imported: {module_name} has no {attribute!r}.") from None
     if not isinstance(found, Task):
         raise UnknownTask(f"{name!r} is {type(found).__name__}, not a task: declare it with @task.")
+    if not _is_of_an_app(found.func.__module__):
+        raise UnknownTask(
+            f"{name!r} is not run: it is the task {found.module_path!r}, which no app in INSTALLED_APPS declares."
+        )
     return found
+
+
+def _is_of_an_app(module_name: str) -> bool:
+    return any(
+        module_name == app.name or module_name.startswith(f"{app.name}.") for app in apps.get_app_configs()
+    )
 
 
 def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:

@@ -33,7 +33,7 @@ def queue_uniques(alias: str) -> str:
 
 
 def queue_periodic(alias: str) -> str:
-    """ZSET tick name by the microsecond of its last tick. Stays."""
+    """ZSET tick name by the microsecond of its last tick. Goes two years later, if nobody declares it any more."""
     return _key("queues", alias, "periodic")
 
 
@@ -53,12 +53,20 @@ def queue_result(alias: str, task_id: str) -> str:
 
 
 def queue_names(alias: str) -> str:
-    """SET of the queues that ever had a task. Stays."""
+    """SET of the queues that are listed. A name goes when no task is left in any state, unless it is paused."""
     return _key("queues", alias, "names")
 
 
+def queue_active(alias: str) -> str:
+    """
+    SET of the queues in which tasks may wait or run: those that workers of all queues ask. A name goes with that of
+    the listing; where there are more than a hundred, as soon as nothing waits or runs.
+    """
+    return _key("queues", alias, "active")
+
+
 def queue_paused(alias: str) -> str:
-    """SET of the queues that are paused. An entry goes on resume."""
+    """SET of the queues that are paused, by people. An entry goes on resume."""
     return _key("queues", alias, "paused")
 
 
@@ -103,7 +111,7 @@ def queue_cut(alias: str, queue: str) -> str:
 
 
 def queue_wake(alias: str, queue: str) -> str:
-    """LIST of at most one token that wakes a worker of the queue; it says "look", and carries no data."""
+    """LIST of at most one token that wakes a worker of the queue; it says "look". Goes with the queue's name."""
     return _key("queues", alias, f"wake:{queue}")
 
 

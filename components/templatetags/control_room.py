@@ -32,7 +32,11 @@ def moment(instant: datetime | None) -> dict[str, Any]:
     """An instant as <time>, with its distance from now; a dash for None."""
     if instant is None:
         return {"instant": None}
-    local, now = timezone.localtime(instant), timezone.localtime(datetime.now(UTC))
+    now = timezone.localtime(datetime.now(UTC))
+    try:
+        local = timezone.localtime(instant)
+    except OverflowError:  # at the ends of the calendar, a time zone may have no such day
+        local = instant
     seconds = (now - local).total_seconds()
     return {
         "instant": local,
@@ -95,13 +99,20 @@ def amount(number: float) -> str:
 @register.filter
 def pretty_json(value: Any) -> str:
     """*value* as indented JSON."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return _dumped(value, indent=2)
 
 
 @register.filter
 def compact_json(value: Any) -> str:
     """*value* as JSON in one line."""
-    return json.dumps(value, ensure_ascii=False)
+    return _dumped(value)
+
+
+def _dumped(value: Any, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, indent=indent, ensure_ascii=False)
+    except RecursionError:
+        return "(It is nested too deeply to be shown.)"
 
 
 @register.filter

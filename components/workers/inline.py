@@ -44,6 +44,8 @@ def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
     while True:
         step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
         clock.set(step.now)
+        if step.is_behind and not step.claimed:
+            continue
         if not step.claimed:
             return
         if _run(execution, consumer, step.claimed[0]):

@@ -12,20 +12,26 @@ import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from components.backends.tasks import RedisBackend
 from components.exceptions import RedisRefused, RedisUnavailable
 from components.periodic import PeriodicTask, declared
 from components.services.queues import Ticks
+from components.services.queues.periodic import warn_of_jump
+from components.services.queues.records import EPOCH, LAST_INSTANT
 from components.workers.runs import ServerClock
 
 logger = logging.getLogger(__name__)
 
 GRACE = timedelta(minutes=1)  # a tick this late is still in time: a restart of all workers takes seconds
 RETRY = timedelta(minutes=1)  # from a tick that could not be pushed to the next try
+TURNED_BACK = timedelta(
+    seconds=1
+)  # by which the clock of Redis must have gone back for this worker to begin anew
 MOST = 1_000  # missed ticks that missed="all" makes up for
-_NEVER = datetime.max.replace(tzinfo=UTC)
+_NEVER = LAST_INSTANT
+_EVER_BEFORE = EPOCH
 
 
 @dataclass
@@ -48,6 +54,7 @@ class Ticker:
         self._ticks = Ticks(backend.alias)
         self._courses: list[_Course] | None = None
         self._next_at = _NEVER
+        self._latest = _EVER_BEFORE
 
     def tick(self) -> float:
         """Push what is due; the seconds until there will be more. Raises RedisUnavailable: call it again then."""
@@ -56,6 +63,11 @@ class Ticker:
         if not self._courses:
             return math.inf
         now = self._clock.now()
+        if now < self._latest - TURNED_BACK:
+            logger.warning("The clock of Redis went back by %s.", self._latest - now)
+            self._courses = self._begin()
+            now = self._clock.now()
+        self._latest = now
         if self._next_at <= now:
             for course in self._courses:
                 if course.next_at <= now:
@@ -67,9 +79,15 @@ class Ticker:
         entries = declared(self._backend.alias)
         if not entries:
             return []
-        now, last = self._ticks.declare([entry.name for entry in entries])
+        names = [entry.name for entry in entries]
+        now, last = self._ticks.declare(names)
+        limits = {entry.name: entry.schedule.next_after(now) for entry in entries}
+        if ahead := {name: limit for name, limit in limits.items() if last[name] > limit}:
+            for name in ahead:
+                warn_of_jump(name, last[name])
+            now, last = self._ticks.declare(names, ahead)
         self._clock.set(now)
-        self._next_at = now
+        self._next_at = self._latest = now
         return [_Course(entry, last[entry.name], last[entry.name]) for entry in entries]
 
     def _try(self, course: _Course, now: datetime) -> None:
@@ -99,7 +117,9 @@ class Ticker:
         next_after = periodic.schedule.next_after
         first = next_after(last)
         if first <= now and next_after(first) <= now:  # behind; another worker may not be
-            last = max(last, self._ticks.last([periodic.name]).get(periodic.name, last))
+            seen = self._ticks.last([periodic.name]).get(periodic.name, last)
+            if seen <= next_after(now):  # else the clock had jumped ahead
+                last = max(last, seen)
             first = next_after(last)
         if first > now:
             return last
@@ -107,15 +127,20 @@ class Ticker:
         if periodic.missed == "skip" and now - due[-1] > GRACE:
             is_ours, fate = self._ticks.skip(periodic.name, due[-1]), "none of them will run"
         else:
-            pushed = self._store(periodic, due)
+            pushed = self._store(periodic, due, next_after(now))
             is_ours, fate = pushed > 0, f"{pushed} will run now"
         if is_ours and now - first > GRACE:
             logger.warning("%s has missed ticks since %s; %s.", periodic.name, first.isoformat(" "), fate)
         return due[-1]
 
-    def _store(self, periodic: PeriodicTask, due: Sequence[datetime]) -> int:
-        """Store a call for each of the ticks *due*, which is its run_after; how many no other worker had stored."""
+    def _store(self, periodic: PeriodicTask, due: Sequence[datetime], limit: datetime) -> int:
+        """
+        Store a call for each of the ticks *due*, which is its run_after; return how many no other worker had stored.
+        A last tick later than *limit* counts as not taken.
+        """
         self._backend.validate_task(periodic.task)
         new = self._backend.new_task(periodic.task, periodic.args, periodic.kwargs)
-        calls = [replace(new, at=tick, delay=None, tick=(periodic.name, tick)) for tick in due]
+        calls = [
+            replace(new, at=tick, delay=None, tick=(periodic.name, tick), tick_limit=limit) for tick in due
+        ]
         return len(self._backend.store(periodic.task, calls))

@@ -127,7 +127,7 @@ class TaskWorker(Worker):
         if self._unanswered is None:
             if (pause := self._pause()) > 0:
                 return pause
-            want, number = self._want(), how_many_fit(self._finished)
+            want, number = min(self._want(), MOST), how_many_fit(self._finished)
             finished, self._finished = self._finished[:number], self._finished[number:]
             self.has_token = False  # where nothing is wanted, the step hands it on to another worker
             self._unanswered = self.consumer.request(
@@ -249,12 +249,13 @@ class TaskWorker(Worker):
     def _take(self, step: Step, want: int) -> None:
         self._warn_of_lost(step.lost)
         self._claimed += len(step.claimed)
-        self._is_empty = bool(want) and not (step.claimed or self._pool.held or self._suspects.are_waiting)
+        found_none = not (step.claimed or step.is_behind)
+        self._is_empty = bool(want) and found_none and not (self._pool.held or self._suspects.are_waiting)
         if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
             self._returns.add(step.claimed)
             return
         self._suspects.look(self._pool.held)
-        for claimed in step.claimed:
+        for claimed in self.choice.arranged(step.claimed):
             if own := own_lease(claimed.record):
                 self._beat_every = min(self._beat_every, own / 3000)
                 self._next_beat = min(self._next_beat, time.monotonic() + self._beat_every)
@@ -294,8 +295,7 @@ class TaskWorker(Worker):
             self._learn_queues()
         if now >= self._trim_at:
             self._trim_at = now + _TRIM_EVERY
-            for queue in self.queues:
-                self.consumer.trim(queue)
+            self.consumer.trim(*self.backend.queue.all_names())
 
     def _learn_queues(self) -> None:
         names = self.backend.queue.names()

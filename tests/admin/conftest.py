@@ -32,6 +32,12 @@ def staff(db: None) -> Callable[..., Client]:
 
 @pytest.fixture
 def viewer(staff: Callable[..., Client]) -> Client:
+    return staff("view_queue", "view_arguments_queue")
+
+
+@pytest.fixture
+def onlooker(staff: Callable[..., Client]) -> Client:
+    """Staff that may look at queues, and not at what tasks are called with."""
     return staff("view_queue")
 
 
@@ -42,7 +48,7 @@ def operator(staff: Callable[..., Client]) -> Client:
 
 @pytest.fixture
 def remover(staff: Callable[..., Client]) -> Client:
-    return staff("view_queue", "delete_queue")
+    return staff("view_queue", "view_arguments_queue", "delete_queue")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def test_no_migration_is_missing(db):
     [
         ("addressbook", {"view", "rebuild", "remove"}),
         ("cachedrow", {"view", "refresh", "change", "remove"}),
-        ("queue", {"view", "change", "delete"}),
+        ("queue", {"view", "change", "delete", "view_arguments"}),
         ("counter", {"view"}),
         ("lock", {"view", "change"}),
         ("logjob", {"view", "resend", "discard", "remove"}),

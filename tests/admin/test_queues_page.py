@@ -58,7 +58,7 @@ def trips() -> Iterator[list[object]]:
 def test_without_a_task_the_overview_says_so(viewer):
     text = page(viewer)
 
-    assert "No task was ever put into a queue." in text
+    assert "No queue holds a task." in text
     assert "No worker is at work." in text
 
 

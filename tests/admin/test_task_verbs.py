@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("redis")
 
 @pytest.fixture
 def client(staff):
-    return staff("change_queue", "delete_queue")
+    return staff("change_queue", "delete_queue", "view_arguments_queue")
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -13,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import transaction
-from django.test.utils import override_settings
+from django.test.utils import modify_settings, override_settings
 from django.utils import timezone
 from redis import Redis
 
@@ -394,7 +396,10 @@ def test_a_result_of_a_task_that_is_no_longer_declared_names_it(monkeypatch: pyt
         ("tests.tasks.not_a_task", "is function, not a task: declare it with @task"),
         ("tests.tasks.gates", "No task 'tests.tasks.gates' can be imported"),
         ("tests.nothing.echo", "No task 'tests.nothing.echo' can be imported"),
-        ("os.system", "is builtin_function_or_method, not a task"),
+        ("os.system", "No task 'os.system' can be imported: no app in INSTALLED_APPS contains a module 'os'"),
+        ("testsuite.tasks.echo", "no app in INSTALLED_APPS contains a module 'testsuite.tasks'"),
+        ("tests.tasks.os.system", "No task 'tests.tasks.os.system' can be imported"),
+        ("..os.system", "no app in INSTALLED_APPS contains"),
         ("echo", "No task 'echo' can be imported"),
         ("", "No task ''"),
     ],
@@ -402,6 +407,44 @@ def test_a_result_of_a_task_that_is_no_longer_declared_names_it(monkeypatch: pyt
 def test_only_what_is_declared_as_a_task_is_one(name: str, message: str) -> None:
     with pytest.raises(UnknownTask, match=message):
         resolve(name)
+
+
+@pytest.fixture
+def stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a package on the path with a module `tasks`, which declares the task `run`."""
+    name = f"stray_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").touch()
+    (tmp_path / name / "tasks.py").write_text(
+        "from components.compat import task\n\n@task\ndef run():\n    return 'ran'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield name
+    for module in (name, f"{name}.tasks"):
+        sys.modules.pop(module, None)
+
+
+def test_a_module_outside_of_the_installed_apps_is_not_imported(stray: str) -> None:
+    with pytest.raises(UnknownTask, match=f"no app in INSTALLED_APPS contains a module '{stray}.tasks'"):
+        resolve(f"{stray}.tasks.run")
+
+    assert not {stray, f"{stray}.tasks"} & sys.modules.keys()
+
+
+def test_a_task_that_no_installed_app_declares_is_not_run_under_any_name(
+    stray: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = importlib.import_module(f"{stray}.tasks").run
+    monkeypatch.setattr(tasks, "borrowed", run, raising=False)
+
+    for name in (f"{stray}.tasks.run", "tests.tasks.borrowed"):
+        with pytest.raises(UnknownTask, match="INSTALLED_APPS"):
+            resolve(name)
+
+
+def test_a_task_in_a_module_of_an_installed_app_that_is_not_imported_yet_is_found(stray: str) -> None:
+    with modify_settings(INSTALLED_APPS={"append": stray}):
+        assert resolve(f"{stray}.tasks.run").module_path == f"{stray}.tasks.run"
 
 
 def test_a_declared_task_is_found_by_its_path() -> None:

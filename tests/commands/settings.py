@@ -12,7 +12,7 @@ import os
 import django
 
 SECRET_KEY = "only-for-tests"
-INSTALLED_APPS = ["components", *os.environ.get("APPS", "").split()]
+INSTALLED_APPS = ["components", "tests", *os.environ.get("APPS", "").split()]
 DJANGO_TASKS = "django.tasks"
 if django.VERSION < (6, 0):
     DJANGO_TASKS = "django_tasks"

@@ -245,8 +245,9 @@ CODE = "from components.compat import task\n\n@task\ndef version():\n    return 
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
-    (tmp_path / "code").mkdir()
-    path = tmp_path / "code" / "changing_tasks.py"
+    path = tmp_path / "code" / "changing" / "tasks.py"
+    path.parent.mkdir(parents=True)
+    (path.parent / "__init__.py").touch()
     path.write_text(CODE.format(1))
     return path
 
@@ -255,9 +256,9 @@ def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
     server: EmbeddedServer, queue: TaskQueue, held: Held, module: Path
 ) -> None:
     arguments = ["runworker", "-q", "default", "--reload"]
-    with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
+    with Command(server.url, *arguments, PYTHONPATH=str(module.parent.parent), APPS="changing") as worker:
         assert held.has_begun()
-        assert returns(queue, queue.push("changing_tasks.version")) == 1
+        assert returns(queue, queue.push("changing.tasks.version")) == 1
         # Again and again, since the watcher must have seen the file as it was.
         assert eventually(lambda: module.write_text(CODE.format(2)) and DRAINING in worker.output)
         assert "starting anew" not in worker.output
@@ -265,7 +266,7 @@ def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
         assert worker.says("Code has changed; starting anew.")
 
         assert queue.get(held.id).state == "successful"
-        assert returns(queue, queue.push("changing_tasks.version")) == 2
+        assert returns(queue, queue.push("changing.tasks.version")) == 2
         assert [info.pid for info in queue.workers()] == [worker.pid]
         worker.signal(signal.SIGTERM)
         assert worker.exit_code() == 0
@@ -295,9 +296,9 @@ def test_a_worker_that_is_stopped_while_it_ends_tasks_for_a_reload_does_not_star
     server: EmbeddedServer, queue: TaskQueue, held: Held, module: Path
 ) -> None:
     arguments = ["runworker", "-q", "default", "--reload"]
-    with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
+    with Command(server.url, *arguments, PYTHONPATH=str(module.parent.parent), APPS="changing") as worker:
         assert held.has_begun()
-        assert returns(queue, queue.push("changing_tasks.version")) == 1
+        assert returns(queue, queue.push("changing.tasks.version")) == 1
         assert eventually(lambda: module.write_text(CODE.format(2)) and DRAINING in worker.output)
         worker.signal(signal.SIGTERM)
         held.end()
@@ -311,12 +312,12 @@ def test_a_quiet_worker_stays_quiet_when_code_changes(
     server: EmbeddedServer, queue: TaskQueue, module: Path
 ) -> None:
     arguments = ["runworker", "-q", "default", "--reload"]
-    with Command(server.url, *arguments, PYTHONPATH=str(module.parent)) as worker:
-        assert returns(queue, queue.push("changing_tasks.version")) == 1
+    with Command(server.url, *arguments, PYTHONPATH=str(module.parent.parent), APPS="changing") as worker:
+        assert returns(queue, queue.push("changing.tasks.version")) == 1
         worker.signal(signal.SIGTSTP)
         assert worker.says("Quiet: taking no more tasks until stopped.")
         assert eventually(lambda: module.write_text(CODE.format(2)) and "starting anew" in worker.output)
-        waiting = queue.push("changing_tasks.version")
+        waiting = queue.push("changing.tasks.version")
 
         assert eventually(lambda: worker.output.count("Quiet:") == 2)
         assert eventually(lambda: [info.is_quiet for info in queue.workers()] == [True])

@@ -29,7 +29,7 @@ class Dummy(RedisBackend):
         """All there are, the first enqueued first."""
         infos = [
             info
-            for queue in self.queue.names()
+            for queue in self.queue.all_names()
             for state in get_args(State)
             for info in self.queue.tasks(queue, state)
         ]

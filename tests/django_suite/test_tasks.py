@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import unittest
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import django
 import pytest
+from django.test.utils import modify_settings
 
 from components.compat import TaskResultDoesNotExist
 from tests.django_suite.modules import cases_of, is_about_a_backend, load, names_of
@@ -79,6 +81,13 @@ def expect(failures: dict[str, Failure]) -> None:
 
 expect(FAILURES)
 pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture(autouse=True)
+def their_tasks_are_of_an_app() -> Iterator[None]:
+    """As Django's own runner has it: only tasks of installed apps run."""
+    with modify_settings(INSTALLED_APPS={"append": "tasks"}):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -60,6 +60,19 @@ def test_the_books_call_pushes_into_the_same_queues(queue: TaskQueue) -> None:
     assert info.run_after == info.enqueued_at + timedelta(seconds=60)
 
 
+@pytest.mark.parametrize("delay", [0, -1, -0.5, float("-inf")])
+def test_the_books_call_runs_at_once_what_was_due_before(queue: TaskQueue, delay: float) -> None:
+    task_id = execute_later("mail", ECHO, ["a"], delay=delay)
+
+    assert places("mail") == {"ready": [task_id]}
+
+
+@pytest.mark.parametrize("delay", [float("nan"), float("inf"), "5"])
+def test_the_books_call_refuses_what_is_no_number_of_seconds(queue: TaskQueue, delay: float) -> None:
+    with pytest.raises(ValueError, match="it must be a number of seconds"):
+        execute_later("mail", ECHO, ["a"], delay=delay)
+
+
 def test_a_successful_task_is_a_result_and_nothing_else(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO, [4])
     consumer = Consumer()

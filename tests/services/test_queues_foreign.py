@@ -81,13 +81,18 @@ def reason(info: TaskInfo) -> str:
         (b"1 0 0 0 0 0 - default\n[]", "TypeError"),
         (b"1 0 0 0 0 0 - default\n{}", "KeyError('task')"),
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"not_a_task"), "is function, not a task"),
-        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"), "not a task"),
+        (
+            b"1 0 0 0 0 0 - default\n" + BODY.replace(b"tests.tasks.echo", b"os.system"),
+            "no app in INSTALLED_APPS contains a module 'os'",
+        ),
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"echo", b"gone"), "No task 'tests.tasks.gone'"),
         (
             b"1 0 0 0 0 0 - default\n" + BODY.replace(b'"tests.tasks.echo"', b"5"),
-            "'int' object has no attribute",
+            "task is int, not str",
         ),
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", b"5"), "TypeError"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"{}", b"[]"), "kwargs is list, not dict"),
+        (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", b"[" * 50_000 + b"]" * 50_000), "RecursionError"),
     ],
 )
 def test_what_is_no_task_ends_among_the_dead_with_the_reason(
@@ -184,7 +189,10 @@ def test_what_is_no_task_can_be_cancelled_and_deleted_and_is_never_sent_again(
     assert not redis.exists(RUNS)
 
 
-@pytest.mark.parametrize("errors", [b"garbage", b"[]", b"{}", b'{"v":1}', b'{"v":1,"errors":[5]}'])
+@pytest.mark.parametrize(
+    "errors",
+    [b"garbage", b"[]", b"{}", b'{"v":1}', b'{"v":1,"errors":[5]}', b"[" * 50_000 + b"]" * 50_000],
+)
 def test_foreign_errors_do_not_hide_the_dead(queue: TaskQueue, redis: Redis, errors: bytes) -> None:
     [task_id] = push_many(1)
     consumer = Consumer()
@@ -243,6 +251,81 @@ def test_counting_ends_whatever_the_score_of_a_foreign_id(queue: TaskQueue, redi
     assert stats.ready == 1
     work()
     assert places() == {"dead": [FOREIGN]}
+
+
+@pytest.mark.parametrize("state", ["delayed", "running"])
+@pytest.mark.parametrize("score", ["inf", "1e300", "-1e300"])
+def test_a_foreign_score_hides_nothing_and_stops_nobody(
+    queue: TaskQueue, redis: Redis, score: str, state: str
+) -> None:
+    [task_id] = push_many(1)
+    place = getattr(keys, f"queue_{state}")("default", "default")
+    redis.hset(TASKS, FOREIGN, b"1 0 0 0 0 0 - default\n" + BODY)
+    redis.zadd(place, {FOREIGN: float(score)})
+
+    assert [info.id for info in queue.tasks("default", state)] == [FOREIGN]
+    assert getattr(queue.stats("default"), state) == 1
+    assert queue.all_stats()[0].ready == 1
+    assert queue.get(FOREIGN)
+    claimed = claim(Consumer(), 5)
+    assert task_id in [task.id for task in claimed]
+
+
+@pytest.mark.parametrize("run", [b"1 waiting - 1e400 x", b"1 waiting - inf nan 0", b"1 w t -1 0x10 y z"])
+def test_a_claim_counts_on_from_none_where_the_counts_cannot_be_read(
+    queue: TaskQueue, redis: Redis, run: bytes
+) -> None:
+    [task_id] = push_many(1)
+    redis.hset(RUNS, task_id, run)
+
+    [claimed] = claim(Consumer())
+
+    assert (claimed.starts, claimed.crashes) == (1, 0)
+
+
+def test_names_that_are_no_text_hide_no_queue(queue: TaskQueue, redis: Redis) -> None:
+    push_many(1)
+    redis.sadd(keys.queue_names("default"), b"\xff\xfe")
+
+    assert queue.names() == ["default"]
+    assert [stats.name for stats in queue.all_stats()] == ["default"]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [b"garbage", b"[]", b"{}", b"5", b"[" * 50_000, b'{"kind": "worker", "host": "a", "pid": "x"}', b"\xff"],
+)
+def test_a_worker_that_cannot_be_read_hides_no_other(queue: TaskQueue, redis: Redis, about: bytes) -> None:
+    good, odd = Consumer(), Consumer()
+    for consumer in (good, odd):
+        consumer.renew(["default"])
+    redis.hset(keys.queue_worker("default", odd.id), "about", about)
+    redis.zadd(keys.queue_workers("default"), {b"\xff\xfe": 1e15})
+
+    found_workers = {worker.id: worker for worker in queue.workers()}
+
+    assert found_workers.keys() == {good.id, odd.id}
+    assert (found_workers[good.id].kind, found_workers[good.id].alive) == ("worker", True)
+    assert (found_workers[odd.id].kind, found_workers[odd.id].alive) == ("unreadable", False)
+
+
+def test_a_worker_that_was_seen_in_the_far_future_is_not_alive(queue: TaskQueue, redis: Redis) -> None:
+    consumer = Consumer()
+    consumer.renew(["default"])
+    redis.zincrby(keys.queue_workers("default"), 1e11, consumer.id)
+
+    [worker] = queue.workers()
+
+    assert not worker.alive
+
+
+def test_a_search_looks_past_what_it_cannot_read(queue: TaskQueue, redis: Redis) -> None:
+    deep = b"[" * 900 + b"]" * 900
+    redis.hset(TASKS, FOREIGN, b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", deep))
+    redis.zadd(READY, {FOREIGN: LONG_AGO})
+    [task_id] = push_many(1)
+
+    assert task_id in [info.id for info in queue.search("default", "ready", "echo")]
 
 
 def newer(redis: Redis, task_id: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
@@ -12,6 +13,8 @@ from redis import Redis
 from components import keys
 from components.exceptions import RedisUnavailable
 from components.services.queues import Consumer, NewTask, TaskQueue, Ticks
+from components.services.queues.periodic import KEPT
+from components.services.queues.records import LAST_INSTANT
 from components.testing import redis_at
 from tests.support.queues import ECHO, claim_one, hand_in, places, server_time, succeeded
 
@@ -96,6 +99,29 @@ def test_a_tick_is_remembered_to_the_microsecond(ticks: Ticks) -> None:
     assert ticking(exact, exact + timedelta(microseconds=1)) == [False, True]
 
 
+def test_a_last_tick_that_is_later_than_any_can_be_counts_as_not_taken(
+    ticks: Ticks, caplog: pytest.LogCaptureFixture
+) -> None:
+    ticking(datetime(2030, 1, 1, tzinfo=UTC))
+    new = NewTask(name=ECHO, at=MONDAY, tick=(NIGHTLY, MONDAY), tick_limit=TUESDAY)
+
+    with caplog.at_level(logging.WARNING):
+        stored = TaskQueue().push_many([new, new])
+
+    assert [info is not None for info in stored] == [True, False]
+    assert ticks.last([NIGHTLY]) == {NIGHTLY: MONDAY}
+    [record] = caplog.records
+    assert f"The last tick of {NIGHTLY} is 2030-01-01 00:00:00+00:00" in record.getMessage()
+
+
+def test_a_last_tick_up_to_the_limit_is_taken(ticks: Ticks, caplog: pytest.LogCaptureFixture) -> None:
+    ticking(TUESDAY)
+    new = NewTask(name=ECHO, at=MONDAY, tick=(NIGHTLY, MONDAY), tick_limit=TUESDAY)
+
+    assert TaskQueue().push_many([new]) == [None]
+    assert caplog.records == []
+
+
 def test_a_task_of_a_tick_is_one_like_all_others(ticks: Ticks) -> None:
     [info] = TaskQueue().push_many([NewTask(name=ECHO, args=["a"], at=MONDAY, tick=(NIGHTLY, MONDAY))])
 
@@ -136,6 +162,37 @@ def test_declaring_again_changes_nothing(ticks: Ticks) -> None:
 
     assert now > began
     assert last == {HOURLY: WEDNESDAY, NIGHTLY: began}
+
+
+def test_a_last_tick_later_than_its_limit_becomes_now_when_it_is_declared(ticks: Ticks) -> None:
+    future = datetime(2130, 1, 1, tzinfo=UTC)
+    ticking(future)
+    ticking(future, name=HOURLY)
+    limit = server_time() + timedelta(days=1)
+
+    now, last = ticks.declare([NIGHTLY, HOURLY], {NIGHTLY: limit, HOURLY: future})
+
+    assert last == {NIGHTLY: now, HOURLY: future}
+    assert ticks.declare([NIGHTLY], {NIGHTLY: limit})[1] == {NIGHTLY: now}
+
+
+def test_names_that_nobody_has_declared_for_two_years_are_forgotten(ticks: Ticks, redis: Redis) -> None:
+    now = server_time()
+    ticking(now - KEPT - timedelta(hours=1))
+    ticking(now - KEPT - timedelta(hours=1), name=HOURLY)
+    ticking(now - KEPT + timedelta(hours=1), name="younger")
+
+    ticks.declare([HOURLY])
+
+    assert ticks.last([NIGHTLY, HOURLY, "younger"]).keys() == {HOURLY, "younger"}
+    assert ticks.last([HOURLY])[HOURLY] == now - KEPT - timedelta(hours=1)
+
+
+@pytest.mark.parametrize("score", ["inf", "1e300"])
+def test_what_is_no_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, score: str) -> None:
+    redis.zadd(keys.queue_periodic("default"), {NIGHTLY: score})
+
+    assert ticks.last([NIGHTLY]) == ticks.declare([NIGHTLY])[1] == {NIGHTLY: LAST_INSTANT}
 
 
 def test_looking_leaves_no_trace(ticks: Ticks, redis: Redis) -> None:

@@ -130,7 +130,18 @@ def test_progress_of_a_newer_release_hides_nothing_else(queue: TaskQueue, redis:
     assert (info.args, info.state, info.progress) == ([5], "running", None)
 
 
-@pytest.mark.parametrize("progress", [b"garbage", b"[]", b"{}", b'{"v":1}'])
+@pytest.mark.parametrize(
+    "progress",
+    [
+        b"garbage",
+        b"[]",
+        b"{}",
+        b'{"v":1}',
+        b"[" * 50_000,
+        b'{"v":1,"done":"x","total":1,"note":"","at":0}',
+        b'{"v":1,"done":NaN,"total":1,"note":"","at":0}',
+    ],
+)
 def test_foreign_progress_does_not_hide_the_others(queue: TaskQueue, redis: Redis, progress: bytes) -> None:
     first, second = queue.push(ECHO), queue.push(ECHO)
     redis.hset(PROGRESS, first, progress)

@@ -360,3 +360,20 @@ def test_arguments_that_contain_themselves_are_refused(queue: TaskQueue) -> None
     with pytest.raises(NotSerializable, match="contain themselves"):
         queue.push(ECHO, [circle])
     assert queue.names() == []
+
+
+@pytest.mark.parametrize(("depth", "is_taken"), [(90, True), (101, False), (5_000, False)])
+def test_arguments_are_nested_only_so_deep_that_every_reader_can_read_them(
+    queue: TaskQueue, depth: int, is_taken: bool
+) -> None:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+
+    if is_taken:
+        task_id = queue.push(ECHO, [value])
+        assert queue.get(task_id).args == [value]  # type: ignore[union-attr]
+    else:
+        with pytest.raises(NotSerializable, match="are nested more than 100 levels deep"):
+            queue.push(ECHO, [value])
+        assert places() == {}

@@ -285,7 +285,7 @@ def test_a_step_tells_of_the_queue_that_is_due_first(queue: TaskQueue, names: li
 def test_more_due_tasks_than_one_call_moves_are_looked_at_again_at_once(
     queue: TaskQueue, redis: Redis
 ) -> None:
-    tasks = push_many(101, delay=60)
+    tasks = push_many(1_001, delay=60)
     come_due(redis, *tasks)
 
     answer = step(Consumer(), 1)

@@ -1,51 +1,65 @@
-"""In which order queues are asked, and for how much at first."""
+"""How what a worker wants is divided among its queues; tests/services/test_queues_order.py has what they get."""
 
 from __future__ import annotations
 
-import random
-from collections import Counter
+import pytest
+from redis import Redis
 
+from components.services.queues import Claimed, Consumer
 from components.workers.choice import QueueChoice
+from tests.support.queues import claim, push_many
 
 
-def test_strict_order_asks_the_first_queue_for_all() -> None:
+def test_strict_order_asks_each_queue_for_all() -> None:
     choice = QueueChoice(["high", "mail", "low"])
 
     for _ in range(3):
         assert list(choice.shares(4).items()) == [("high", 4), ("mail", 4), ("low", 4)]
 
 
-def test_round_robin_asks_each_queue_first_in_its_turn() -> None:
+@pytest.mark.parametrize("want", [1, 2, 9])
+def test_round_robin_gives_each_queue_the_same_share(want: int) -> None:
     choice = QueueChoice(["a", "b", "c"], round_robin=True)
 
-    firsts = [next(iter(choice.shares(1))) for _ in range(6)]
-
-    assert sorted(firsts[:3]) == ["a", "b", "c"]
-    assert firsts[3:] == firsts[:3]
+    assert choice.shares(want) == pytest.approx(dict.fromkeys("abc", want / 3))
 
 
-def test_round_robin_divides_what_is_wanted() -> None:
-    choice = QueueChoice(["a", "b", "c"], round_robin=True)
-
-    assert set(choice.shares(9).values()) == {3}
-    assert set(choice.shares(1).values()) == {1}
-
-
-def test_weights_divide_what_is_wanted_in_proportion_and_leave_no_queue_out() -> None:
+@pytest.mark.parametrize("want", [1, 2, 8])
+def test_by_weight_each_queue_has_its_share_of_what_is_wanted(want: int) -> None:
     choice = QueueChoice(["high", "low"], {"high": 3, "low": 1})
 
-    assert choice.shares(8) == {"high": 6, "low": 2}
-    assert choice.shares(1) == {"high": 1, "low": 1}
+    assert choice.shares(want) == pytest.approx({"high": want * 3 / 4, "low": want / 4})
 
 
-def test_by_weight_a_queue_is_asked_first_as_often_as_its_weight_says() -> None:
-    random.seed(42)
-    choice = QueueChoice(["high", "low"], {"high": 9, "low": 1})
+def test_each_request_begins_where_the_last_one_ended() -> None:
+    choice = QueueChoice(["a", "b"], round_robin=True, turn=40)
 
-    firsts = Counter(next(iter(choice.shares(1))) for _ in range(2000))
-
-    assert 1700 < firsts["high"] < 1900
+    assert [choice.shares(want).turn for want in (1, 3, 0, 2)] == [40, 41, 44, 44]
 
 
 def test_no_queues_are_no_shares() -> None:
     assert QueueChoice([], round_robin=True).shares(4) == {}
+
+
+def queues_of(tasks: list[Claimed]) -> str:
+    return "".join(task.queue for task in tasks)
+
+
+def test_tasks_of_all_queues_are_run_intermingled_and_those_of_each_in_order(redis: Redis) -> None:
+    push_many(6, queue="a")
+    push_many(2, queue="b")
+    claimed = claim(Consumer(), 8, QueueChoice(["a", "b"], {"a": 3, "b": 1}).shares(8))
+
+    arranged = QueueChoice(["a", "b"], {"a": 3, "b": 1}).arranged(claimed)
+
+    assert queues_of(claimed) == "aaaaaabb"
+    assert queues_of(arranged) == "aabaaaba"
+    assert [task for task in arranged if task.queue == "a"] == claimed[:6]
+
+
+def test_in_strict_order_tasks_are_run_as_they_were_claimed(redis: Redis) -> None:
+    push_many(2, queue="a")
+    push_many(4, queue="b")
+    choice = QueueChoice(["a", "b"])
+
+    assert queues_of(choice.arranged(claim(Consumer(), 6, choice.shares(6)))) == "aabbbb"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from django.db import connections
 from django.dispatch import Signal
+from django.test.utils import modify_settings
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
@@ -237,7 +239,7 @@ def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> 
         ("no.such.module", "No task 'no.such.module' can be imported"),
         ("echo", "No task 'echo' can be imported"),
         ("tests.tasks.not_a_task", "'tests.tasks.not_a_task' is function, not a task"),
-        ("os.system", "'os.system' is builtin_function_or_method, not a task"),
+        ("os.system", "No task 'os.system' can be imported: no app in INSTALLED_APPS contains a module 'os'"),
     ],
 )
 def test_what_is_not_declared_as_a_task_is_not_run_and_dies_with_the_reason(
@@ -250,13 +252,30 @@ def test_what_is_not_declared_as_a_task_is_not_run_and_dies_with_the_reason(
     assert reason in info.errors[0].traceback
 
 
+def test_a_worker_imports_no_module_outside_of_the_installed_apps(
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stray_module.py").write_text("from components.compat import task\nrun = task(lambda: None)")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    info = runner.call_named("stray_module.run")
+
+    assert "stray_module" not in sys.modules
+    assert (info.state, info.errors[0].exception_class_path) == ("dead", "components.exceptions.UnknownTask")
+    assert "no app in INSTALLED_APPS contains a module 'stray_module'" in info.errors[0].traceback
+
+
 def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
     runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "breaks_on_import.py").write_text("1 / 0")
+    package = tmp_path / "breaking_app"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "breaks_on_import.py").write_text("1 / 0")
     monkeypatch.syspath_prepend(tmp_path)
 
-    info = runner.call_named("breaks_on_import.echo")
+    with modify_settings(INSTALLED_APPS={"append": "breaking_app"}):
+        info = runner.call_named("breaking_app.breaks_on_import.echo")
 
     assert info.state == "dead"
     assert info.errors[0].exception_class_path == "builtins.ZeroDivisionError"

@@ -12,7 +12,7 @@ from redis import Redis
 
 from components import keys
 from components.backends.tasks import RedisBackend
-from components.services.queues import TaskQueue
+from components.services.queues import NewTask, TaskQueue
 from components.testing import run_tasks
 from tests import tasks
 from tests.support.queues import come_due, options
@@ -93,6 +93,17 @@ def test_delayed_tasks_run_when_they_are_due(backend: RedisBackend, redis: Redis
     come_due(redis, task_id)
 
     assert [info.id for info in run_tasks()] == [task_id]
+
+
+def test_when_more_are_due_than_one_step_moves_all_of_them_run(backend: RedisBackend, redis: Redis) -> None:
+    new = [NewTask(name=NOTE, args=[number], delay=60, priority=number // 2_000) for number in range(2_001)]
+    tasks = [info.id for info in backend.queue.push_many(new) if info]
+    come_due(redis, *tasks)
+
+    ended = run_tasks()
+
+    assert len(ended) == 2_001
+    assert ended[0].args == [2_000]
 
 
 def test_a_paused_queue_stays_as_it_is(backend: RedisBackend) -> None:

@@ -24,7 +24,7 @@ from components.backends.tasks import RedisBackend
 from components.compat import TaskResult, task_enqueued
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.periodic import MissedPolicy, PeriodicTask, Schedule, every, overview, periodic
+from components.periodic import MissedPolicy, PeriodicTask, Schedule, cron, every, overview, periodic
 from components.services.queues import TaskInfo, TaskQueue, Ticks
 from components.services.queues.records import to_us
 from components.testing import redis_at
@@ -223,6 +223,103 @@ def test_ticking_goes_on_after_redis_has_lost_its_data(redis: Redis) -> None:
     assert len(stored()) == 2
 
 
+# --- A clock that jumped ----------------------------------------------------------------------------
+
+
+def said(caplog: pytest.LogCaptureFixture) -> str:
+    return "\n".join(record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("missed", ["once", "skip", "all"])
+@pytest.mark.parametrize("schedule", [every(days=1), every(seconds=30), cron("0 3 * * *", tz="UTC")], ids=str)
+def test_a_worker_that_starts_after_a_jump_of_the_clock_ticks_as_if_there_had_been_none(
+    redis: Redis, caplog: pytest.LogCaptureFixture, schedule: Schedule, missed: MissedPolicy
+) -> None:
+    entry = declare(schedule, missed=missed)
+    was_last(redis, entry, server_time() + 1_000 * DAY)
+    hand = Hand()
+
+    pause = hand.tick()
+    hand.tick(timedelta(seconds=pause))
+
+    assert ticks() == [schedule.next_after(hand.clock.now() - timedelta(seconds=pause))]
+    assert "more than one period ahead of the clock of Redis" in said(caplog)
+    assert Ticks().last([entry.name])[entry.name] == ticks()[0]
+
+
+def test_a_last_tick_two_periods_ahead_counts_as_not_taken_and_one_period_ahead_as_taken(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    near, far = declare(value="near"), declare(value="far")
+    today = full(server_time(), DAY)
+    was_last(redis, near, today + DAY)
+    was_last(redis, far, today + 2 * DAY)
+    hand = Hand()
+    hand.tick()
+
+    hand.tick(DAY)
+
+    assert [info.args for info in stored()] == [["far"]]
+    assert far.name in said(caplog)
+    assert near.name not in said(caplog)
+
+
+def test_a_worker_that_did_not_see_the_jump_goes_on_beside_one_that_did(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = declare()
+    hand = Hand()
+    hand.tick()
+    was_last(redis, entry, server_time() + 1_000 * DAY)  # another worker's
+
+    hand.tick(DAY)
+    hand.tick(DAY)
+
+    assert len(stored()) == 2
+    assert said(caplog).count("more than one period ahead of the clock of Redis") == 1
+
+
+def test_a_worker_that_saw_the_jump_begins_anew_when_the_clock_is_back(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    before = hand.clock.now()
+    hand.tick(1_000 * DAY)
+    assert len(stored()) == 1
+
+    hand.clock.set(before + 6 * SECOND)
+    pause = hand.tick()
+    hand.tick(timedelta(seconds=pause))
+
+    assert len(stored()) == 2
+    assert full(before, DAY) + DAY in ticks()
+    assert "The clock of Redis went back by" in said(caplog)
+
+
+def test_a_worker_whose_clock_goes_back_by_a_little_does_nothing(
+    redis_server: EmbeddedServer, redis: Redis
+) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    hand.clock.set(hand.clock.now() - SECOND / 2)
+    with sent_to(redis_server) as commands:
+        hand.tick()
+
+    assert commands == []
+
+
+def test_the_overview_does_not_wait_for_a_date_that_a_jump_has_left(redis: Redis) -> None:
+    entry = declare()
+    was_last(redis, entry, server_time() + 1_000 * DAY)
+
+    [info] = overview()
+
+    assert (info.last_at, info.next_at) == (None, full(server_time(), DAY) + DAY)
+
+
 # --- Missed ticks ----------------------------------------------------------------------------------
 
 
@@ -294,10 +391,11 @@ def test_a_worker_that_was_away_pushes_nothing_that_another_has_pushed(
     present.tick()
     for _turn in range(3):
         present.tick(DAY)
+    overview()  # Redis has the script from now on
     with sent_to(redis_server) as commands:
         away.tick(3 * DAY)
 
-    assert commands == ["ZMSCORE"]
+    assert commands == ["EVALSHA"]
     assert len(stored()) == 3
 
 

@@ -22,7 +22,7 @@ from components.testing import redis_at
 from components.workers.base import Worker
 from tests import tasks
 from tests.support.proxy import LossyProxy
-from tests.support.queues import claim, claim_one, come_due, end_lease, options
+from tests.support.queues import claim, claim_one, come_due, end_lease, options, push_many
 from tests.support.waiting import eventually
 from tests.workers import jobs
 from tests.workers.conftest import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
@@ -201,6 +201,38 @@ def test_the_queues_are_served_in_turn(backend: RedisBackend, make_worker: MakeW
     assert sorted(tasks.notes) == ["a 0", "a 1", "a 2", "a 3", "b 0", "b 1"]
 
 
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 5])
+def test_weights_are_the_shares_of_what_a_worker_runs(make_worker: MakeWorker, concurrency: int) -> None:
+    push(NOTE, 700, "high")
+    push(NOTE, 700, "low")
+
+    make_worker("high", "low", weights={"high": 6, "low": 1}, concurrency=concurrency, max_tasks=560).run()
+
+    begun = Counter(note.split()[0] for note in tasks.notes[:420])
+    assert begun["low"] == pytest.approx(60, abs=12)
+
+
+def test_in_turn_a_worker_runs_as_much_of_each_busy_queue(make_worker: MakeWorker) -> None:
+    names = [f"q{number}" for number in range(10)]
+    push(NOTE, 300, "q0")
+    push(NOTE, 300, "q1")
+
+    make_worker(*names, round_robin=True, concurrency=2, max_tasks=400).run()
+
+    begun = Counter(note.split()[0] for note in tasks.notes[:300])
+    assert begun["q0"] == pytest.approx(150, abs=10)
+
+
+def test_a_burst_goes_on_while_more_tasks_are_due_than_one_step_moves(
+    make_worker: MakeWorker, redis: Redis
+) -> None:
+    come_due(redis, *push_many(2_500, delay=60))
+
+    assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"successful": 1_000}  # as many as are listed
+
+
 def test_the_slots_are_divided_by_weight(
     backend: RedisBackend, make_worker: MakeWorker, start: Start
 ) -> None:
@@ -219,6 +251,22 @@ def test_what_an_empty_queue_leaves_goes_to_the_others(
     start(make_worker("high", "low", weights={"high": 3, "low": 1}, concurrency=4))
 
     assert reaches("low", running=4)
+
+
+def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_each_that_fills_up(
+    make_worker: MakeWorker, start: Start, redis: Redis
+) -> None:
+    names = [f"customer-{number}" for number in range(400)]
+    for name in names:
+        push(NOTE, 1, name)
+    worker = start(make_worker(all_queues=True))
+    assert eventually(lambda: len(tasks.notes) == 400)
+    assert eventually(lambda: len(worker.queues) <= 100)
+    tasks.notes.clear()
+
+    for name in (names[0], names[399], "customer-new"):
+        push(NOTE, 1, name)
+        assert eventually(lambda: f"{name} 0" in tasks.notes)  # noqa: B023
 
 
 def test_other_queues_are_left_alone(backend: RedisBackend, make_worker: MakeWorker) -> None:

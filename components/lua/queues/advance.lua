@@ -11,7 +11,8 @@
 -- KEYS[8] paused    SET of queues
 -- KEYS[9] result    prefix of the result STRINGs, an id is appended
 -- KEYS[10] ended    prefix of the LISTs that tell who waits, an id is appended
--- KEYS[11..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
+-- KEYS[11] active   SET of queues that workers of all queues ask
+-- KEYS[12..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
 -- ARGV[1] worker id
 -- ARGV[2] request number, one higher for each new request
 -- ARGV[3] how many tasks are wanted, at most 1000
@@ -20,20 +21,29 @@
 -- ARGV[6] how many successful tasks of a queue are listed
 -- ARGV[7] how many abandoned tasks of each queue may be taken over
 -- ARGV[8] number of queues
--- ARGV[9..] per queue: name, share of what is wanted (0: none, the queue has acks only);
+-- ARGV[9] from where what is wanted is dealt: how many tasks the caller has wanted before
+-- ARGV[10..] per queue: name, how many of the wanted tasks fall to it on average (0: none, it has acks only; if all
+--           together are more than are wanted, the queues are asked in strict order);
 --           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
 --           unique key or "-"; and a document. The outcomes: "s" successful, number: milliseconds to keep the
 --           result; "d" dead, number: when it ended, microseconds; "r" to be retried, number: microseconds until then
 -- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
 --         errors} of each claimed task, {ids that were no longer the caller's}
 local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local worker, paused, result, ended = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local worker, paused, result, ended, active = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local listed_limit, abandoned, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
--- SPAN: as in push.lua. BATCH: how much of one chore is done in one call. FINISHED: where the finished tasks begin.
--- SOON: microseconds, before which an idle worker looks by itself. TOLD: milliseconds that who waits for an end has
--- to notice it.
-local SPAN, BATCH, FINISHED, SOON, TOLD = 2 ^ 43, 100, 9 + 2 * queues, 5000000, 60000
+local turn = tonumber(ARGV[9])
+-- SPAN: as in push.lua. FINISHED: where the finished tasks begin. SOON: microseconds, before which an idle worker
+-- looks by itself. TOLD: milliseconds that who waits for an end has to notice it.
+local SPAN, FINISHED, SOON, TOLD = 2 ^ 43, 10 + 2 * queues, 5000000, 60000
+-- PROMOTED: how many due tasks one call moves, in all queues (and LEAST of each), and how many bytes of records it
+-- reads for that: a few milliseconds. HELD: with how many more that are due a queue gives no task before all of them
+-- have been moved, or a low priority would start before a high one. MANY: with more queues than that, those where
+-- nothing waits or runs are asked no more. STARTS: of so many the workers are known. GOLDEN: its multiples are evenly
+-- spread.
+local PROMOTED, LEAST, BYTES, HELD, MANY, STARTS = 1000, 10, 4194304, 100000, 100, 1000
+local GOLDEN = 0.6180339887498949
 
 local time = redis.call("TIME")
 local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
@@ -45,9 +55,9 @@ redis.call("HDEL", worker, "")
 
 local queue = {}
 for number = 1, queues do
-  local base = 11 + 6 * (number - 1)
+  local base = 12 + 6 * (number - 1)
   queue[number] = {
-    number = number, name = ARGV[7 + 2 * number], share = tonumber(ARGV[8 + 2 * number]),
+    number = number, name = ARGV[8 + 2 * number], share = tonumber(ARGV[9 + 2 * number]),
     ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
     dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5], done = {},
   }
@@ -63,12 +73,14 @@ end
 
 local function read_run(record) return split(string.match(record or "", "^1 (.*)$") or "") end
 
+local function count_of(word) return tonumber(string.match(word or "", "^%d+$") or 0) end
+
 local function write_run(id, run) redis.call("HSET", runs, id, "1 " .. table.concat(run, " ")) end
 
 local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
 
 -- Priority, due_first, lease and unique key of a task record.
-local function head(record) return string.match(record or "", "^1 %d+ %d+ (%-?%d+) ([01]) (%d+) (%S+) ") end
+local function head(record) return string.match(record or "", "^1 %d+ %S+ (%-?%d+) ([01]) (%d+) (%S+) ") end
 
 -- A task has ended: its unique key is free, and who waits for the end wakes.
 local function tell(id, unique)
@@ -130,13 +142,39 @@ local function ack()
   for _, q in ipairs(queue) do if #q.done > 0 then succeed(q) end end
 end
 
-local function promote(q)
-  local due = redis.call("ZRANGEBYSCORE", q.delayed, "-inf", text(now), "WITHSCORES", "LIMIT", 0, BATCH)
+-- Move tasks of a queue that are due to where they are claimed from; returns how many.
+local function promote(q, most)
+  local due = redis.call("ZRANGEBYSCORE", q.delayed, "-inf", text(now), "WITHSCORES", "LIMIT", 0, most)
+  local ids, scored, bytes = {}, {}, 0
   for i = 1, #due, 2 do
-    local priority, due_first = head(redis.call("HGET", tasks, due[i]))
+    local record = redis.call("HGET", tasks, due[i])
+    local priority, due_first = head(record)
     local rank = (100 - (priority or 0)) * 2 + 1 - (due_first or 0)
-    redis.call("ZREM", q.delayed, due[i])
-    redis.call("ZADD", q.ready, rank * SPAN + math.floor(due[i + 1] / 1000), due[i])
+    ids[#ids + 1] = due[i]
+    scored[i], scored[i + 1] = rank * SPAN + math.floor(due[i + 1] / 1000), due[i]
+    bytes = bytes + #(record or "")
+    if bytes > BYTES then break end
+  end
+  if #ids > 0 then
+    redis.call("ZREM", q.delayed, unpack(ids))
+    redis.call("ZADD", q.ready, unpack(scored))
+  end
+  return #ids
+end
+
+-- Move what is due, each queue's part first, and note which queues have more that is due.
+local function promote_all()
+  local part, left = math.max(LEAST, math.floor(PROMOTED / math.max(1, queues))), PROMOTED
+  for _, q in ipairs(queue) do
+    q.moved = promote(q, part)
+    left = left - q.moved
+  end
+  for _, q in ipairs(queue) do
+    if q.moved == part and left > 0 then left = left - promote(q, left) end
+    if q.moved > 0 then
+      local more = redis.call("ZCOUNT", q.delayed, "-inf", text(now))
+      q.held = more > 0 and more <= HELD
+    end
   end
 end
 
@@ -152,20 +190,54 @@ local function take_over(q)
   end
 end
 
+-- Claim tasks of a queue; returns how many there were.
 local function claim(q, count)
-  local popped = q.open and count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
+  local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
   local ids, written = {}, {}
   for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
   for i, before in ipairs(many(runs, ids)) do
     local run = read_run(before)
-    run[1], run[2], run[3], run[4] = "running", token, text((tonumber(run[3]) or 0) + 1), run[4] or "0"
+    run[1], run[2], run[3], run[4] = "running", token, text(count_of(run[3]) + 1), text(count_of(run[4]))
     run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
-    run[9] = run[9] or "0"
+    run[9] = text(count_of(run[9]))
+    if #run >= 9 + STARTS then table.remove(run, 10) end
     run[#run + 1] = worker_id
     written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
     claimed[#claimed + 1] = q.number .. " " .. ids[i]
   end
   if #written > 0 then redis.call("HSET", runs, unpack(written)) end
+  return #ids
+end
+
+-- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and
+-- what a queue cannot fill to the others, again in proportion. The parts are whole numbers; from turn to turn they
+-- begin elsewhere, so that over time each queue gets exactly its share. Where the shares are alike, one turn goes on
+-- where the last one ended.
+local function deal()
+  local open, all = {}, 0
+  for _, q in ipairs(queue) do all = all + q.share end
+  local is_strict = all > want + 0.5
+  for _, q in ipairs(queue) do
+    if q.held and q.share > 0 and is_strict then break end
+    local has_some = q.open and not q.held and q.share > 0 and redis.call("ZCARD", q.ready) > 0
+    if has_some then open[#open + 1] = q end
+  end
+  while #claimed < want and #open > 0 do
+    local left, total, alike, rest = want - #claimed, 0, true, {}
+    for _, q in ipairs(open) do
+      total, alike = total + q.share, alike and q.share == open[1].share
+    end
+    local sum = alike and 1 - (turn % #open + 0.5) / #open or turn * GOLDEN % 1
+    local last = math.floor(sum) + left
+    for i, q in ipairs(open) do
+      local before = math.floor(sum)
+      sum = sum + (is_strict and left or q.share * left / total)
+      local part = (is_strict or i < #open) and math.floor(sum) - before or last - before
+      part = math.min(part, want - #claimed)
+      if claim(q, part) == part then rest[#rest + 1] = q end -- it may have more
+    end
+    open = rest
+  end
 end
 
 local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
@@ -178,13 +250,12 @@ if before[1] == request then
   lost = split(before[3])
 else
   ack()
+  promote_all()
   for _, q in ipairs(queue) do
-    promote(q)
     take_over(q)
     q.open = redis.call("SISMEMBER", paused, q.name) == 0
   end
-  for _, q in ipairs(queue) do claim(q, math.min(q.share, want - #claimed)) end
-  for _, q in ipairs(queue) do claim(q, q.share > 0 and want - #claimed or 0) end
+  deal()
   redis.call("HSET", worker, "request", request, "claimed", table.concat(claimed, " "))
   redis.call("HSET", worker, "lost", table.concat(lost, " "))
 end
@@ -201,6 +272,10 @@ end
 
 local again, full = math.huge, #claimed >= want
 for _, q in ipairs(queue) do
+  if queues > MANY and redis.call("EXISTS", q.ready, q.delayed, q.running) == 0 then
+    redis.call("SREM", active, q.name)
+    redis.call("DEL", q.wake)
+  end
   local next_look = math.min(first(q.delayed), abandoned > 0 and first(q.running) * 1000 or math.huge)
   again = math.min(again, next_look)
   local left = q.open and redis.call("ZCARD", q.ready) > 0

@@ -23,7 +23,7 @@ local function bury(id, run)
   local before, rest = string.match(run or "", "^1 %S+ %S+ (%d+ %d+ %d+ %d+) %d+( .*)$")
   redis.call("HSET", runs, id, "1 cancelled - " .. (before or "0 0 0 0") .. " " .. now .. (rest or " 0 0"))
   redis.call("ZADD", dead, now_ms, id)
-  local unique = string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ %S+ %S+ %S+ (%S+)") or "-"
+  local unique = string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %S+ %S+ %S+ %S+ (%S+)") or "-"
   if redis.call("HGET", uniques, unique) == id then redis.call("HDEL", uniques, unique) end
   if redis.call("SREM", awaited, id) == 1 then
     redis.call("RPUSH", ended .. id, "1")

@@ -15,7 +15,7 @@ local awaited, place, result, ended = KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local TOLD = 60000 -- milliseconds, as in advance.lua
 
 local function forget(id)
-  local unique = string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %d+ %S+ %S+ %S+ (%S+)") or "-"
+  local unique = string.match(redis.call("HGET", tasks, id) or "", "^1 %d+ %S+ %S+ %S+ %S+ (%S+)") or "-"
   if redis.call("HGET", uniques, unique) == id then redis.call("HDEL", uniques, unique) end
   for _, hash in ipairs({ tasks, runs, errors, progress }) do redis.call("HDEL", hash, id) end
   redis.call("DEL", result .. id)

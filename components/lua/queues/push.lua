@@ -5,17 +5,19 @@
 -- KEYS[4] wake-poller  LIST that wakes pollers
 -- KEYS[5] uniques      HASH unique key -> id
 -- KEYS[6] periodic     ZSET tick name by the microsecond of the last tick
--- KEYS[7..] per queue: ready ZSET, delayed ZSET, wake LIST; then per task: result STRING
+-- KEYS[7] active       SET of queues that workers of all queues ask
+-- KEYS[8..] per queue: ready ZSET, delayed ZSET, wake LIST; then per task: result STRING
 -- ARGV[1] number of queues
 -- ARGV[2..] the queues; then per task: the words number of its queue, id, due, priority, due_first, lease, unique key
---           or "-", tick or 0, tick name; and its body. due is 0 (now), microseconds of the epoch, or + and
---           microseconds from now; lease is milliseconds or 0; tick is microseconds of the epoch
--- Returns the microsecond at which each task was enqueued; instead, "=" and the id of the unfinished task that has
---         its unique key, or "" if the tick was taken
+--           or "-", tick or 0, limit or 0, tick name; and its body. due is 0 (now), microseconds of the epoch, or +
+--           and microseconds from now; lease is milliseconds or 0; tick and limit are microseconds of the epoch:
+--           a last tick later than the limit was taken by a clock that had jumped ahead, and counts as none
+-- Returns {the microsecond at which each task was enqueued; instead, "=" and the id of the unfinished task that has
+--         its unique key, or "" if the tick was taken}, {tick name, last tick, ... of those that counted as none}
 local tasks, names, wake_all, wake_poller, uniques, periodic = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local queues = tonumber(ARGV[1])
+local active, queues = KEYS[7], tonumber(ARGV[1])
 local FORMAT, SPAN = "1", 2 ^ 43 -- SPAN: milliseconds of one rank, until the year 2248
-local WORDS = "^(%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(.*)$"
+local WORDS = "^(%d+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(.*)$"
 
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
@@ -36,24 +38,32 @@ local function place(base, id, priority, due_at)
   end
 end
 
-local enqueued = {}
+local enqueued, ahead = {}, {}
 for at = 2 + queues, #ARGV, 2 do
-  local number, id, due, priority, due_first, lease, unique, tick, name = string.match(ARGV[at], WORDS)
-  local queue, result = ARGV[1 + number], KEYS[7 + 3 * queues + #enqueued]
+  local number, id, due, priority, due_first, lease, unique, tick, limit, name = string.match(ARGV[at], WORDS)
+  local queue, result = ARGV[1 + number], KEYS[8 + 3 * queues + #enqueued]
   local stored, rival = redis.call("HGET", tasks, id), unique ~= "-" and redis.call("HGET", uniques, unique)
-  local ticked = tick ~= "0" and tonumber(redis.call("ZSCORE", periodic, name) or -1) >= tonumber(tick)
+  local last = tick ~= "0" and redis.call("ZSCORE", periodic, name)
+  local jumped = last and limit ~= "0" and tonumber(last) > tonumber(limit)
+  local ticked = last and not jumped and tonumber(last) >= tonumber(tick)
   local answer = stored and string.match(stored, "^%d+ (%d+)") or redis.call("EXISTS", result) == 1 and now_text
     or rival and redis.call("HEXISTS", tasks, rival) == 1 and "=" .. rival or ticked and ""
 
+  if jumped then ahead[#ahead + 1], ahead[#ahead + 2] = name, last end
   if tick ~= "0" and not ticked then redis.call("ZADD", periodic, tick, name) end -- also where a rival stands for it
   if not answer then
-    local due_at = tonumber(due) + (string.sub(due, 1, 1) == "+" and now or 0)
-    local head = { FORMAT, now_text, string.format("%.0f", due_at), priority, due_first, lease, unique, queue }
+    local due_at = tonumber(due)
+    if string.sub(due, 1, 1) == "+" then
+      due_at = due_at + now
+      due = string.format("%.0f", due_at)
+    end
+    local head = { FORMAT, now_text, due, priority, due_first, lease, unique, queue }
     redis.call("HSET", tasks, id, table.concat(head, " ") .. "\n" .. ARGV[at + 1])
     if unique ~= "-" then redis.call("HSET", uniques, unique, id) end
-    if redis.call("SADD", names, queue) == 1 then wake(wake_all) end
-    place(7 + 3 * (number - 1), id, priority, due_at)
+    redis.call("SADD", names, queue)
+    if redis.call("SADD", active, queue) == 1 then wake(wake_all) end
+    place(8 + 3 * (number - 1), id, priority, due_at)
   end
   enqueued[#enqueued + 1] = answer or now_text
 end
-return enqueued
+return { enqueued, ahead }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from argparse import ArgumentParser
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -81,9 +83,10 @@ class Command(BaseCommand):
                 shutdown_timeout=options["shutdown_timeout"],
                 verbosity=options["verbosity"],
             )
+        turn = random.randrange(1_000_000)  # workers that start together begin with different queues
         worker = TaskWorker(
             backend,
-            choice or QueueChoice([], round_robin=True),
+            replace(choice or QueueChoice([], round_robin=True), turn=turn),
             all_queues=choice is None,
             max_tasks=limits.max_tasks,
             **{name: options[name] for name in ("concurrency", "burst", "shutdown_timeout")},

@@ -16,10 +16,16 @@ from components.exceptions import BodyTooLarge, NotSerializable
 
 _dump = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only: characters are bytes
 _SHOWN = 80  # characters of a refused value in the message
+DEEPEST = 100  # lists and dicts in one another: what is nested deeper, other releases of Python cannot read
 
 
-def normalize(value: Any, where: str) -> Any:
-    """*value* as it will come out of JSON. Raises NotSerializable, which names it as *where*."""
+def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
+    """Return *value* as it will come out of JSON. Raises NotSerializable, which names it as *where*."""
+    if not _left:
+        raise NotSerializable(
+            f"Unsupported type: lists or dicts at {where[:_SHOWN]}… contain themselves, or are nested more than "
+            f"{DEEPEST} levels deep; pass what is deeper as text."
+        )
     match value:
         case None | bool() | str():
             return value
@@ -33,9 +39,12 @@ def normalize(value: Any, where: str) -> Any:
             except UnicodeDecodeError:
                 raise _refuse(value, where, "encode binary data as base64 text") from None
         case Mapping():
-            return {_key(key, where): normalize(item, f"{where}[{key!r}]") for key, item in value.items()}
+            return {
+                _key(key, where): normalize(item, f"{where}[{key!r}]", _left - 1)
+                for key, item in value.items()
+            }
         case list() | tuple():
-            return [normalize(item, f"{where}[{index}]") for index, item in enumerate(value)]
+            return [normalize(item, f"{where}[{index}]", _left - 1) for index, item in enumerate(value)]
     raise _refuse(value, where, _advice(value))
 
 
@@ -45,15 +54,21 @@ def normalize_call(
     """The arguments of a call of *task* as they will come out of JSON. Raises NotSerializable."""
     try:
         return normalize(tuple(args), "args"), normalize(kwargs, "kwargs")
-    except RecursionError:
-        raise NotSerializable(
-            f"Unsupported type: the arguments of {task} contain themselves, or are nested too deeply for JSON."
-        ) from None
+    except NotSerializable as error:
+        error.add_note(f"In a call of the task {task}.")
+        raise
 
 
-def encode(task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int) -> str:
-    """The body of a task, from normalized arguments. Raises BodyTooLarge, which names the largest."""
-    body = _dump({"task": task, "args": args, "kwargs": kwargs})
+def encode(
+    task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int, sensitive: bool = False
+) -> str:
+    """
+    Return the body of a task, from normalized arguments. *sensitive* marks it as not to be shown.
+
+    Raises BodyTooLarge, which names the largest argument.
+    """
+    mark = {"sensitive": True} if sensitive else {}
+    body = _dump({"task": task, "args": args, "kwargs": kwargs, **mark})
     if len(body) > max_body:
         sizes = {f"args[{index}]": len(_dump(item)) for index, item in enumerate(args)}
         sizes |= {f"kwargs[{key!r}]": len(_dump(item)) for key, item in kwargs.items()}

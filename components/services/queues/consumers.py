@@ -28,6 +28,7 @@ from components.conf import queue_options
 from components.exceptions import StepRefused
 from components.scripts import Script
 from components.services.queues.formats import FORMAT, own_lease, read_task, unique_key, write_progress
+from components.services.queues.periodic import read_instant
 from components.services.queues.records import Progress, TaskInfo, from_us, to_us
 
 MOST = 1_000  # tasks that one request may want or hand in: far below what Lua can unpack
@@ -42,6 +43,7 @@ _trim = Script("queues/trim")
 _ABANDONED = 100  # tasks of each queue that one request takes over
 _LET_GO = 1_000  # dead tasks that go in one call
 _CUT_KEPT = 30 * 86_400_000  # milliseconds that the number of starts that were cut off is kept after the last
+_TRIMMED = 100  # queues that are looked at in one call
 
 
 @dataclass(eq=False, slots=True)
@@ -97,13 +99,15 @@ class Request:
     """What advance() sends; sent again unchanged until it is answered."""
 
     number: int
-    #: The queues in the order of asking, and how many tasks each is asked for before they are asked for the
-    #: rest; 0 asks for none at all.
-    shares: Mapping[str, int]
+    #: The queues in the order of asking, and how many of the wanted tasks fall to each on average; 0 asks for
+    #: none. Where they add up to more than is wanted, the order is strict.
+    shares: Mapping[str, float]
     want: int
     finished: Sequence[Finished]
     #: Whether to take over what others have abandoned.
     take_over: bool = True
+    #: From where what is wanted is dealt: how many tasks were wanted before.
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,11 @@ class Step:
     look_again_at: datetime | None
     #: Ids whose ack came too late: another worker has them, or has finished them.
     lost: list[str]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there was more to do than one step does, so that the next one may find tasks at once."""
+        return self.look_again_at is not None and self.look_again_at <= self.now
 
 
 class Consumer:
@@ -137,7 +146,7 @@ class Consumer:
 
     def request(
         self,
-        shares: Mapping[str, int],
+        shares: Mapping[str, float],
         want: int,
         finished: Sequence[Finished] = (),
         *,
@@ -149,7 +158,8 @@ class Consumer:
         """
         self._requests += 1
         others = {done.task.queue: 0 for done in finished if done.task.queue not in shares}
-        return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over)
+        turn = getattr(shares, "turn", 0)
+        return Request(self._requests, {**shares, **others}, min(want, MOST), finished, take_over, turn)
 
     def advance(self, request: Request) -> Step:
         """
@@ -169,6 +179,7 @@ class Consumer:
             options.successful_limit,
             _ABANDONED if request.take_over else 0,
             len(queues),
+            request.turn,
         ]
         for queue, share in request.shares.items():
             args += (queue, share)
@@ -186,7 +197,7 @@ class Consumer:
         shared = [keys.queue_tasks(alias), keys.queue_runs(alias), keys.queue_errors(alias)]
         shared += [keys.queue_progress(alias), keys.queue_uniques(alias), keys.queue_awaited(alias)]
         shared += [keys.queue_worker(alias, self.id), keys.queue_paused(alias)]
-        shared += [keys.queue_result(alias, ""), keys.queue_ended(alias, "")]
+        shared += [keys.queue_result(alias, ""), keys.queue_ended(alias, ""), keys.queue_active(alias)]
         waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
         parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
         return shared + [part(alias, queue) for queue in queues for part in parts]
@@ -200,7 +211,7 @@ class Consumer:
             )
             for number, task_id, record, run, errors in work
         ]
-        look_again_at = from_us(again) if again != b"0" else None
+        look_again_at = read_instant(again) if again != b"0" else None
         return Step(from_us(now), claimed, look_again_at, [task_id.decode() for task_id in lost])
 
     def renew(self, serves: Sequence[str], running: Sequence[Claimed] = ()) -> Heartbeat:
@@ -236,13 +247,23 @@ class Consumer:
         args = [task.id, task.token, write_progress(progress)]
         return bool(_progress(self._client, keys=script_keys, args=args) == 1)
 
-    def trim(self, queue: str) -> int:
-        """Let go of the dead tasks of *queue* that are too old or too many; how many went."""
-        options = queue_options(self.alias)
-        parts = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
-        script_keys = [part(self.alias) for part in parts]
-        script_keys += [keys.queue_dead(self.alias, queue), keys.queue_successful(self.alias, queue)]
-        args = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl), _LET_GO]
+    def trim(self, *queues: str) -> int:
+        """
+        Let go of the dead tasks of *queues* that are too old or too many, and forget the queues that hold no task in
+        any state and are not paused; return how many tasks went.
+        """
+        return sum(self._trim(queues[start : start + _TRIMMED]) for start in range(0, len(queues), _TRIMMED))
+
+    def _trim(self, queues: Sequence[str]) -> int:
+        alias, options = self.alias, queue_options(self.alias)
+        shared = (keys.queue_tasks, keys.queue_runs, keys.queue_errors, keys.queue_progress)
+        script_keys = [
+            part(alias) for part in (*shared, keys.queue_names, keys.queue_active, keys.queue_paused)
+        ]
+        waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
+        parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
+        script_keys += [part(alias, queue) for queue in queues for part in parts]
+        args = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl), _LET_GO, *queues]
         gone = 0
         while True:
             went = int(_trim(self._client, keys=script_keys, args=args))

@@ -91,7 +91,8 @@ class QueueControls(QueueReader):
             parts = (keys.queue_dead, keys.queue_ready, keys.queue_wake)
             script_keys = self._keys("tasks", "runs", "uniques")
             script_keys += [part(self.alias, queue) for part in parts]
-            held, number = _resend(self._client, keys=script_keys, args=chunk)
+            script_keys += self._keys("active", "wake_all")
+            held, number = _resend(self._client, keys=script_keys, args=[queue, *chunk])
             sent += int(number)
             refused += [task_id.decode() for task_id in held]
         return Resent(sent, refused)

@@ -11,6 +11,7 @@ leaves what is newer than itself to the newer release.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -31,10 +32,10 @@ FORMAT = 1
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
 _MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_result's default
 _LONGEST_PATH = 200  # characters of the dotted path of an exception's class
-_LONGEST_NOTE = 1_000  # characters of what a task says of its progress
+LONGEST_NOTE = 500  # characters of what a task says of its progress
 
 #: What reading raises where something else is stored than was written here; all become a ValueError.
-_NONSENSE = (KeyError, TypeError, OverflowError, IndexError, RecursionError)
+NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)
 
 #: Ends that no worker wrote down.
 _UNSAID = {
@@ -69,7 +70,7 @@ def read_task(
         facts |= _read_run(run)
         facts |= {"state": state, "errors": _read_errors(run, errors), "progress": _read_progress(progress)}
         return TaskInfo.of(facts)
-    except _NONSENSE as error:
+    except NONSENSE as error:
         raise _nonsense(task_id, error) from error
 
 
@@ -89,7 +90,7 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
             errors=_read_errors(run, errors),
             return_value=json.loads(value),
         )
-    except _NONSENSE as error:
+    except NONSENSE as error:
         raise _nonsense(task_id, error) from error
 
 
@@ -133,7 +134,8 @@ def _write_error(error: TaskFailure, most: int) -> str:
 
 def write_progress(progress: Progress) -> str:
     """Write the JSON of *progress*; of a long note, its beginning. Return it."""
-    at, note = to_us(progress.at) if progress.at else 0, progress.note[:_LONGEST_NOTE]
+    at = to_us(progress.at) if progress.at else 0
+    note = str(progress.note)[:LONGEST_NOTE]
     return json.dumps({"v": FORMAT, "done": progress.done, "total": progress.total, "note": note, "at": at})
 
 
@@ -141,7 +143,7 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
     """What can be shown of an entry that read_task() refused."""
     failures: tuple[TaskFailure, ...] = ()
     if errors:
-        with suppress(UnknownFormat, ValueError, *_NONSENSE):
+        with suppress(UnknownFormat, ValueError, *NONSENSE):
             failures = _read_errors(None, errors)
     return TaskInfo(
         id=task_id,
@@ -157,8 +159,12 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
 
 
 def run_state(run: bytes | None) -> str:
-    """The word of a run record: waiting (as before any), running, cancelling, dead, crashed or cancelled."""
-    return run.split(b" ", 2)[1].decode() if run else "waiting"
+    """
+    The word of a run record: waiting (as before any, or if it cannot be read), running, cancelling, dead, crashed or
+    cancelled.
+    """
+    words = (run or b"").split(b" ", 2)
+    return words[1].decode(errors="replace") if len(words) > 1 else "waiting"
 
 
 def unique_key(record: bytes) -> bytes:
@@ -188,6 +194,9 @@ def _split(task_id: str, record: bytes) -> tuple[list[str], bytes]:
 def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
     _format, enqueued, due, priority, _due_first, _lease, _unique, queue = head
     payload = json.loads(body.decode())  # of bytes, json would first guess the encoding
+    for name, kind in {"task": str, "args": list, "kwargs": dict}.items():
+        if not isinstance(payload[name], kind):
+            raise TypeError(f"{name} is {type(payload[name]).__name__}, not {kind.__name__}")
     return {
         "id": task_id,
         "name": payload["task"],
@@ -197,6 +206,7 @@ def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
         "priority": int(priority),
         "enqueued_at": from_us(enqueued),
         "run_after": from_us(due) if int(due) else None,
+        "sensitive": payload.get("sensitive", False) is True,
     }
 
 
@@ -225,7 +235,7 @@ def _read_errors(run: bytes | None, errors: bytes | None) -> tuple[TaskFailure, 
         document = json.loads(errors)
         if document["v"] > FORMAT:
             raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
-        read = tuple(TaskFailure(*failure) for failure in document["errors"])
+        read = tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
     return (*read, *_UNSAID.get(run_state(run), ()))
 
 
@@ -235,8 +245,11 @@ def _read_progress(progress: bytes | None) -> Progress | None:
     document = json.loads(progress)
     if document["v"] > FORMAT:
         return None
+    done, total = document["done"], document["total"]
+    if not all(math.isfinite(number) for number in (done, 0 if total is None else total)):
+        raise ValueError(f"Its progress is {done!r} of {total!r}, which are no numbers that can be shown.")
     at = from_us(document["at"]) if document["at"] else None
-    return Progress(document["done"], document["total"], document["note"], at)
+    return Progress(done, total, str(document["note"]), at)
 
 
 def _nonsense(task_id: str, error: Exception) -> ValueError:

@@ -8,7 +8,8 @@ the size of a queue, and nothing changes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -20,7 +21,8 @@ from components.client import AnyRedis, get_async_client, get_client, redis_erro
 from components.conf import QueueOptions, queue_options
 from components.exceptions import UnknownFormat
 from components.scripts import Script
-from components.services.queues.formats import read_result, read_task, run_state, unreadable
+from components.services.queues.formats import NONSENSE, read_result, read_task, run_state, unreadable
+from components.services.queues.periodic import read_instant
 from components.services.queues.records import QueueStats, State, TaskInfo, WorkerInfo, from_us
 from components.twins import answer, at_once
 
@@ -53,18 +55,24 @@ class QueueReader:
         return get_client()
 
     def names(self) -> list[str]:
-        """The queues that ever had a task."""
+        """Return the queues in which tasks may wait or run, sorted: those that workers of all queues ask."""
+        return self._members(keys.queue_active(self.alias))
+
+    def all_names(self) -> list[str]:
+        """Return the queues that hold a task in any state, or are paused, sorted."""
+        return self._members(keys.queue_names(self.alias))
+
+    def _members(self, key: str) -> list[str]:
         with redis_errors():
-            found = self._client.smembers(keys.queue_names(self.alias))
-        return sorted(name.decode() for name in cast("set[bytes]", found))
+            return _read_names(cast("set[bytes]", self._client.smembers(key)))
 
     def stats(self, queue: str) -> QueueStats:
         """The sizes of one queue."""
         return self._stats([queue])[1][0]
 
     def all_stats(self) -> list[QueueStats]:
-        """The sizes of every queue that ever had a task, by name."""
-        return self._stats(self.names())[1]
+        """The sizes of every queue of all_names()."""
+        return self._stats(self.all_names())[1]
 
     def workers(self) -> list[WorkerInfo]:
         """The workers and pollers that were seen within a day, the latest heartbeat first."""
@@ -76,7 +84,7 @@ class QueueReader:
             pipe.smembers(keys.queue_names(self.alias))
             pipe.zrange(keys.queue_workers(self.alias), 0, -1, desc=True, withscores=True)
             names, seen = pipe.execute()
-        now, stats = self._stats(sorted(name.decode() for name in names))
+        now, stats = self._stats(_read_names(names))
         return stats, self._workers(seen, now)
 
     def _stats(self, queues: Sequence[str]) -> tuple[datetime, list[QueueStats]]:
@@ -95,7 +103,7 @@ class QueueReader:
                 successful=successful,
                 paused=bool(paused),
                 oldest_age=age / 1000 if age >= 0 else None,
-                next_due_at=from_us(due) if due != b"0" else None,
+                next_due_at=read_instant(due) if due != b"0" else None,
                 cut_off=cut,
             )
             for queue, (ready, delayed, running, dead, successful, paused, age, due, cut) in zip(
@@ -104,6 +112,7 @@ class QueueReader:
         ]
 
     def _workers(self, seen: Sequence[tuple[bytes, float]], now: datetime) -> list[WorkerInfo]:
+        seen = [(worker_id, at) for worker_id, at in seen if _is_text(worker_id)]
         if not seen:
             return []
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
@@ -112,12 +121,54 @@ class QueueReader:
                 pipe.get(keys.queue_order(self.alias, worker_id.decode()))
             answers = pipe.execute()
         said, orders = answers[::2], answers[1::2]
-        silent = now - timedelta(seconds=self.options.lease)
         return [
-            _read_worker(worker_id.decode(), about, started, order, from_us(int(at) * 1000), silent)
+            self._worker(worker_id.decode(), about, started, order, _read_ms(at), now)
             for (worker_id, at), (about, started), order in zip(seen, said, orders, strict=True)
             if about
         ]
+
+    def _worker(
+        self,
+        worker_id: str,
+        about: bytes,
+        started: bytes | None,
+        order: bytes | None,
+        seen_at: datetime,
+        now: datetime,
+    ) -> WorkerInfo:
+        """What a worker says of itself; what cannot be read of it, as an unreadable worker that is not alive."""
+        lease = timedelta(seconds=self.options.lease)
+        try:
+            said = json.loads(about)
+            return WorkerInfo(
+                id=worker_id,
+                kind=str(said["kind"]),
+                host=str(said["host"]),
+                pid=int(said["pid"]),
+                queues=tuple(str(queue) for queue in said["queues"]),
+                concurrency=int(said["concurrency"]),
+                running=int(said["running"]),
+                started_at=from_us(started or b""),
+                seen_at=seen_at,
+                alive=now - lease
+                < seen_at
+                < now + lease,  # what is later was seen by a clock that had jumped ahead
+                is_quiet=bool(said.get("quiet", False)),
+                order=(order or b"").decode(errors="replace"),
+            )
+        except (ValueError, *NONSENSE):
+            return WorkerInfo(
+                id=worker_id,
+                kind="unreadable",
+                host="",
+                pid=0,
+                queues=(),
+                concurrency=0,
+                running=0,
+                started_at=seen_at,
+                seen_at=seen_at,
+                alive=False,
+            )
 
     def get(self, task_id: str) -> TaskInfo | None:
         """
@@ -152,8 +203,8 @@ class QueueReader:
             pipe.zscore(keys.queue_running(self.alias, info.queue), info.id)
             due_us, ends_ms = await answer(pipe.execute())
         if info.state == "running":
-            return replace(info, lease_expires_at=from_us(int(ends_ms) * 1000) if ends_ms else None)
-        return replace(info, state="delayed", due_at=from_us(int(due_us))) if due_us else info
+            return replace(info, lease_expires_at=_read_ms(ends_ms) if ends_ms else None)
+        return replace(info, state="delayed", due_at=_read_us(due_us)) if due_us else info
 
     def present(self, queue: str, states: Sequence[State], task_ids: Sequence[str]) -> list[str]:
         """Those of *task_ids* that are in one of *states* of *queue* now."""
@@ -166,15 +217,24 @@ class QueueReader:
         found = zip(task_ids, *places, strict=True)
         return [task_id for task_id, *scores in found if any(score is not None for score in scores)]
 
-    def search(self, queue: str, state: State, text: str, *, window: int = 1_000) -> Iterator[TaskInfo]:
+    def search(
+        self,
+        queue: str,
+        state: State,
+        text: str,
+        *,
+        window: int = 1_000,
+        shows: Callable[[TaskInfo], bool] = lambda info: True,
+    ) -> Iterator[TaskInfo]:
         """
-        The tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, whatever its
-        case, among the first *window* of the listing.
+        Yield the tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, whatever its
+        case, among the first *window* of the listing. Of a task that *shows* denies, only the id, the name and the
+        class of the latest error are searched.
         """
         wanted = text.casefold()
         for offset in range(0, window, _PAGE):
             page = self.tasks(queue, state, offset=offset, limit=min(_PAGE, window - offset))
-            yield from (info for info in page if wanted in _text(info))
+            yield from (info for info in page if wanted in _text(info, shows(info)))
             if not page:
                 return
 
@@ -226,28 +286,37 @@ def _read_row(
     except (UnknownFormat, ValueError) as reason:
         return unreadable(task_id, queue, state, str(reason), errors)
     if state == "running":
-        return replace(info, lease_expires_at=from_us(int(score) * 1000))
-    return replace(info, due_at=from_us(int(score))) if state == "delayed" else info
+        return replace(info, lease_expires_at=_read_ms(score))
+    return replace(info, due_at=_read_us(score)) if state == "delayed" else info
 
 
-def _text(info: TaskInfo) -> str:
+def _read_us(score: float) -> datetime:
+    return read_instant(b"%f" % score)
+
+
+def _read_ms(score: float) -> datetime:
+    return read_instant(b"%f" % (score * 1000))
+
+
+def _read_names(names: Iterable[bytes]) -> list[str]:
+    """The names of queues, sorted. What is no text is no name that a queue can have."""
+    return sorted(name.decode() for name in names if _is_text(name))
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text(info: TaskInfo, shows: bool) -> str:
+    """What a search looks at."""
     error = info.errors[-1] if info.errors else None
-    said = f"{error.exception_class_path}\n{error.traceback}" if error else ""
-    arguments = json.dumps([info.args, info.kwargs], ensure_ascii=False)
-    return f"{info.id}\n{info.name}\n{arguments}\n{said}".casefold()
-
-
-def _read_worker(
-    worker_id: str, about: bytes, started: bytes, order: bytes | None, seen_at: datetime, silent: datetime
-) -> WorkerInfo:
-    said = json.loads(about)
-    return WorkerInfo(
-        id=worker_id,
-        **{name: said[name] for name in ("kind", "host", "pid", "concurrency", "running")},
-        queues=tuple(said["queues"]),
-        started_at=from_us(started),
-        seen_at=seen_at,
-        alive=seen_at > silent,
-        is_quiet=said.get("quiet", False),
-        order=(order or b"").decode(),
-    )
+    parts = [info.id, info.name, error.exception_class_path if error else ""]
+    if shows:
+        with suppress(RecursionError):  # it is nested too deeply to be looked into
+            parts.append(json.dumps([info.args, info.kwargs], ensure_ascii=False))
+        parts.append(error.traceback if error else "")
+    return "\n".join(parts).casefold()

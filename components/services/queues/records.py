@@ -15,6 +15,7 @@ State = Literal["ready", "delayed", "running", "dead", "successful"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
 
 
 def from_us(microseconds: int | str | bytes) -> datetime:
@@ -44,8 +45,12 @@ class NewTask:
     unique: str | None = None
     #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
     tick: tuple[str, datetime] | None = None
+    #: A last tick of that name which is later than this counts as not taken: the server's clock had jumped ahead.
+    tick_limit: datetime | None = None
     #: The id, if it was told to somebody before (see new_id()).
     id: str | None = None
+    #: Whether the control room never shows its arguments, result and tracebacks.
+    sensitive: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class TaskInfo:
     finished_at: datetime | None = None
     #: When the claim ends unless the worker renews it; of running tasks.
     lease_expires_at: datetime | None = None
-    #: One entry per start.
+    #: One entry per start; of more than a thousand, the latest.
     worker_ids: tuple[str, ...] = ()
     #: How often it was started, and how many workers died of it, or under it, since it was last sent.
     starts: int = 0
@@ -109,6 +114,8 @@ class TaskInfo:
     progress: Progress | None = None
     errors: tuple[TaskFailure, ...] = ()
     return_value: Any = None
+    #: Whether it was pushed with the mark that its arguments, result and tracebacks are not to be shown.
+    sensitive: bool = False
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:

@@ -23,6 +23,7 @@ from components.services.counters import tally_each
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.controls import CHUNK, QueueControls, wake
 from components.services.queues.ids import new_id
+from components.services.queues.periodic import read_instant, warn_of_jump
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
 from components.twins import at_once
 
@@ -97,7 +98,9 @@ class TaskQueue(QueueControls):
     async def _push_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
         stored: list[TaskInfo | None] = []
         for chunk in self._chunks(tasks):
-            answers = await _push.acall(client, keys=chunk.keys, args=chunk.args)
+            answers, ahead = await _push.acall(client, keys=chunk.keys, args=chunk.args)
+            for name, last in zip(ahead[::2], ahead[1::2], strict=True):
+                warn_of_jump(name.decode(), read_instant(last))
             tally_each("tasks:enqueued", chunk.stored_in(answers))
             for new, said in zip(chunk.tasks, answers, strict=True):
                 stored.append(
@@ -139,11 +142,13 @@ class TaskQueue(QueueControls):
 
 def execute_later(queue: str, name: str, args: Sequence[Any], delay: float = 0) -> str:
     """
-    Push the task *name* into *queue* of the default backend, to run after *delay* seconds; the id.
+    Push the task *name* into *queue* of the default backend, to run after *delay* seconds, or at once if that is 0 or
+    less; return the id.
 
     The book's own call. It takes kwargs and priorities no more than the book's does: use TaskQueue.push.
     """
-    return TaskQueue().push(name, args, queue=queue, delay=delay or None)
+    is_over = isinstance(delay, int | float) and delay <= 0
+    return TaskQueue().push(name, args, queue=queue, delay=None if is_over else delay)
 
 
 def check_queue(name: str) -> str:
@@ -174,7 +179,7 @@ class _Checked:
             )
         _check_instant(task)
         args, kwargs = normalize_call(task.name, task.args, task.kwargs)
-        body = encode(task.name, args, kwargs, max_body=options.max_body)
+        body = encode(task.name, args, kwargs, max_body=options.max_body, sensitive=task.sensitive)
         return cls(task, task.id or new_id(), args, kwargs, body)
 
     def words(self, number: int, due_first: int) -> str:
@@ -184,7 +189,7 @@ class _Checked:
         lease = round(task.lease * 1000) if task.lease else 0
         return (
             f"{number} {self.id} {_due(task)} {int(task.priority)} {due_first} {lease} {unique} "
-            f"{to_us(tick) if tick else 0} {name}"
+            f"{to_us(tick) if tick else 0} {to_us(task.tick_limit) if task.tick_limit else 0} {name}"
         )
 
     def stored(self, enqueued_at: datetime) -> TaskInfo:
@@ -195,7 +200,11 @@ class _Checked:
         is_delayed = bool(due and due > enqueued_at)
         facts: dict[str, Any] = {"id": self.id, "name": task.name, "args": self.args, "kwargs": self.kwargs}
         facts |= {"queue": task.queue, "priority": int(task.priority), "enqueued_at": enqueued_at}
-        facts |= {"state": "delayed" if is_delayed else "ready", "run_after": due}
+        facts |= {
+            "state": "delayed" if is_delayed else "ready",
+            "run_after": due,
+            "sensitive": task.sensitive,
+        }
         return TaskInfo.of(facts | {"due_at": due if is_delayed else None})
 
 
@@ -219,7 +228,9 @@ class _Chunk:
         for new in tasks:
             args += (new.words(numbers[new.task.queue], due_first), new.body)
         shared = (keys.queue_tasks, keys.queue_names, keys.queue_wake_all, keys.queue_wake_poller)
-        script_keys = [key(alias) for key in (*shared, keys.queue_uniques, keys.queue_periodic)]
+        script_keys = [
+            key(alias) for key in (*shared, keys.queue_uniques, keys.queue_periodic, keys.queue_active)
+        ]
         parts = (keys.queue_ready, keys.queue_delayed, keys.queue_wake)
         script_keys += [part(alias, queue) for queue in queues for part in parts]
         script_keys += [keys.queue_result(alias, new.id) for new in tasks]
