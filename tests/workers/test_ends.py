@@ -201,7 +201,7 @@ def test_progress_has_room_for_a_short_note_only(own: Redis, backend: RedisBacke
     [claimed] = claim(consumer)
     consumer.progress(claimed, Progress(1, note="x" * MB))
 
-    assert backend.queue.get(claimed.id).progress == Progress(1, note="x" * 1_000)
+    assert backend.queue.get(claimed.id).progress == Progress(1, note="x" * 10_000)
 
 
 def test_an_error_is_shortened_in_the_log(

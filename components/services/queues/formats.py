@@ -32,7 +32,7 @@ FORMAT = 1
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
 _MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_result's default
 _LONGEST_PATH = 200  # characters of the dotted path of an exception's class
-LONGEST_NOTE = 500  # characters of what a task says of its progress
+LONGEST_NOTE = 10_000  # characters of what a task says of its progress
 
 #: What reading raises where something else is stored than was written here; all become a ValueError.
 NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)

@@ -105,14 +105,13 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
             if not rest:
                 raise RuntimeError("This limit_concurrency is left more often than it was entered.")
             here, thread = _task(), threading.get_ident()
-            for fits in (
+            preferred: tuple[Callable[[_Entered], bool], ...] = (
                 lambda each: each.thread == thread and each.task == here,
                 lambda each: each.is_orphan,
                 lambda each: each.thread == thread,
                 lambda each: True,
-            ):
-                if found := next((each for each in reversed(rest) if fits(each)), None):
-                    break
+            )
+            found = next(each for fits in preferred for each in reversed(rest) if fits(each))
             self._entered.remove(found)
         return found.permit
 
