@@ -183,6 +183,14 @@ class Model:
             self._event("closed" if is_closed else "reopened", by or "")
         self.trim()
 
+    def configure(self, age: float, by: str | None) -> None:
+        self._may(by, 3)
+        if self.age != age:
+            self.trim()
+            self.age = age
+            self._event("configured", by or "")
+        self.trim()
+
     def delete_message(self, seq: int, by: str | None) -> None:
         self._may(by, 0)
         seen = self.members[by].visible_from if by is not None else 0

@@ -80,7 +80,7 @@ class Keys:
         self.trim = (chat, messages, reads, sent, deleted, calls)
         self.role = self.mute = (chat, messages, who, calls)
         self.unblock = (chat, messages, who, blocked, calls)
-        self.change = (chat, messages, who, calls, sent)
+        self.change = (chat, messages, who, calls, sent, reads, mentions, own)
         self.delete_message = (chat, messages, who, mentions, own, deleted, calls)
         self.erase = (chat, messages, mentions, own, deleted, calls)
         self.blocked, self.settings = blocked, chat
