@@ -259,8 +259,12 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     chat.send("joe", "two")
     chat.send(name, "three")
     chat.delete_message(3)
+    chat.add(["jim"])
+    chat.mute("jim")
+    chat.leave("jim")
     at_once(core.forget_hints(get_client(), name, ["left"], young=core.YOUNG))
     redis.delete(*redis.keys("*:calls:*"), *redis.keys("*:rate:*/joe"), *core.keys_of_inbox("joe"))
+    redis.delete(*core.keys_of_inbox("jim"))
     chat.block("jack")
     [call, trimmed] = [
         key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)

@@ -62,6 +62,15 @@ def chat_blocked(tag: str, chat_id: str) -> str:
     return _key("chats", tag, f"blocked:{chat_id}")
 
 
+def chat_muted(tag: str, chat_id: str) -> str:
+    """
+    ZSET person who left while they were muted by the millisecond until when, +inf for no end.
+
+    An entry goes when they come back, when the mute is over or taken back; the 10,000 that end last stay.
+    """
+    return _key("chats", tag, f"muted:{chat_id}")
+
+
 def chat_names(tag: str) -> str:
     """ZSET chat id by the millisecond of its last message. An entry goes with the chat."""
     return _key("chats", tag, "names")

@@ -204,6 +204,7 @@ class ChatMachine(RuleBasedStateMachine):
             user: len(model.unread(user)) for user in model.members
         }
         assert self.chat.blocked().keys() == model.blocked
+        assert self.chat.muted().keys() == model.muted
 
 
 def _outcome(act: Callable[[], Any]) -> Any:

@@ -16,11 +16,12 @@ from components.exceptions import (
     MessageNotFound,
     Muted,
     NotAllowed,
+    NotAMember,
     TooFast,
     TooManyMembers,
 )
 from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
+from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role, core
 from tests.support.chats import FREE, let_pass, stored, texts
 
 
@@ -103,6 +104,83 @@ def test_who_is_blocked_cannot_come_back_until_he_is_unblocked(chat: Chat) -> No
     chat.unblock("jack", by="joe")
     chat.join("jack")
     assert "jack" in [member.user for member in chat.members(user="jack")]
+
+
+@pytest.mark.parametrize("seconds", [None, 3600])
+@pytest.mark.parametrize("by", [None, "mod"])
+@pytest.mark.parametrize(
+    ("go", "come"),
+    [
+        (lambda chat: chat.leave("jack"), lambda chat: chat.join("jack")),
+        (lambda chat: chat.leave("jack"), lambda chat: chat.add(["jack"], by="jill")),
+        (lambda chat: chat.kick("jack", by="mod"), lambda chat: chat.add(["mary", "jack"], by="joe")),
+        (
+            lambda chat: [chat.block("jack"), chat.unblock("jack")],
+            lambda chat: [chat.join("jack"), chat.leave("jack"), chat.join("jack")],
+        ),
+    ],
+)
+def test_a_mute_holds_on_for_who_leaves_and_comes_back(
+    chat: Chat, go: Callable[[Chat], object], come: Callable[[Chat], object], by: str, seconds: float | None
+) -> None:
+    chat.configure(is_open=True)
+    chat.mute("jack", seconds=seconds, by=by)
+    until = chat.news("jack").muted_until
+    go(chat)
+    assert chat.muted() == {"jack": until}
+
+    come(chat)
+
+    with pytest.raises(Muted):
+        chat.send("jack", "but")
+    assert chat.news("jack").muted_until == until
+    assert chat.muted() == {}
+    chat.unmute("jack", by="mod")
+    chat.leave("jack")
+    chat.join("jack")
+    assert chat.send("jack", "at last").seq
+
+
+def test_a_mute_can_be_taken_back_from_who_has_left(chat: Chat) -> None:
+    chat.configure(is_open=True)
+    chat.mute("jack")
+    chat.leave("jack")
+    with pytest.raises(NotAllowed):
+        chat.unmute("jack", by="jill")
+
+    chat.unmute("jack", by="mod")
+
+    assert texts(chat.history("joe").messages)[-1] == "unmuted"
+    with pytest.raises(NotAMember):
+        chat.unmute("jack", by="mod")
+    chat.join("jack")
+    assert chat.send("jack", "at last").seq
+
+
+def test_a_mute_that_is_over_is_not_remembered(chat: Chat, redis: Redis) -> None:
+    chat.mute("jack", seconds=60)
+    chat.leave("jack")
+    redis.zadd(keys.chat_muted(bucket(chat.id), chat.id), {"jack": 1, "mary": 2})
+
+    chat.add(["jack"])
+    chat.leave("jill")
+
+    assert chat.muted() == {}
+    assert chat.send("jack", "at last").seq
+
+
+def test_a_chat_remembers_so_many_who_left_while_they_were_muted(
+    chat: Chat, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "MOST_MUTED", 3)
+    for number, seconds in enumerate([60, None, 10, 90, None]):
+        chat.add([f"p{number}"])
+        chat.mute(f"p{number}", seconds=seconds)
+        chat.leave(f"p{number}")
+
+    assert chat.muted().keys() == {"p1", "p3", "p4"}
+    chat.delete()
+    assert not redis.exists(keys.chat_muted(bucket(chat.id), chat.id))
 
 
 def test_there_is_always_an_owner(chat: Chat) -> None:

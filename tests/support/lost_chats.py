@@ -110,6 +110,26 @@ def unmute(redis: Redis) -> Callable[[], Any]:
     return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
 
 
+def unmute_who_has_left(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack")
+    chat.leave("jack")
+    return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
+
+
+def leave_muted(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack", seconds=60)
+    return lambda: [chat.leave("jack"), chat.muted().keys()]
+
+
+def come_back_muted(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack")
+    chat.leave("jack")
+    return lambda: at_once(chat._enter(get_client(), "joe", ["jack"], "0123456789abcdef", is_done=True))
+
+
 def rename(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     return lambda: [chat.rename("Party", by="joe"), _as_told(chat)]
@@ -177,13 +197,13 @@ CASES = {
     "chat/create": [create],
     "chat/delete": [delete],
     "chat/delete_message": [delete_message],
-    "chat/enter": [enter],
+    "chat/enter": [enter, come_back_muted],
     "chat/erase": [erase],
     "chat/forget": [forget],
     "chat/hint": [hint],
-    "chat/mute": [mute, unmute],
+    "chat/mute": [mute, unmute, unmute_who_has_left],
     "chat/read": [read],
-    "chat/remove": [leave, leave_as_the_last, kick, block],
+    "chat/remove": [leave, leave_muted, leave_as_the_last, kick, block],
     "chat/role": [role, give_up_being_owner],
     "chat/send": [send],
     "chat/trim": [trim],

@@ -7,7 +7,8 @@ in a stream under one sequence of their own, the members' records in a hash, the
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -34,6 +35,7 @@ from components.twins import answer
 from components.validation import check_name
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
+MOST_MUTED = 10_000  # persons who left while they were muted, and whom a chat remembers
 READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
 TRIMMED = 500  # entries in one run of the script
 YOUNG_AFTER_LEAVING = 60_000  # milliseconds: so long after a hint its person may be on his way into the chat
@@ -70,21 +72,23 @@ class Keys:
         sent, rate = keys.chat_sent(tag, chat_id) + "/", keys.chat_rate(tag, chat_id) + "/"
         calls, blocked = keys.chat_calls(tag, chat_id) + "/", keys.chat_blocked(tag, chat_id)
         deleted, names = keys.chat_deleted(tag, chat_id), keys.chat_names(tag)
+        muted = keys.chat_muted(tag, chat_id)
         self.create = (chat, messages, who, reads, sent, names)
         self.send = (chat, messages, who, reads, sent, names, mentions, own, rate, deleted)
         self.history = (chat, messages, who)
         self.read = (chat, messages, who, reads, mentions, own, deleted)
-        self.enter = (chat, messages, who, reads, blocked, calls)
-        self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names)
+        self.enter = (chat, messages, who, reads, blocked, calls, muted)
+        self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names, muted)
         self.members = (chat, who, reads, mentions, own, deleted, messages)
         self.trim = (chat, messages, reads, sent, deleted, calls)
-        self.role = self.mute = (chat, messages, who, calls)
+        self.role = (chat, messages, who, calls)
+        self.mute = (chat, messages, who, calls, muted)
         self.unblock = (chat, messages, who, blocked, calls)
         self.change = (chat, messages, who, calls, sent, reads, mentions, own)
         self.delete_message = (chat, messages, who, mentions, own, deleted, calls)
         self.erase = (chat, messages, mentions, own, deleted, calls)
-        self.blocked, self.settings = blocked, chat
-        self.delete = (chat, messages, who, reads, mentions, own, blocked, sent, deleted, names)
+        self.blocked, self.muted, self.settings = blocked, muted, chat
+        self.delete = (chat, messages, who, reads, mentions, own, blocked, sent, deleted, names, muted)
 
 
 def keys_of(chat_id: str) -> Keys:
@@ -123,6 +127,15 @@ async def blocked_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
     with redis_errors():
         found = await answer(client.hgetall(chat.blocked))
     return {person.decode(): instant(since) for person, since in found.items()}
+
+
+async def muted_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
+    with redis_errors():
+        found = await answer(client.zrange(chat.muted, 0, -1, withscores=True))
+    return {
+        person.decode(): instant(until) if until < math.inf else datetime.max.replace(tzinfo=UTC)
+        for person, until in found
+    }
 
 
 async def trim_all(client: AnyRedis, chat_id: str, *, before: int = 0, runs: int | None = None) -> int:

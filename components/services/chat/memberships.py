@@ -124,7 +124,7 @@ class Membership(Talk):
         actor = core.check_actor(by)
         body = write_event(kind, actor, core.check_person(user))
         inbox = news.channel("inbox", user)
-        args = [self.id, user, actor, new_call(), body, kind, self._channel, inbox]
+        args = [self.id, user, actor, new_call(), body, kind, self._channel, inbox, core.MOST_MUTED]
         said = await core.remove.acall(client, keys=self._keys.remove, args=args)
         if said not in (b"removed", b"blocked", b"nothing"):
             raise core.refusal(self.id, said)
