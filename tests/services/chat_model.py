@@ -218,6 +218,8 @@ class Model:
             self.remove(person, person, "left")
         gone = [each for each in self.said if each.sender == person]
         self.said = [each for each in self.said if each.sender != person]
+        if gone:
+            self._event("erased", "", person)
         return len(gone)
 
     def visible(self, user: str) -> list[Said]:

@@ -312,8 +312,8 @@ def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat
 
     assert (erased.chats, erased.messages) == (2, 6)
     assert Inbox("jack").erase().messages == 0
-    assert texts(chat.history("jill", after=2).messages) == [*"01234", "left"]
-    assert texts(past.history("jill").messages) == ["created", "left"]
+    assert texts(chat.history("jill", after=2).messages) == [*"01234", "left", "erased"]
+    assert texts(past.history("jill").messages) == ["created", "left", "erased"]
     assert [news.mentions for news in Inbox("jill").chats()] == [0, 0]
     assert RecentContacts("jill").list() == []
     assert [key for key in redis.keys("*") if b"jack" in key] == []

@@ -12,7 +12,7 @@ from django.core import signing
 from django.test import Client
 from redis import Redis
 
-from components.services.chat import Chat, ChatSettings, Position
+from components.services.chat import Chat, ChatSettings, Inbox, Position
 from components.views.api import waiting
 from components.views.api.sync import make_cursor, read_cursor
 from tests.support.waiting import eventually
@@ -84,6 +84,23 @@ def test_new_chats_come_and_those_that_are_over_are_gone(joe: Asker, jill: Asker
     )
     again = sync(jill, told["cursor"])
     assert (again["chats"], again["gone"]) == ([], [])
+
+
+def test_that_what_somebody_said_was_erased_is_news(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    chat.send(jill.id, "secret", mentions=[joe.id])
+    chat.send(jill.id, "another", mentions=[joe.id])
+    told = sync(joe)
+    assert (told["chats"][0]["unread"], told["chats"][0]["mentions"]) == (2, 2)
+    Inbox(jill.id).erase()
+
+    told = sync(joe, told["cursor"])
+    [found] = told["chats"]
+    assert (found["unread"], found["mentions"]) == (0, 0)
+    *_left, last = found["messages"]
+    assert last["event"] == {"kind": "erased", "by": "", "user": jill.id, "detail": ""}
+    assert found["last_message"]["seq"] == last["seq"] == found["last_seq"]
+    assert sync(joe, told["cursor"])["chats"] == []
 
 
 def test_that_others_have_read_is_news(joe: Asker, jill: Asker) -> None:
