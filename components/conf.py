@@ -44,6 +44,8 @@ class Conf:
     api_authentication: str | None = None
     #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
     people: str = "components.people.Users"
+    #: Dotted path of a callable(by, ids): who of *ids* does not let *by* put them into a chat. None: everybody does.
+    chat_consent: str | None = None
     #: Dotted path of a class that knows who may search which address book: books.py says how it is asked.
     books: str = "components.books.Readers"
     #: The TASKS alias and the queue in which address books are rebuilt that the admin asks for.

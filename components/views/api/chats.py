@@ -12,7 +12,7 @@ from components.services.chat import Chat, ChatSettings, Inbox
 from components.views.api import shapes
 from components.views.api.endpoints import Answer
 from components.views.api.fields import Values, body, idempotency_key, invalid
-from components.views.api.persons import check_recipients, names_of
+from components.views.api.persons import check_members, check_newcomer, names_of
 from components.views.contacts import anote
 
 LONGEST_TITLE = 200  # characters
@@ -35,7 +35,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
     first = {"text": values.text("text", ""), "data": values.raw("data")}
     title, key = _title(values), idempotency_key(request)
     settings = ChatSettings(**_settings(values))
-    await check_recipients("members", user, members)
+    await check_members("members", user, members)
     chat = await Chat.acreate(
         user,
         members=members,
@@ -88,6 +88,10 @@ async def join(request: HttpRequest, user: str, chat_id: str) -> Answer:
     """POST chats/{id}/join: into an open chat, whose id the person has from somewhere."""
     body(request)
     chat = Chat(chat_id)
+    if (await chat.ainfo()).settings.is_open:  # any other refuses by itself
+        members = [each.user for each in await chat.amembers()]
+        if user not in members:
+            await check_newcomer(user, members)
     await chat.ajoin(user)
     return Answer(await _one(chat, user))
 

@@ -15,6 +15,7 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
     exceptions.NotAMember: ("He is not in the chat any more.", 409),
     exceptions.TooManyMembers: ("The chat would have too many members.", 422),
     exceptions.ChatNotFound: ("You are not in this chat any more.", 404),
+    exceptions.InvalidName: ("Nobody is called so: a name is text of 1 to 500 characters.", 400),
     exceptions.InvalidMessage: ("The message is empty, too long, or holds what cannot be stored.", 422),
 }
 
