@@ -43,6 +43,7 @@ LONGER = {
     "chat/trim": 65,
     "chat/erase": 50,
     "chat/change": 45,
+    "chat/charge": 45,
 }
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.

@@ -158,6 +158,10 @@ class TooManyMembers(ComponentsError, ValueError):
     """The chat would have more members than its limit."""
 
 
+class TooManyChats(ComponentsError, ValueError):
+    """A person has created, or is in, as many chats as the settings of the site allow."""
+
+
 class NotAMember(ComponentsError):
     """The one whom something was to be done to is not in the chat."""
 

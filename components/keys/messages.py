@@ -89,6 +89,20 @@ def inbox_past(tag: str, person: str) -> str:
     return _key("inboxes", tag, f"past:{person}")
 
 
+def inbox_created(tag: str, person: str) -> str:
+    """
+    ZSET chat id by the millisecond at which this person created it; as many as the site lets a person have.
+
+    An entry goes when the limit is reached and its chat is over. Expires a year after the last one.
+    """
+    return _key("inboxes", tag, f"created:{person}")
+
+
+def inbox_rate(tag: str, person: str) -> str:
+    """STRING per kind and per call (prefix of it: ends in "/"): by when it is paid for. Expires then."""
+    return _key("inboxes", tag, f"rate:{person}")
+
+
 # Mailboxes. The entity is a bucket, for mailboxes by name. (services/mailboxes)
 
 

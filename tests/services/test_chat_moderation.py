@@ -21,7 +21,7 @@ from components.exceptions import (
     TooManyMembers,
 )
 from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role, core
+from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
 from tests.support.chats import FREE, let_pass, stored, texts
 
 
@@ -169,16 +169,18 @@ def test_a_mute_that_is_over_is_not_remembered(chat: Chat, redis: Redis) -> None
     assert chat.send("jack", "at last").seq
 
 
-def test_a_chat_remembers_so_many_who_left_while_they_were_muted(
-    chat: Chat, redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(core, "MOST_MUTED", 3)
+def test_a_chat_remembers_so_many_who_left_while_they_were_muted(chat: Chat, redis: Redis) -> None:
+    mutes = keys.chat_muted(bucket(chat.id), chat.id)
+    redis.zadd(mutes, {f"old {number}": 10**14 + number for number in range(9_997)})
     for number, seconds in enumerate([60, None, 10, 90, None]):
         chat.add([f"p{number}"])
         chat.mute(f"p{number}", seconds=seconds)
         chat.leave(f"p{number}")
 
-    assert chat.muted().keys() == {"p1", "p3", "p4"}
+    assert redis.zcard(mutes) == 10_000
+    kept = chat.muted().keys()
+    assert {"p1", "p4", "old 0"} <= kept
+    assert not {"p2", "p0"} & kept
     chat.delete()
     assert not redis.exists(keys.chat_muted(bucket(chat.id), chat.id))
 

@@ -182,7 +182,17 @@ def erase(redis: Redis) -> Callable[[], Any]:
 
 def hint(redis: Redis) -> Callable[[], Any]:
     keys_of_hint = core.keys_of_inbox("joe")[:1]
-    return lambda: core.hint(get_client(), keys=keys_of_hint, args=[_ID])
+    return lambda: core.hint(get_client(), keys=keys_of_hint, args=[_ID, 9, 1])
+
+
+def charge(redis: Redis) -> Callable[[], Any]:
+    """A chat that is created, and people who are added to another, each paid for once."""
+    args = ["a call", 5, 2, 60_000, 9, 60_000, 3]
+    keys_of_limits = core.keys_of_limits("joe")
+    return lambda: [
+        core.charge(get_client(), keys=keys_of_limits, args=[_ID, *args]),
+        core.charge(get_client(), keys=keys_of_limits, args=["", "another", *args[1:]])[0],
+    ]
 
 
 def forget(redis: Redis) -> Callable[[], Any]:
@@ -194,6 +204,7 @@ def forget(redis: Redis) -> Callable[[], Any]:
 
 CASES = {
     "chat/change": [rename, configure, refused],
+    "chat/charge": [charge],
     "chat/create": [create],
     "chat/delete": [delete],
     "chat/delete_message": [delete_message],

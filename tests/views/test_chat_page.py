@@ -372,3 +372,17 @@ def test_nobody_is_put_into_a_chat_without_their_consent_by_the_page_either(peop
     assert (added.status_code, made.status_code) == (422, 422)
     assertContains(made, "There is nobody of this name to whom you may write: jill.", status_code=422)
     assert Inbox(people["jill"]).chats() == []
+
+
+def test_the_page_says_so_when_somebody_creates_or_adds_too_much(people, chat):
+    joe = visitor("joe")
+    with override_settings(COMPONENTS={"CHAT_CREATE_LIMIT": 1, "CHAT_ADD_LIMIT": 1, "MAX_CHATS_JOINED": 2}):
+        made = [joe.post("/chat/-/new/", {"members": "jill", "key": f"{key}" * 12}) for key in range(2)]
+        added = joe.post(f"/chat/{chat.id}/members/", {"action": "add", "names": "jill"})
+        Chat.create(people["jill"])
+        other = visitor("jack").post("/chat/-/new/", {"members": "jill", "key": "k" * 12})
+
+    assert [answer.status_code for answer in [*made, added, other]] == [302, 422, 429, 422]
+    assertContains(made[1], "That was too fast.", status_code=422)
+    assertContains(other, "as many chats as one may", status_code=422)
+    assert len(Inbox(people["jill"]).chats()) == 2

@@ -441,6 +441,43 @@ def test_nobody_is_put_into_a_chat_without_their_consent(joe: Asker, jill: Asker
         assert jill("POST", f"chats/{chat}/join").status_code == 200  # by their own wish
 
 
+FEW = {"CHAT_CREATE_LIMIT": 2, "CHAT_ADD_LIMIT": 2, "MAX_CHATS_JOINED": 3}
+
+
+def test_who_creates_or_adds_too_fast_is_told_when_there_is_room(
+    joe: Asker, jill: Asker, stranger: Asker
+) -> None:
+    with override_settings(COMPONENTS=FEW):
+        first = joe("POST", "chats", {"is_open": True}, Idempotency_Key="same").json()["id"]
+        joe("POST", "chats", {"members": [jill.id]})
+
+        refused = joe("POST", "chats")
+        problem(refused, 429, "too-fast")
+        assert 1_700 < int(refused["Retry-After"]) <= 1_800
+        assert joe("POST", "chats", {}, Idempotency_Key="same").json()["id"] == first
+
+        assert joe("POST", f"chats/{first}/members", {"users": [jill.id]}).status_code == 200
+        refused = joe("POST", f"chats/{first}/members", {"users": [stranger.id]})
+        problem(refused, 429, "too-fast")
+        assert 1_700 < int(refused["Retry-After"]) <= 1_800
+    assert len(Inbox(joe.id).chats()) == 2
+    assert Inbox(stranger.id).chats() == []
+
+
+def test_nobody_is_put_into_more_chats_than_one_may_be_in(joe: Asker, jill: Asker, stranger: Asker) -> None:
+    for _ in range(3):
+        Chat.create(jill.id)
+    chat = Chat.create(joe.id, settings=ChatSettings(is_open=True))
+    with override_settings(COMPONENTS=FEW):
+        problem(joe("POST", "chats", {"members": [jill.id]}), 409, "too-many-chats")
+        problem(joe("POST", f"chats/{chat.id}/members", {"users": [jill.id]}), 409, "too-many-chats")
+        problem(jill("POST", f"chats/{chat.id}/join"), 409, "too-many-chats")
+    with override_settings(COMPONENTS={"MAX_CHATS_CREATED": 1}):
+        assert stranger("POST", "chats").status_code == 201
+        problem(stranger("POST", "chats"), 409, "too-many-chats")
+    assert len(Inbox(jill.id).chats()) == 3
+
+
 # Owners
 
 

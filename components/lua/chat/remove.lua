@@ -19,12 +19,12 @@
 -- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back
 -- ARGV[7] channel of the chat
 -- ARGV[8] channel of his inbox
--- ARGV[9] so many who left while they were muted are remembered
 -- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"
 local chat, messages, members, reads, mentions, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local blocked, calls, sent, deleted, names, mutes = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local id, person, by, call, body, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local channel, inbox, most_muted = ARGV[7], ARGV[8], tonumber(ARGV[9])
+local channel, inbox = ARGV[7], ARGV[8]
+local MOST_MUTED = 10000 -- who left while they were muted, and are remembered
 local RANK, YEAR = { o = 3, m = 2, u = 1 }, 366 * 86400000 -- milliseconds
 
 local answered = redis.call("GET", calls .. call)
@@ -68,7 +68,7 @@ else
   redis.call("ZREMRANGEBYSCORE", mutes, "-inf", now)
   if muted == "-1" or tonumber(muted) > now then
     redis.call("ZADD", mutes, muted == "-1" and "+inf" or muted, person)
-    redis.call("ZREMRANGEBYRANK", mutes, 0, -most_muted - 1)
+    redis.call("ZREMRANGEBYRANK", mutes, 0, -MOST_MUTED - 1)
   end
   -- The first moderator takes over, else the first member.
   local heir, best = "", { 0 }

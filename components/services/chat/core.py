@@ -35,7 +35,6 @@ from components.twins import answer
 from components.validation import check_name
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
-MOST_MUTED = 10_000  # persons who left while they were muted, and whom a chat remembers
 READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
 TRIMMED = 500  # entries in one run of the script
 YOUNG_AFTER_LEAVING = 60_000  # milliseconds: so long after a hint its person may be on his way into the chat
@@ -59,6 +58,7 @@ delete_message = Script("chat/delete_message")
 erase = Script("chat/erase")
 hint = Script("chat/hint")
 forget = Script("chat/forget")
+charge = Script("chat/charge")
 
 
 class Keys:
@@ -111,6 +111,12 @@ def keys_of_inbox(person: str) -> list[str]:
     """The hints of a person, and the chats that he has left."""
     tag = bucket(person)
     return [keys.inbox_chats(tag, person), keys.inbox_past(tag, person)]
+
+
+def keys_of_limits(person: str) -> list[str]:
+    """Return the keys of charge.lua: the chats that a person created, and the prefix of what they paid for."""
+    tag = bucket(person)
+    return [keys.inbox_created(tag, person), keys.inbox_rate(tag, person) + "/"]
 
 
 def check_actor(by: object) -> str:

@@ -43,6 +43,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
         id=key and _id_for(user, key),
         client_id=key,
         settings=settings,
+        by=user,
         **first,
     )
     await anote(user, members, anew=True)

@@ -75,6 +75,11 @@ KINDS: dict[str, Kind] = {
     "method-not-allowed": Kind(405, "The method is not allowed", "The header Allow says which are."),
     "chat-exists": Kind(409, "The chat exists", "The idempotency key was used to create another chat."),
     "chat-closed": Kind(409, "The chat is closed", "It can be read, and nothing can be said in it."),
+    "too-many-chats": Kind(
+        409,
+        "Too many chats",
+        "The person has created as many chats as one may, or somebody is in as many as one may be in.",
+    ),
     "mailbox-full": Kind(
         409, "The mailbox is full", "The recipient has to acknowledge some of his messages first."
     ),
@@ -112,6 +117,7 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.InvalidEntry: "invalid-value",
     exceptions.InvalidDuration: "invalid-value",
     exceptions.TooManyMembers: "too-many-members",
+    exceptions.TooManyChats: "too-many-chats",
     exceptions.TooFast: "too-fast",
     exceptions.RowNotLoaded: "row-not-loaded",
     exceptions.RedisUnavailable: "redis-unavailable",

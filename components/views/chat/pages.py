@@ -140,7 +140,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
     text = text.replace("\r\n", "\n")
-    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key)
+    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key, by=by)
     note(by, members)
     return made.id
 
