@@ -70,6 +70,30 @@ def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, serve
     expect(item(page)).to_have_accessible_name(re.compile(r"I can't wait\.$"))
 
 
+def test_a_long_list_is_loaded_in_parts_and_shown_in_parts(enter, served):
+    joe = served.ids["joe"]
+    first = Chat.create(joe, title="The first", text="x" * 4_000)
+    for number in range(214):
+        Chat.create(joe, title=f"Chat {number}", text="hello")
+    page = enter("joe").page
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/sync" in request.url else None)
+    page.goto(f"{served.url}/chat/{first.id}/")
+    expect(page.locator(".chat-message .chat-text")).to_have_text(["x" * 4_000])
+    rows = page.locator(".chat-items > li")
+    expect(rows).to_have_count(100)
+    assert len(asked) >= 3
+
+    page.get_by_role("button", name="More chats").click()
+    expect(rows).to_have_count(200)
+    page.get_by_role("button", name="More chats").click()
+    expect(rows).to_have_count(215)
+    expect(page.get_by_role("button", name="More chats")).to_have_count(0)
+    expect(page.get_by_role("link", name="More chats")).to_have_count(0)
+    page.get_by_role("searchbox", name="Find a chat").fill("the first")
+    expect(rows).to_have_count(1)
+
+
 def test_what_was_erased_goes_from_open_pages_and_counts(enter, served, chat):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     chat.add([jill])

@@ -386,3 +386,18 @@ def test_the_page_says_so_when_somebody_creates_or_adds_too_much(people, chat):
     assertContains(made[1], "That was too fast.", status_code=422)
     assertContains(other, "as many chats as one may", status_code=422)
     assert len(Inbox(people["jill"]).chats()) == 2
+
+
+def test_a_long_list_has_pages(people):
+    for number in range(60):
+        Chat.create(people["joe"], title=f"Chat <{number:02}>", text="x" * 4_000)
+    joe = visitor("joe")
+    first = joe.get("/chat/")
+    more = re.search(r'href="(\?chats=[^"]+)"', first.content.decode())[1]
+    second = joe.get(f"/chat/{more}")
+
+    titles = [re.findall(r"Chat &lt;(\d\d)&gt;", answer.content.decode()) for answer in (first, second)]
+    assert [len(set(each)) for each in titles] == [50, 10]
+    assert len({*titles[0], *titles[1]}) == 60
+    assertNotContains(second, "More chats")
+    assertContains(joe.get("/chat/?chats=nonsense"), "More chats")

@@ -478,6 +478,30 @@ def test_nobody_is_put_into_more_chats_than_one_may_be_in(joe: Asker, jill: Aske
     assert len(Inbox(jill.id).chats()) == 3
 
 
+def test_the_list_comes_in_pages_and_shows_the_beginning_of_what_was_said(joe: Asker, jill: Asker) -> None:
+    made = [
+        Chat.create(joe.id, text="x" * 4_000, data={"a": "b" * 4_000}, title=str(number)).id
+        for number in range(7)
+    ]
+    talk = Chat.create(joe.id, members=[jill.id])
+    talk.send(joe.id, "y" * 4_000, mentions=[jill.id])
+    answer = joe("GET", "chats?limit=3")
+    assert len(answer.content) < 3_000
+    seen, told = [], answer.json()
+    while True:
+        seen += told["chats"]
+        if told["next"] is None:
+            break
+        told = joe("GET", f"chats?limit=3&after={told['next']}").json()
+
+    assert sorted(chat["id"] for chat in seen) == sorted([*made, talk.id])
+    for chat in seen:
+        last = chat["last_message"]
+        assert (len(last["text"]), last["data"], last["mentions"]) == (200, None, [])
+    for query in ("limit=0", "limit=201", "after=", "after=x", "after=5-%2F", "before=5"):
+        problem(joe("GET", f"chats?{query}"), 422, "invalid-value")
+
+
 # Owners
 
 

@@ -195,6 +195,15 @@ class ChatNews:
 
 
 @dataclass(frozen=True)
+class ChatPage:
+    """Some of the chats of a person."""
+
+    chats: Sequence[ChatNews]
+    #: What to ask for the next ones with; "" if these are the last.
+    next: str
+
+
+@dataclass(frozen=True)
 class Changes:
     """What is new in all chats of a person since the positions that he gave."""
 
@@ -203,6 +212,8 @@ class Changes:
     gone: Sequence[str]
     #: What to ask with next.
     positions: Mapping[str, Position]
+    #: Whether more chats than were asked for have changed: ask again with the positions.
+    has_more: bool = False
 
 
 @dataclass(frozen=True)
