@@ -43,7 +43,11 @@ def chat_sent(tag: str, chat_id: str) -> str:
 
 
 def chat_deleted(tag: str, chat_id: str) -> str:
-    """ZSET words of a deleted message (seq, digest, sent at) by seq. Goes with the history that it was in."""
+    """
+    ZSET words of a deleted message (seq, digest, sent at) by seq; with the messages at most twice max_messages.
+
+    Goes with the history that it was in.
+    """
     return _key("chats", tag, f"deleted:{chat_id}")
 
 
@@ -58,7 +62,7 @@ def chat_rate(tag: str, chat_id: str) -> str:
 
 
 def chat_blocked(tag: str, chat_id: str) -> str:
-    """HASH person who may not come back -> when he was blocked. An entry goes when that is taken back."""
+    """HASH person who may not come back -> since when, 10,000 at most. An entry goes when that is taken back."""
     return _key("chats", tag, f"blocked:{chat_id}")
 
 

@@ -19,12 +19,13 @@
 -- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back
 -- ARGV[7] channel of the chat
 -- ARGV[8] channel of his inbox
--- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"
+-- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"; "crowded", if so many
+--         are blocked already
 local chat, messages, members, reads, mentions, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local blocked, calls, sent, deleted, names, mutes = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local id, person, by, call, body, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local channel, inbox = ARGV[7], ARGV[8]
-local MOST_MUTED = 10000 -- who left while they were muted, and are remembered
+local MOST_MUTED, MOST_BLOCKED = 10000, 10000 -- who left while they were muted, and are remembered; who are blocked
 local RANK, YEAR = { o = 3, m = 2, u = 1 }, 366 * 86400000 -- milliseconds
 
 local answered = redis.call("GET", calls .. call)
@@ -36,6 +37,8 @@ local rank = by == "" and 4 or RANK[string.sub(actor, 1, 1)]
 local role = record and string.sub(record, 1, 1)
 if kind ~= "left" and rank <= (record and RANK[role] or 1) then return "denied" end
 if not record and kind ~= "blocked" then return "absent" end
+local is_crowded = kind == "blocked" and redis.call("HLEN", blocked) >= MOST_BLOCKED
+if is_crowded and redis.call("HEXISTS", blocked, person) == 0 then return "crowded" end
 local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
 local is_new = kind == "blocked" and redis.call("HSETNX", blocked, person, now) == 1

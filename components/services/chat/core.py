@@ -26,6 +26,7 @@ from components.exceptions import (
     NotAllowed,
     NotAMember,
     TooFast,
+    TooManyBlocked,
     TooManyMembers,
 )
 from components.scripts import Script
@@ -173,6 +174,10 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
             return MessageNotFound(f"There is no such message in the chat {chat_id!r}.")
         case b"blocked":
             return Blocked(f"{why[0].decode()!r} is blocked in the chat {chat_id!r}.")
+        case b"crowded":
+            return TooManyBlocked(
+                f"The chat {chat_id!r} blocks 10,000 persons, which is the limit: unblock others."
+            )
         case b"full":
             return TooManyMembers(f"The chat {chat_id!r} takes {why[0]:,} members at most.")
         case b"muted":

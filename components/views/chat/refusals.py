@@ -18,6 +18,7 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
         "You have created as many chats as one may, or somebody is in as many as one may be in.",
         409,
     ),
+    exceptions.TooManyBlocked: ("So many are blocked that others must be unblocked first.", 409),
     exceptions.ChatNotFound: ("You are not in this chat any more.", 404),
     exceptions.InvalidName: ("Nobody is called so: a name is text of 1 to 500 characters.", 400),
     exceptions.InvalidMessage: ("The message is empty, too long, or holds what cannot be stored.", 422),
