@@ -136,7 +136,7 @@ def _pickles(cache: Mapping[str, Any]) -> bool:
 def check_paths(**kwargs: Any) -> list[CheckMessage]:
     """E006: what COMPONENTS names by a dotted path cannot be imported."""
     given, found = components_setting(), list[CheckMessage]()
-    for name in ("people", "books", "api_authentication"):
+    for name in ("people", "books", "api_authentication", "chat_consent"):
         path = given.get(name)
         try:
             if isinstance(path, str) and not callable(import_string(path)):

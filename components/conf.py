@@ -44,6 +44,17 @@ class Conf:
     api_authentication: str | None = None
     #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
     people: str = "components.people.Users"
+    #: How many chats a person may create in so many seconds, and how many people they may put into chats (oneself, by
+    #: joining, among them); 0 for any number. Counted in Redis, for all processes.
+    chat_create_limit: int = 30
+    chat_create_period: float = 3_600.0
+    chat_add_limit: int = 1_000
+    chat_add_period: float = 3_600.0
+    #: How many chats there may be that a person has created, and in how many a person may be; 0 for any number.
+    max_chats_created: int = 200
+    max_chats_joined: int = 1_000
+    #: Dotted path of a callable(by, ids): who of *ids* does not let *by* put them into a chat. None: everybody does.
+    chat_consent: str | None = None
     #: Dotted path of a class that knows who may search which address book: books.py says how it is asked.
     books: str = "components.books.Readers"
     #: The TASKS alias and the queue in which address books are rebuilt that the admin asks for.
@@ -110,6 +121,12 @@ _AT_LEAST = {
     "max_result": 4_096,
     "max_waiters": 0,
     "counter_samples": 1,
+    "chat_create_limit": 0,
+    "chat_create_period": 1,
+    "chat_add_limit": 0,
+    "chat_add_period": 1,
+    "max_chats_created": 0,
+    "max_chats_joined": 0,
 }
 _LONGEST_SLICE = 366 * 86_400  # seconds
 _AT_MOST = {"counter_samples": 10_000}

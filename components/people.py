@@ -70,6 +70,16 @@ def _primary_key(id: str) -> Any:
     return key if str(key) == id else None
 
 
+def unwilling(by: str, ids: Iterable[str]) -> set[str]:
+    """Say who of *ids* does not let *by* put them into a chat, as COMPONENTS["CHAT_CONSENT"] knows."""
+    others = set(ids) - {by}
+    path = conf().chat_consent
+    return set() if path is None or not others else set(_hook(path)(by, others)) & others
+
+
+_hook = lru_cache(maxsize=1)(import_string)
+
+
 @lru_cache(maxsize=1)
 def _made(path: str) -> People:
     made: People = import_string(path)()

@@ -75,7 +75,7 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
 
 
 @pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])
-@pytest.mark.parametrize("name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION"])
+@pytest.mark.parametrize("name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION", "CHAT_CONSENT"])
 def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None:
     with override_settings(**{**cache(), "COMPONENTS": {"CACHE": "components", name: path}}):
         [message] = found().values()

@@ -20,7 +20,7 @@ from components.buckets import bucket
 from components.client import get_client
 from components.services.autocomplete import AddressBook, RecentContacts, loading, usage
 from components.services.autocomplete import core as books
-from components.services.chat import Chat, ChatSettings, core
+from components.services.chat import Chat, ChatSettings, core, limits
 from components.services.counters import Counter
 from components.services.fences import FencedValue
 from components.services.geo.layout import Manifest
@@ -267,14 +267,21 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     chat.send("joe", "two")
     chat.send(name, "three")
     chat.delete_message(3)
+    at_once(limits.charge(redis, name, chat_id=name, people=1))
+    redis.delete(*redis.keys("*:rate:*/add"), *redis.keys("*:rate:*/call/*"))
+    chat.add(["jim"])
+    chat.mute("jim")
+    chat.leave("jim")
     at_once(core.forget_hints(get_client(), name, ["left"], young=core.YOUNG))
     redis.delete(*redis.keys("*:calls:*"), *redis.keys("*:rate:*/joe"), *core.keys_of_inbox("joe"))
+    redis.delete(*core.keys_of_inbox("jim"))
     chat.block("jack")
     [call, trimmed] = [
         key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)
     ][::-1]
     redis.delete(f"{keys.chat_calls(bucket(name), name)}/{trimmed}")
     parts = {f"chat_{part}": f"{name}/{name}" for part in ("mentions", "own", "rate")}
+    parts["inbox_rate"] = f"{name}/create"
     return {**parts, "chat_calls": f"{name}/{call}", "chat_sent": f"{name}/0:0"}
 
 

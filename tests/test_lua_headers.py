@@ -40,11 +40,14 @@ LONGER = {
     "logs/flush": 60,
     "rows/claim": 50,
     "rows/store": 70,
-    "chat/send": 85,
+    "chat/send": 95,
     "chat/look": 85,
-    "chat/enter": 60,
-    "chat/remove": 60,
-    "chat/trim": 50,
+    "chat/enter": 70,
+    "chat/remove": 75,
+    "chat/trim": 65,
+    "chat/erase": 50,
+    "chat/change": 45,
+    "chat/charge": 45,
 }
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.

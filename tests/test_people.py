@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test.utils import override_settings
 
-from components.people import Users, people
+from components.people import Users, people, unwilling
 
 pytestmark = pytest.mark.django_db
 
@@ -78,6 +78,18 @@ def test_everybody_may_write_to_everybody_unless_the_project_says_no(joe: User, 
     with override_settings(COMPONENTS={"PEOPLE": "tests.test_people.Friends"}):
         assert people().refused(ids[0], ids) == {ids[1]}
     assert people().refused(ids[0], ids) == set()
+
+
+def shy(by: str, ids: Iterable[str]) -> Iterable[str]:
+    """A project's own consent. It names two about whom nobody asked, too."""
+    return [by, "stranger", *(each for each in ids if int(each) % 2 == 0)]
+
+
+def test_everybody_can_be_put_into_a_chat_unless_the_project_says_no() -> None:
+    assert unwilling("1", ["1", "2", "3"]) == set()
+    with override_settings(COMPONENTS={"CHAT_CONSENT": "tests.test_people.shy"}):
+        assert unwilling("1", ["1", "3"]) == unwilling("1", []) == set()
+        assert unwilling("1", ["1", "2", "3", "4"]) == {"2", "4"}
 
 
 def test_they_are_made_once() -> None:

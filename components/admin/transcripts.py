@@ -21,6 +21,7 @@ TOLD: Mapping[EventKind, str] = {
     EventKind.MUTED: "{by} muted {user}",
     EventKind.UNMUTED: "{by} unmuted {user}",
     EventKind.DELETED: "{by} deleted message {detail}",
+    EventKind.ERASED: "The messages of {user} were erased",
     EventKind.RENAMED: "{by} renamed the chat: {detail}",
     EventKind.CONFIGURED: "{by} changed the settings",
     EventKind.CLOSED: "{by} closed the chat",

@@ -185,6 +185,14 @@ class TooManyMembers(ComponentsError, ValueError):
     """The chat would have more members than its limit."""
 
 
+class TooManyChats(ComponentsError, ValueError):
+    """A person has created, or is in, as many chats as the settings of the site allow."""
+
+
+class TooManyBlocked(ComponentsError, ValueError):
+    """So many are blocked that others must be unblocked first."""
+
+
 class NotAMember(ComponentsError):
     """The one whom something was to be done to is not in the chat."""
 

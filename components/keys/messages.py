@@ -43,7 +43,11 @@ def chat_sent(tag: str, chat_id: str) -> str:
 
 
 def chat_deleted(tag: str, chat_id: str) -> str:
-    """ZSET words of a deleted message (seq, digest, sent at) by seq. Goes with the history that it was in."""
+    """
+    ZSET words of a deleted message (seq, digest, sent at) by seq; with the messages at most twice max_messages.
+
+    Goes with the history that it was in.
+    """
     return _key("chats", tag, f"deleted:{chat_id}")
 
 
@@ -58,8 +62,17 @@ def chat_rate(tag: str, chat_id: str) -> str:
 
 
 def chat_blocked(tag: str, chat_id: str) -> str:
-    """HASH person who may not come back -> when he was blocked. An entry goes when that is taken back."""
+    """HASH person who may not come back -> since when, 10,000 at most. An entry goes when that is taken back."""
     return _key("chats", tag, f"blocked:{chat_id}")
+
+
+def chat_muted(tag: str, chat_id: str) -> str:
+    """
+    ZSET person who left while they were muted by the millisecond until when, +inf for no end.
+
+    An entry goes when they come back, when the mute is over or taken back; the 10,000 that end last stay.
+    """
+    return _key("chats", tag, f"muted:{chat_id}")
 
 
 def chat_names(tag: str) -> str:
@@ -78,6 +91,20 @@ def inbox_chats(tag: str, person: str) -> str:
 def inbox_past(tag: str, person: str) -> str:
     """ZSET chat id by when he left it, for the erasure of what he said. An entry goes with that."""
     return _key("inboxes", tag, f"past:{person}")
+
+
+def inbox_created(tag: str, person: str) -> str:
+    """
+    ZSET chat id by the millisecond at which this person created it; as many as the site lets a person have.
+
+    An entry goes when the limit is reached and its chat is over. Expires a year after the last one.
+    """
+    return _key("inboxes", tag, f"created:{person}")
+
+
+def inbox_rate(tag: str, person: str) -> str:
+    """STRING per kind and per call (prefix of it: ends in "/"): by when it is paid for. Expires then."""
+    return _key("inboxes", tag, f"rate:{person}")
 
 
 # Mailboxes. The entity is a bucket, for mailboxes by name. (services/mailboxes)

@@ -70,6 +70,79 @@ def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, serve
     expect(item(page)).to_have_accessible_name(re.compile(r"I can't wait\.$"))
 
 
+def test_a_long_list_is_loaded_in_parts_and_shown_in_parts(enter, served):
+    joe = served.ids["joe"]
+    first = Chat.create(joe, title="The first", text="x" * 4_000)
+    for number in range(214):
+        Chat.create(joe, title=f"Chat {number}", text="hello")
+    page = enter("joe").page
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "/sync" in request.url else None)
+    page.goto(f"{served.url}/chat/{first.id}/")
+    expect(page.locator(".chat-message .chat-text")).to_have_text(["x" * 4_000])
+    rows = page.locator(".chat-items > li")
+    expect(rows).to_have_count(100)
+    assert len(asked) >= 3
+
+    page.get_by_role("button", name="More chats").click()
+    expect(rows).to_have_count(200)
+    page.get_by_role("button", name="More chats").click()
+    expect(rows).to_have_count(215)
+    expect(page.get_by_role("button", name="More chats")).to_have_count(0)
+    expect(page.get_by_role("link", name="More chats")).to_have_count(0)
+    page.get_by_role("searchbox", name="Find a chat").fill("the first")
+    expect(rows).to_have_count(1)
+
+
+def test_what_was_erased_goes_from_open_pages_and_counts(enter, served, chat):
+    joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
+    chat.add([jill])
+    chat.send(jill, "secret one", mentions=[jack])
+    chat.send(joe, "kept", mentions=[jack])
+    open_page = enter("joe").chat(f"/chat/{chat.id}/")
+    expect(said(open_page)).to_have_text([KEYS, "secret one", "kept"])
+    chat.send(jill, "secret two", mentions=[jack])
+    expect(said(open_page)).to_have_text([KEYS, "secret one", "kept", "secret two"])
+    other = Chat.create(jack, title="Elsewhere", text="alone")
+    list_page = enter("jack").chat(f"/chat/{other.id}/")
+    expect(item(list_page)).to_have_accessible_name(re.compile(r"mentioned\. 4 unread$"))
+    held = []
+    open_page.route(
+        f"**/chats/{chat.id}/messages?*", lambda route: held.append(route.fetch()) or route.abort()
+    )
+
+    Inbox(jill).erase()
+
+    expect(said(open_page)).to_have_text([KEYS, "kept"])
+    expect(item(list_page)).to_have_accessible_name(re.compile(r"mentioned\. 2 unread$"))
+    expect(list_page).to_have_title(re.compile(r"^\(2\) Elsewhere"))
+    assert "secret" not in open_page.content() + list_page.content()
+    assert held == []  # it was the sync that told
+
+
+def test_a_page_of_history_that_was_on_its_way_brings_nothing_erased_back(enter, served, chat):
+    jill = served.ids["jill"]
+    chat.add([jill])
+    chat.send(jill, "secret")
+    held = []
+
+    def hold(route):
+        held.append((route, route.fetch()))
+
+    page = enter("joe").page
+    page.route(f"**/chats/{chat.id}/messages?*", hold)
+    page.goto(f"{served.url}/chat/{chat.id}/")
+    assert eventually(lambda: page.wait_for_timeout(50) or held)
+    Inbox(jill).erase()
+    chat.send(served.ids["jack"], "later")
+    expect(item(page)).to_have_accessible_name(re.compile("later"))
+    route, answer = held[0]
+    assert "secret" in answer.text()
+    route.fulfill(response=answer)
+
+    expect(said(page)).to_have_text([KEYS, "later"])
+
+
 def test_a_chat_that_was_left_before_its_messages_came_is_not_taken_for_read(enter, served, chat):
     Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
     held = []

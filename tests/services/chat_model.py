@@ -66,6 +66,8 @@ class Model:
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
     members: dict[str, Person] = field(default_factory=dict)
     blocked: set[str] = field(default_factory=set)
+    #: Who left while they were muted.
+    muted: set[str] = field(default_factory=set)
     is_closed: bool = False
     exists: bool = False
 
@@ -121,7 +123,8 @@ class Model:
         for user in new:
             self._event("joined", by or "", user)
             self.joined += 1
-            self.members[user] = Person("member", self.joined, visible_from, self.seq)
+            self.members[user] = Person("member", self.joined, visible_from, self.seq, user in self.muted)
+            self.muted.discard(user)
         self.trim()
         return new
 
@@ -139,8 +142,10 @@ class Model:
             self.blocked.add(user)
         gone = self.members.pop(user, None)
         if not self.members:
-            self.exists, self.said, self.sent, self.blocked = False, [], {}, set()
+            self.exists, self.said, self.sent, self.blocked, self.muted = False, [], {}, set(), set()
             return
+        if gone and gone.is_muted:
+            self.muted.add(user)
         self._event(kind, by or "", user)
         if gone and gone.role == "owner" and not self._owners():
             heir = min(self.members, key=lambda each: self._place(each))
@@ -159,6 +164,11 @@ class Model:
         if not self.exists or (by is not None and by not in self.members):
             raise ChatNotFound
         self._outrank(by, user)
+        if user in self.muted and not is_muted:
+            self.muted.remove(user)
+            self._event("unmuted", by or "", user)
+            self.trim()
+            return
         person = self._target(user)
         if is_muted or person.is_muted:
             person.is_muted = is_muted
@@ -183,6 +193,14 @@ class Model:
             self._event("closed" if is_closed else "reopened", by or "")
         self.trim()
 
+    def configure(self, age: float, by: str | None) -> None:
+        self._may(by, 3)
+        if self.age != age:
+            self.trim()
+            self.age = age
+            self._event("configured", by or "")
+        self.trim()
+
     def delete_message(self, seq: int, by: str | None) -> None:
         self._may(by, 0)
         seen = self.members[by].visible_from if by is not None else 0
@@ -200,6 +218,8 @@ class Model:
             self.remove(person, person, "left")
         gone = [each for each in self.said if each.sender == person]
         self.said = [each for each in self.said if each.sender != person]
+        if gone:
+            self._event("erased", "", person)
         return len(gone)
 
     def visible(self, user: str) -> list[Said]:

@@ -14,7 +14,7 @@ from components import keys
 from components.buckets import bucket
 from components.exceptions import ChatExists, ChatNotFound, NotAMember
 from components.services.chat import Chat, ChatSettings, Inbox, core
-from components.services.chat.memberships import hint_all
+from components.services.chat.limits import hint_all
 from components.twins import at_once
 from tests.support.chats import FREE, stored, texts
 

@@ -5,6 +5,7 @@ sequence that he may, with exactly what is unread and who mentions him, and a st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -127,6 +128,12 @@ class ChatMachine(RuleBasedStateMachine):
         act = self.chat.close if is_closed else self.chat.reopen
         self.same(lambda: act(by=by), lambda: self.model.set_closed(by, is_closed=is_closed))
 
+    @rule(age=st.sampled_from([AGE, 3 * AGE, AGE / 2, None]), by=actors)
+    def configure(self, age: float | None, by: str | None) -> None:
+        self.same(
+            lambda: self.chat.configure(max_age=age, by=by), lambda: self.model.configure(age or math.inf, by)
+        )
+
     @rule(person=people)
     @precondition(lambda self: self.sends > 3)
     def erase(self, person: str) -> None:
@@ -197,6 +204,7 @@ class ChatMachine(RuleBasedStateMachine):
             user: len(model.unread(user)) for user in model.members
         }
         assert self.chat.blocked().keys() == model.blocked
+        assert self.chat.muted().keys() == model.muted
 
 
 def _outcome(act: Callable[[], Any]) -> Any:

@@ -17,6 +17,7 @@ from components.exceptions import (
     MessageNotFound,
     Muted,
     NotAllowed,
+    NotAMember,
     TooFast,
     TooManyMembers,
 )
@@ -104,6 +105,85 @@ def test_who_is_blocked_cannot_come_back_until_he_is_unblocked(chat: Chat) -> No
     chat.unblock("jack", by="joe")
     chat.join("jack")
     assert "jack" in [member.user for member in chat.members(user="jack")]
+
+
+@pytest.mark.parametrize("seconds", [None, 3600])
+@pytest.mark.parametrize("by", [None, "mod"])
+@pytest.mark.parametrize(
+    ("go", "come"),
+    [
+        (lambda chat: chat.leave("jack"), lambda chat: chat.join("jack")),
+        (lambda chat: chat.leave("jack"), lambda chat: chat.add(["jack"], by="jill")),
+        (lambda chat: chat.kick("jack", by="mod"), lambda chat: chat.add(["mary", "jack"], by="joe")),
+        (
+            lambda chat: [chat.block("jack"), chat.unblock("jack")],
+            lambda chat: [chat.join("jack"), chat.leave("jack"), chat.join("jack")],
+        ),
+    ],
+)
+def test_a_mute_holds_on_for_who_leaves_and_comes_back(
+    chat: Chat, go: Callable[[Chat], object], come: Callable[[Chat], object], by: str, seconds: float | None
+) -> None:
+    chat.configure(is_open=True)
+    chat.mute("jack", seconds=seconds, by=by)
+    until = chat.news("jack").muted_until
+    go(chat)
+    assert chat.muted() == {"jack": until}
+
+    come(chat)
+
+    with pytest.raises(Muted):
+        chat.send("jack", "but")
+    assert chat.news("jack").muted_until == until
+    assert chat.muted() == {}
+    chat.unmute("jack", by="mod")
+    chat.leave("jack")
+    chat.join("jack")
+    assert chat.send("jack", "at last").seq
+
+
+def test_a_mute_can_be_taken_back_from_who_has_left(chat: Chat) -> None:
+    chat.configure(is_open=True)
+    chat.mute("jack")
+    chat.leave("jack")
+    with pytest.raises(NotAllowed):
+        chat.unmute("jack", by="jill")
+
+    chat.unmute("jack", by="mod")
+
+    assert texts(chat.history("joe").messages)[-1] == "unmuted"
+    with pytest.raises(NotAMember):
+        chat.unmute("jack", by="mod")
+    chat.join("jack")
+    assert chat.send("jack", "at last").seq
+
+
+def test_a_mute_that_is_over_is_not_remembered(chat: Chat, redis: Redis) -> None:
+    chat.mute("jack", seconds=60)
+    chat.leave("jack")
+    redis.zadd(keys.chat_muted(bucket(chat.id), chat.id), {"jack": 1, "mary": 2})
+
+    chat.add(["jack"])
+    chat.leave("jill")
+
+    assert chat.muted() == {}
+    assert chat.send("jack", "at last").seq
+
+
+def test_a_chat_remembers_so_many_who_left_while_they_were_muted(chat: Chat, redis: Redis) -> None:
+    mutes = keys.chat_muted(bucket(chat.id), chat.id)
+    redis.zadd(mutes, {f"old {number}": 10**14 + number for number in range(9_997)})
+    for number, seconds in enumerate([60, None, 10, 90, None]):
+        chat.add([f"p{number}"])
+        chat.mute(f"p{number}", seconds=seconds)
+        chat.leave(f"p{number}")
+
+    assert redis.zcard(mutes) == 10_000
+    kept = chat.muted().keys()
+    assert {"p1", "p4", "old 0"} <= kept
+    assert not {"p2", "p0"} & kept
+    chat.delete()
+    assert not redis.exists(keys.chat_muted(bucket(chat.id), chat.id))
 
 
 def test_there_is_always_an_owner(chat: Chat) -> None:
@@ -235,8 +315,8 @@ def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat
 
     assert (erased.chats, erased.messages) == (2, 6)
     assert Inbox("jack").erase().messages == 0
-    assert texts(chat.history("jill", after=2).messages) == [*"01234", "left"]
-    assert texts(past.history("jill").messages) == ["created", "left"]
+    assert texts(chat.history("jill", after=2).messages) == [*"01234", "left", "erased"]
+    assert texts(past.history("jill").messages) == ["created", "left", "erased"]
     assert [news.mentions for news in Inbox("jill").chats()] == [0, 0]
     assert RecentContacts("jill").list() == []
     assert [key for key in redis.keys("*") if b"jack" in key] == []
@@ -276,6 +356,18 @@ def test_what_all_have_read_goes_if_that_is_wanted(redis: Redis, chat: Chat) -> 
 
     assert texts(chat.history("jack").messages) == ["not by jill"]
     assert chat.news("jill").unread == 1
+
+
+def test_a_clock_that_was_ahead_silences_nobody_for_longer_than_the_slow_mode(
+    redis: Redis, chat: Chat
+) -> None:
+    chat.configure(slow_mode=10, rate_limit=2, rate_period=10)
+    key = f"{keys.chat_rate(bucket(chat.id), chat.id)}/jack"
+    redis.set(key, f"{10**14}.000 {10**14}")
+
+    with pytest.raises(TooFast) as refused:
+        chat.send("jack", "hello")
+    assert refused.value.retry_after <= 10
 
 
 def test_bytes_are_limited_too(redis: Redis) -> None:

@@ -110,6 +110,26 @@ def unmute(redis: Redis) -> Callable[[], Any]:
     return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
 
 
+def unmute_who_has_left(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack")
+    chat.leave("jack")
+    return lambda: [chat.unmute("jack", by="joe"), _as_told(chat)]
+
+
+def leave_muted(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack", seconds=60)
+    return lambda: [chat.leave("jack"), chat.muted().keys()]
+
+
+def come_back_muted(redis: Redis) -> Callable[[], Any]:
+    chat = _chat()
+    chat.mute("jack")
+    chat.leave("jack")
+    return lambda: at_once(chat._enter(get_client(), "joe", ["jack"], "0123456789abcdef", is_done=True))
+
+
 def rename(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     return lambda: [chat.rename("Party", by="joe"), _as_told(chat)]
@@ -162,7 +182,17 @@ def erase(redis: Redis) -> Callable[[], Any]:
 
 def hint(redis: Redis) -> Callable[[], Any]:
     keys_of_hint = core.keys_of_inbox("joe")[:1]
-    return lambda: core.hint(get_client(), keys=keys_of_hint, args=[_ID])
+    return lambda: core.hint(get_client(), keys=keys_of_hint, args=[_ID, 9, 1])
+
+
+def charge(redis: Redis) -> Callable[[], Any]:
+    """A chat that is created, and people who are added to another, each paid for once."""
+    args = ["a call", 5, 2, 60_000, 9, 60_000, 3]
+    keys_of_limits = core.keys_of_limits("joe")
+    return lambda: [
+        core.charge(get_client(), keys=keys_of_limits, args=[_ID, *args]),
+        core.charge(get_client(), keys=keys_of_limits, args=["", "another", *args[1:]])[0],
+    ]
 
 
 def forget(redis: Redis) -> Callable[[], Any]:
@@ -174,16 +204,17 @@ def forget(redis: Redis) -> Callable[[], Any]:
 
 CASES = {
     "chat/change": [rename, configure, refused],
+    "chat/charge": [charge],
     "chat/create": [create],
     "chat/delete": [delete],
     "chat/delete_message": [delete_message],
-    "chat/enter": [enter],
+    "chat/enter": [enter, come_back_muted],
     "chat/erase": [erase],
     "chat/forget": [forget],
     "chat/hint": [hint],
-    "chat/mute": [mute, unmute],
+    "chat/mute": [mute, unmute, unmute_who_has_left],
     "chat/read": [read],
-    "chat/remove": [leave, leave_as_the_last, kick, block],
+    "chat/remove": [leave, leave_muted, leave_as_the_last, kick, block],
     "chat/role": [role, give_up_being_owner],
     "chat/send": [send],
     "chat/trim": [trim],

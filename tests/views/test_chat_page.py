@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.test.utils import override_settings
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 
 from components.services.chat import Chat, ChatSettings, Inbox, Role
@@ -308,3 +310,94 @@ def test_the_longer_of_two_names_is_mentioned():
         "1",
     ]
     assert mentioned("me@bob.example @bobby", names) == []
+
+
+#: What no person, chat or form can be called: each is longer, shorter or other than a name may be.
+NO_NAMES = ["", "x" * 501, "x" * 5_000, "\0", "\U0001f600" * 501]
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=range(len(NO_NAMES)))
+@pytest.mark.parametrize(
+    "action",
+    ["kick", "block", "mute", "unmute", "owner", "moderator", "member", "add", "rename", "leave", "x"],
+)
+def test_a_name_that_nobody_can_have_is_refused_on_the_members_page(people, chat, action, name):
+    posted = {"action": action, "user": name, "names": name, "title": name}
+
+    answer = visitor("joe").post(f"/chat/{chat.id}/members/", posted)
+
+    if action in ("add", "rename", "leave", "x"):
+        assert answer.status_code in (302, 422)
+    elif 1 <= len(name) <= 500:
+        assert answer.status_code in (302, 403, 409)  # such a name there could be
+    else:
+        assert answer.status_code == 400
+        assertContains(answer, "1 to 500 characters", status_code=400)
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=range(len(NO_NAMES)))
+def test_no_field_of_the_chat_page_fails_by_its_length(people, chat, name):
+    joe = visitor("joe")
+    quoted = quote(name.encode("utf-8", "replace")) or "-"
+    answers = [
+        joe.get(f"/chat/{quoted}/"),
+        joe.get(f"/chat/{quoted}/members/"),
+        joe.post(f"/chat/{quoted}/read/", {"seq": "1"}),
+        joe.get(f"/chat/{chat.id}/", {"before": name, "chats": name}),
+        joe.get("/chat/", {"chats": name}),
+        joe.post(f"/chat/{chat.id}/read/", {"seq": name}),
+        joe.post(f"/chat/{chat.id}/", {"text": "hello", "client_id": name}),
+        joe.post(f"/chat/{chat.id}/messages/{'9' * 5_000}/delete/"),
+        *(
+            joe.post(
+                "/chat/-/new/", {"members": "jack", "title": "", "text": "", "key": "k" * 12, field: name}
+            )
+            for field in ("members", "title", "text", "key")
+        ),
+    ]
+
+    assert [answer.status_code for answer in answers if answer.status_code not in (200, 302, 404, 422)] == []
+
+
+def unwilling_jill(by, ids):
+    return {each for each in ids if User.objects.get(pk=each).username == "jill"}
+
+
+def test_nobody_is_put_into_a_chat_without_their_consent_by_the_page_either(people, chat):
+    joe = visitor("joe")
+    with override_settings(COMPONENTS={"CHAT_CONSENT": "tests.views.test_chat_page.unwilling_jill"}):
+        added = joe.post(f"/chat/{chat.id}/members/", {"action": "add", "names": "jill"})
+        made = joe.post("/chat/-/new/", {"members": "jack, jill", "key": "k" * 12})
+
+    assert (added.status_code, made.status_code) == (422, 422)
+    assertContains(made, "There is nobody of this name to whom you may write: jill.", status_code=422)
+    assert Inbox(people["jill"]).chats() == []
+
+
+def test_the_page_says_so_when_somebody_creates_or_adds_too_much(people, chat):
+    joe = visitor("joe")
+    with override_settings(COMPONENTS={"CHAT_CREATE_LIMIT": 1, "CHAT_ADD_LIMIT": 1, "MAX_CHATS_JOINED": 2}):
+        made = [joe.post("/chat/-/new/", {"members": "jill", "key": f"{key}" * 12}) for key in range(2)]
+        added = joe.post(f"/chat/{chat.id}/members/", {"action": "add", "names": "jill"})
+        Chat.create(people["jill"])
+        other = visitor("jack").post("/chat/-/new/", {"members": "jill", "key": "k" * 12})
+
+    assert [answer.status_code for answer in [*made, added, other]] == [302, 422, 429, 422]
+    assertContains(made[1], "That was too fast.", status_code=422)
+    assertContains(other, "as many chats as one may", status_code=422)
+    assert len(Inbox(people["jill"]).chats()) == 2
+
+
+def test_a_long_list_has_pages(people):
+    for number in range(60):
+        Chat.create(people["joe"], title=f"Chat <{number:02}>", text="x" * 4_000)
+    joe = visitor("joe")
+    first = joe.get("/chat/")
+    more = re.search(r'href="(\?chats=[^"]+)"', first.content.decode())[1]
+    second = joe.get(f"/chat/{more}")
+
+    titles = [re.findall(r"Chat &lt;(\d\d)&gt;", answer.content.decode()) for answer in (first, second)]
+    assert [len(set(each)) for each in titles] == [50, 10]
+    assert len({*titles[0], *titles[1]}) == 60
+    assertNotContains(second, "More chats")
+    assertContains(joe.get("/chat/?chats=nonsense"), "More chats")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from textwrap import dedent
 from typing import Any
@@ -411,6 +412,96 @@ def test_an_open_chat_can_be_joined(joe: Asker, stranger: Asker) -> None:
     assert (joined.status_code, joined.json()["role"]) == (200, "member")
 
 
+def test_who_may_not_write_to_a_member_cannot_join(joe: Asker, jill: Asker, stranger: Asker) -> None:
+    chat = joe("POST", "chats", {"is_open": True, "members": [jill.id]}).json()["id"]
+    closed = joe("POST", "chats", {"members": [jill.id]}).json()["id"]
+
+    with override_settings(COMPONENTS={"PEOPLE": "tests.test_people.Friends"}):
+        problem(stranger("POST", f"chats/{chat}/join"), 403, "blocked")
+        problem(stranger("POST", f"chats/{closed}/join"), 404, "chat-not-found")
+        assert jill("POST", f"chats/{chat}/join").status_code == 200  # who is in it stays
+
+    assert {each.user for each in Chat(chat).members()} == {joe.id, jill.id}
+    assert Inbox(stranger.id).chats() == []
+
+
+def unwilling_jill(by: str, ids: Iterable[str]) -> set[str]:
+    return {each for each in ids if User.objects.get(pk=each).username == "jill"}
+
+
+def test_nobody_is_put_into_a_chat_without_their_consent(joe: Asker, jill: Asker, stranger: Asker) -> None:
+    chat = joe("POST", "chats", {"is_open": True}).json()["id"]
+
+    with override_settings(COMPONENTS={"CHAT_CONSENT": "tests.views.test_chats.unwilling_jill"}):
+        told = problem(joe("POST", "chats", {"members": [jill.id, stranger.id]}), 422, "invalid-value")
+        assert jill.id in told["detail"]
+        problem(joe("POST", f"chats/{chat}/members", {"users": [jill.id]}), 422, "invalid-value")
+        assert joe("POST", f"chats/{chat}/members", {"users": [stranger.id]}).json()["added"] == [stranger.id]
+        assert jill("POST", "chats", {}).status_code == 201
+        assert jill("POST", f"chats/{chat}/join").status_code == 200  # by their own wish
+
+
+FEW = {"CHAT_CREATE_LIMIT": 2, "CHAT_ADD_LIMIT": 2, "MAX_CHATS_JOINED": 3}
+
+
+def test_who_creates_or_adds_too_fast_is_told_when_there_is_room(
+    joe: Asker, jill: Asker, stranger: Asker
+) -> None:
+    with override_settings(COMPONENTS=FEW):
+        first = joe("POST", "chats", {"is_open": True}, Idempotency_Key="same").json()["id"]
+        joe("POST", "chats", {"members": [jill.id]})
+
+        refused = joe("POST", "chats")
+        problem(refused, 429, "too-fast")
+        assert 1_700 < int(refused["Retry-After"]) <= 1_800
+        assert joe("POST", "chats", {}, Idempotency_Key="same").json()["id"] == first
+
+        assert joe("POST", f"chats/{first}/members", {"users": [jill.id]}).status_code == 200
+        refused = joe("POST", f"chats/{first}/members", {"users": [stranger.id]})
+        problem(refused, 429, "too-fast")
+        assert 1_700 < int(refused["Retry-After"]) <= 1_800
+    assert len(Inbox(joe.id).chats()) == 2
+    assert Inbox(stranger.id).chats() == []
+
+
+def test_nobody_is_put_into_more_chats_than_one_may_be_in(joe: Asker, jill: Asker, stranger: Asker) -> None:
+    for _ in range(3):
+        Chat.create(jill.id)
+    chat = Chat.create(joe.id, settings=ChatSettings(is_open=True))
+    with override_settings(COMPONENTS=FEW):
+        problem(joe("POST", "chats", {"members": [jill.id]}), 409, "too-many-chats")
+        problem(joe("POST", f"chats/{chat.id}/members", {"users": [jill.id]}), 409, "too-many-chats")
+        problem(jill("POST", f"chats/{chat.id}/join"), 409, "too-many-chats")
+    with override_settings(COMPONENTS={"MAX_CHATS_CREATED": 1}):
+        assert stranger("POST", "chats").status_code == 201
+        problem(stranger("POST", "chats"), 409, "too-many-chats")
+    assert len(Inbox(jill.id).chats()) == 3
+
+
+def test_the_list_comes_in_pages_and_shows_the_beginning_of_what_was_said(joe: Asker, jill: Asker) -> None:
+    made = [
+        Chat.create(joe.id, text="x" * 4_000, data={"a": "b" * 4_000}, title=str(number)).id
+        for number in range(7)
+    ]
+    talk = Chat.create(joe.id, members=[jill.id])
+    talk.send(joe.id, "y" * 4_000, mentions=[jill.id])
+    answer = joe("GET", "chats?limit=3")
+    assert len(answer.content) < 3_000
+    seen, told = [], answer.json()
+    while True:
+        seen += told["chats"]
+        if told["next"] is None:
+            break
+        told = joe("GET", f"chats?limit=3&after={told['next']}").json()
+
+    assert sorted(chat["id"] for chat in seen) == sorted([*made, talk.id])
+    for chat in seen:
+        last = chat["last_message"]
+        assert (len(last["text"]), last["data"], last["mentions"]) == (200, None, [])
+    for query in ("limit=0", "limit=201", "after=", "after=x", "after=5-%2F", "before=5"):
+        problem(joe("GET", f"chats?{query}"), 422, "invalid-value")
+
+
 # Owners
 
 
@@ -455,3 +546,30 @@ def test_a_message_is_deleted_by_its_sender_or_the_owner(joe: Asker, jill: Asker
     assert joe("DELETE", f"chats/{chat}/messages/{second}").status_code == 204
     problem(joe("DELETE", f"chats/{chat}/messages/999"), 404, "message-not-found")
     assert texts(joe, chat) == ["welcome", "c"]
+
+
+@pytest.mark.parametrize("name", ["x" * 501, "x" * 5_000, "%00", "%F0%9F%98%80" * 501, "%ed%a0%80"])
+def test_no_name_in_an_address_fails_by_its_length(joe: Asker, chat: str, name: str) -> None:
+    answers = [
+        joe("GET", f"chats/{name}"),
+        joe("POST", f"chats/{name}/join"),
+        joe("PATCH", f"chats/{chat}/members/{name}", {"role": "member"}),
+        joe("PATCH", f"chats/{chat}/members/{name}", {"muted_for": 5}),
+        joe("PATCH", f"chats/{chat}/members/{name}", {"muted_for": None}),
+        joe("DELETE", f"chats/{chat}/members/{name}"),
+        joe("DELETE", f"chats/{chat}/members/{name}?block=true"),
+        joe("DELETE", f"chats/{chat}/blocked/{name}"),
+        joe("GET", f"chats/{chat}/members?q={name}"),
+        joe("GET", f"chats/{chat}/messages/{name}"),
+        joe("PUT", f"mailbox/blocked/{name}"),
+        joe("DELETE", f"mailbox/blocked/{name}"),
+        joe("POST", f"mailboxes/{name}", {"text": "hello"}),
+        joe("GET", f"mailboxes/{name}/messages/1"),
+        joe("GET", f"books/{name}?q=a"),
+        joe("GET", f"books/book?q={name}"),
+        joe("POST", f"books/{name}/select", {"id": "a"}),
+        joe("GET", f"people?name={name}"),
+        joe("GET", f"chats?after={name}"),
+    ]
+
+    assert [answer.status_code for answer in answers if answer.status_code >= 500] == []

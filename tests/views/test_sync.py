@@ -12,7 +12,7 @@ from django.core import signing
 from django.test import Client
 from redis import Redis
 
-from components.services.chat import Chat, ChatSettings, Position
+from components.services.chat import Chat, ChatSettings, Inbox, Position
 from components.views.api import waiting
 from components.views.api.sync import make_cursor, read_cursor
 from tests.support.waiting import eventually
@@ -84,6 +84,49 @@ def test_new_chats_come_and_those_that_are_over_are_gone(joe: Asker, jill: Asker
     )
     again = sync(jill, told["cursor"])
     assert (again["chats"], again["gone"]) == ([], [])
+
+
+def test_many_chats_come_in_parts_and_nothing_said_meanwhile_is_missed(
+    joe: Asker, jill: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.views.api.sync._MOST_CHATS", 10)
+    made = [
+        Chat.create(joe.id, members=[jill.id], text="x" * 4_000, title=str(number)) for number in range(25)
+    ]
+    told = sync(jill)
+    sizes = [(len(told["chats"]), told["has_more_chats"])]
+    seen = [chat["id"] for chat in told["chats"]]
+    assert len(told["chats"][0]["last_message"]["text"]) == 200
+    missing = next(chat for chat in made if chat.id not in seen)
+    missing.send(joe.id, "said meanwhile")  # which makes it the first
+
+    while told["has_more_chats"]:
+        told = sync(jill, told["cursor"], timeout=5)
+        sizes.append((len(told["chats"]), told["has_more_chats"]))
+        seen += [chat["id"] for chat in told["chats"]]
+    assert sizes == [(10, True), (10, True), (4, False)]
+    told = sync(jill, told["cursor"])
+    assert [chat["id"] for chat in told["chats"]] == [missing.id]
+    assert texts(told)[-1] == "said meanwhile"
+    assert sorted([*seen, missing.id]) == sorted(chat.id for chat in made)
+    assert sync(jill, told["cursor"])["chats"] == []
+
+
+def test_that_what_somebody_said_was_erased_is_news(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    chat.send(jill.id, "secret", mentions=[joe.id])
+    chat.send(jill.id, "another", mentions=[joe.id])
+    told = sync(joe)
+    assert (told["chats"][0]["unread"], told["chats"][0]["mentions"]) == (2, 2)
+    Inbox(jill.id).erase()
+
+    told = sync(joe, told["cursor"])
+    [found] = told["chats"]
+    assert (found["unread"], found["mentions"]) == (0, 0)
+    *_left, last = found["messages"]
+    assert last["event"] == {"kind": "erased", "by": "", "user": jill.id, "detail": ""}
+    assert found["last_message"]["seq"] == last["seq"] == found["last_seq"]
+    assert sync(joe, told["cursor"])["chats"] == []
 
 
 def test_that_others_have_read_is_news(joe: Asker, jill: Asker) -> None:

@@ -4,6 +4,9 @@
 -- KEYS[3] members   HASH person -> words: role, number, joined at, sees after, ordinal read, muted until, call
 -- KEYS[4] calls     prefix to a call: STRING, what it was answered
 -- KEYS[5] sent      prefix to a part: HASH digest of sender and client id -> seq
+-- KEYS[6] reads     ZSET person by the seq up to which they have read
+-- KEYS[7] mentions  prefix to a person: ZSET seqs that mention them, unread
+-- KEYS[8] own       prefix to a person: ZSET seqs that they said after what they have read
 -- ARGV[1] name of the fact
 -- ARGV[2] what it must be now; "*" for anything
 -- ARGV[3] what it shall be; "" for nothing
@@ -13,7 +16,8 @@
 -- ARGV[7] body of the event
 -- ARGV[8] channel of the chat
 -- Returns "done"; "nothing"; "unknown"; "denied"; "other", if it is not what it must be
-local chat, messages, members, calls, sent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local chat, messages, members, calls, sent, reads = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local mentions, own = KEYS[7], KEYS[8]
 local name, must, value, letters, by, call, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local channel = ARGV[8]
 
@@ -37,10 +41,14 @@ redis.call("HINCRBY", chat, "bytes", #call + #body)
 if value == "" then redis.call("HDEL", chat, name) end
 if name == "settings" then
   redis.call("HDEL", chat, "due_at")
-  -- By what a send() is recognised stays as long as what was sent.
+  -- Whatever is counted or recognised by a message must live as long as the message does.
   local age, keys = tonumber(string.match(value, "^%S+ %S+ %S+ (%S+)")), { messages }
   for part = 0, head[7] do
     for each = 0, 4 ^ part - 1 do table.insert(keys, sent .. part .. ":" .. each) end
+  end
+  for _, person in ipairs(redis.call("ZRANGE", reads, 0, -1)) do
+    table.insert(keys, mentions .. person)
+    table.insert(keys, own .. person)
   end
   for _, key in ipairs(keys) do
     if age > 0 then redis.call("PEXPIRE", key, age) else redis.call("PERSIST", key) end

@@ -9,12 +9,13 @@
 -- KEYS[8] sent      prefix to a part: HASH
 -- KEYS[9] deleted   ZSET
 -- KEYS[10] names    ZSET chat id by the millisecond of its last message
+-- KEYS[11] muted    ZSET person who left while they were muted by the millisecond until when
 -- ARGV[1] chat id
 -- ARGV[2] channel of the chat
 -- ARGV[3] what the channels of inboxes begin with
 -- Returns 1 if there was one
 local chat, messages, members, reads, mentions, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local blocked, sent, deleted, names = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local blocked, sent, deleted, names, muted = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local id, channel, inboxes = ARGV[1], ARGV[2], ARGV[3]
 local YEAR = 366 * 86400000 -- milliseconds
 
@@ -27,7 +28,7 @@ end
 for part = 0, head[4] do
   for each = 0, 4 ^ part - 1 do redis.call("UNLINK", sent .. part .. ":" .. each) end
 end
-redis.call("UNLINK", chat, messages, members, reads, blocked, deleted)
+redis.call("UNLINK", chat, messages, members, reads, blocked, deleted, muted)
 redis.call("HSET", chat, "seq", head[1], "n", head[2], "at", head[3], "gone", "1")
 redis.call("PEXPIRE", chat, YEAR)
 redis.call("ZREM", names, id)

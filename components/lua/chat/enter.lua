@@ -5,6 +5,7 @@
 -- KEYS[4] reads     ZSET person by the seq up to which he has read
 -- KEYS[5] blocked   HASH person who may not come back -> since when
 -- KEYS[6] calls     prefix to a call: STRING, what it was answered
+-- KEYS[7] muted     ZSET person who left while they were muted by the millisecond until when
 -- ARGV[1] by whom; "" for the system
 -- ARGV[2] call
 -- ARGV[3] 1 to do it, 0 to see whether it may be done
@@ -12,6 +13,7 @@
 -- ARGV[5..] per person: person, body of the event, channel of his inbox
 -- Returns "added" and who was new; "unknown"; "closed"; "denied"; "blocked" and who; "full" and the limit
 local chat, messages, members, reads, blocked, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local mutes = KEYS[7]
 local by, call, is_done, channel = ARGV[1], ARGV[2], ARGV[3] == "1", ARGV[4]
 
 local head = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "joined", "settings", "closed", "gone")
@@ -60,7 +62,10 @@ for _, each in ipairs(new) do
   if is_done then
     seq, joined, bytes = seq + 1, joined + 1, bytes + #call + #body
     redis.call("XADD", messages, seq .. "-0", "s", "", "c", call, "t", now, "n", n, "m", "", "b", body)
-    redis.call("HSET", members, person, table.concat({ "u", joined, now, low, n, 0, call }, " "))
+    local muted = redis.call("ZSCORE", mutes, person) or "0"
+    if muted == "inf" then muted = "-1" end
+    redis.call("ZREM", mutes, person)
+    redis.call("HSET", members, person, table.concat({ "u", joined, now, low, n, muted, call }, " "))
     redis.call("ZADD", reads, seq, person)
     redis.call("PUBLISH", ARGV[each + 2], "joined")
   end

@@ -1,4 +1,4 @@
--- Erase what a person has said in a chat; a part of the history at a time.
+-- Erase what a person has said in a chat; a part of the history at a time. An event tells those who have it.
 -- KEYS[1] chat      HASH, what the chat is and how far it has come
 -- KEYS[2] messages  STREAM <seq>-0 -> message
 -- KEYS[3] mentions  prefix to a person: ZSET seqs that mention him, unread
@@ -19,7 +19,7 @@ if answered then
   local gone, on = string.match(answered, "(%d+) (%d+)")
   return { tonumber(gone), tonumber(on) }
 end
-local entries, gone, bytes = redis.call("XRANGE", messages, from, "+", "COUNT", most), 0, 0
+local entries, gone, bytes, last = redis.call("XRANGE", messages, from, "+", "COUNT", most), 0, 0, 0
 for _, entry in ipairs(entries) do
   local fields, seq = entry[2], string.match(entry[1], "%d+")
   if fields[2] == person then
@@ -27,17 +27,32 @@ for _, entry in ipairs(entries) do
     local digest = string.sub(redis.sha1hex(person .. "\0" .. fields[4]), 1, 16)
     redis.call("ZADD", deleted, seq, seq .. " " .. digest .. " " .. fields[6])
     redis.call("XDEL", messages, entry[1])
+    redis.call("ZREM", own .. person, seq)
     while at <= #named do
       local colon = string.find(named, ":", at, true)
       local length = tonumber(string.sub(named, at, colon - 1))
       redis.call("ZREM", mentions .. string.sub(named, colon + 1, colon + length), seq)
       at = colon + length + 1
     end
-    gone, bytes = gone + 1, bytes + #person + #fields[4] + #named + #fields[12]
+    gone, bytes, last = gone + 1, bytes + #person + #fields[4] + #named + #fields[12], tonumber(seq)
   end
 end
 if gone > 0 then
-  redis.call("DEL", own .. person)
+  -- The event of the first part tells of all that was said before it. Later parts change counts, which is news, too.
+  local noted = calls .. "erased/" .. redis.sha1hex(person)
+  if last > tonumber(redis.call("GET", noted) or 0) then
+    local head, time = redis.call("HMGET", chat, "seq", "n", "at", "settings"), redis.call("TIME")
+    local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
+    local told, body = head[1] + 1, "e6:erased0:" .. #person .. ":" .. person .. "0:"
+    redis.call("XADD", messages, told .. "-0", "s", "", "c", call, "t", now, "n", head[2], "m", "", "b", body)
+    redis.call("HSET", chat, "seq", told, "at", now)
+    local age = tonumber(string.match(head[4], "^%S+ %S+ %S+ (%S+)"))
+    if age > 0 then redis.call("PEXPIRE", messages, age) end
+    redis.call("SET", noted, told, "PX", 60000)
+    bytes = bytes - #call - #body
+  else
+    redis.call("HINCRBY", chat, "revision", 1)
+  end
   redis.call("HINCRBY", chat, "bytes", -bytes)
   redis.call("PUBLISH", channel, "erased")
 end

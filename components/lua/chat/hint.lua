@@ -1,10 +1,14 @@
--- Note in an inbox that its owner may be in a chat. Before he is in it, so that no chat is without its hint.
+-- Note in an inbox that its owner may be in a chat. Before they are in it, so that no chat is without its hint.
 -- KEYS[1] hints  ZSET chat id by the millisecond of the hint
 -- ARGV[1] chat id
--- Returns 1
+-- ARGV[2] so many chats may there be; 0 for any number
+-- ARGV[3] 1 to do it, 0 to see whether it may be done
+-- Returns 1; 0 if there are so many already, and this is none of them
 local hints = KEYS[1]
-local id = ARGV[1]
+local id, most, is_done = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1"
 
+local is_full = most > 0 and redis.call("ZCARD", hints) >= most
+if is_full and not redis.call("ZSCORE", hints, id) then return 0 end
 local time = redis.call("TIME")
-redis.call("ZADD", hints, "GT", time[1] * 1000 + math.floor(time[2] / 1000), id)
+if is_done then redis.call("ZADD", hints, "GT", time[1] * 1000 + math.floor(time[2] / 1000), id) end
 return 1

@@ -1,4 +1,4 @@
--- Let a person out of a chat, at his own wish or another's; with the last one the chat goes.
+-- Let a person out of a chat, at their own wish or another's; with the last one the chat goes. A mute stays.
 -- KEYS[1] chat      HASH, what the chat is and how far it has come
 -- KEYS[2] messages  STREAM <seq>-0 -> message
 -- KEYS[3] members   HASH person -> words: role, number, joined at, sees after, ordinal read, muted until, call
@@ -10,6 +10,7 @@
 -- KEYS[9] sent      prefix to a part: HASH
 -- KEYS[10] deleted  ZSET
 -- KEYS[11] names    ZSET chat id by the millisecond of its last message
+-- KEYS[12] muted    ZSET person who left while they were muted by the millisecond until when
 -- ARGV[1] chat id
 -- ARGV[2] person
 -- ARGV[3] by whom; "" for the system
@@ -18,11 +19,13 @@
 -- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back
 -- ARGV[7] channel of the chat
 -- ARGV[8] channel of his inbox
--- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"
+-- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"; "crowded", if so many
+--         are blocked already
 local chat, messages, members, reads, mentions, own = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local blocked, calls, sent, deleted, names = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local blocked, calls, sent, deleted, names, mutes = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local id, person, by, call, body, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local channel, inbox = ARGV[7], ARGV[8]
+local MOST_MUTED, MOST_BLOCKED = 10000, 10000 -- who left while they were muted, and are remembered; who are blocked
 local RANK, YEAR = { o = 3, m = 2, u = 1 }, 366 * 86400000 -- milliseconds
 
 local answered = redis.call("GET", calls .. call)
@@ -34,6 +37,8 @@ local rank = by == "" and 4 or RANK[string.sub(actor, 1, 1)]
 local role = record and string.sub(record, 1, 1)
 if kind ~= "left" and rank <= (record and RANK[role] or 1) then return "denied" end
 if not record and kind ~= "blocked" then return "absent" end
+local is_crowded = kind == "blocked" and redis.call("HLEN", blocked) >= MOST_BLOCKED
+if is_crowded and redis.call("HEXISTS", blocked, person) == 0 then return "crowded" end
 local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
 local is_new = kind == "blocked" and redis.call("HSETNX", blocked, person, now) == 1
@@ -51,7 +56,7 @@ if redis.call("HLEN", members) == 0 then
   for part = 0, head[6] do
     for each = 0, 4 ^ part - 1 do redis.call("UNLINK", sent .. part .. ":" .. each) end
   end
-  redis.call("UNLINK", chat, messages, members, reads, blocked, deleted)
+  redis.call("UNLINK", chat, messages, members, reads, blocked, deleted, mutes)
   redis.call("HSET", chat, "seq", seq, "n", head[2], "at", now, "gone", "1")
   redis.call("PEXPIRE", chat, YEAR)
   redis.call("ZREM", names, id)
@@ -62,6 +67,12 @@ else
     bytes = 0
   end
   append(body)
+  local muted = record and string.match(record, "^%S+ %S+ %S+ %S+ %S+ (%S+)") or "0"
+  redis.call("ZREMRANGEBYSCORE", mutes, "-inf", now)
+  if muted == "-1" or tonumber(muted) > now then
+    redis.call("ZADD", mutes, muted == "-1" and "+inf" or muted, person)
+    redis.call("ZREMRANGEBYRANK", mutes, 0, -MOST_MUTED - 1)
+  end
   -- The first moderator takes over, else the first member.
   local heir, best = "", { 0 }
   for _, each in ipairs(owners == 0 and redis.call("ZRANGE", reads, 0, -1) or {}) do

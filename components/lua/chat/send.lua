@@ -61,7 +61,7 @@ if limit > 0 or slow > 0 then
   paid = tonumber(paid) > now + period and now or math.max(now, paid)
   spoke = tonumber(spoke) > now + slow and 0 or spoke
   local wait = limit > 0 and paid - period * (limit - 1) / limit - now or 0
-  wait = math.ceil(math.max(wait, slow > 0 and spoke + slow - now or 0))
+  wait = math.ceil(math.max(wait, slow > 0 and math.min(spoke, now) + slow - now or 0))
   if wait > 0 then return { "fast", wait } end
   if limit > 0 then paid = paid + period / limit end
   local kept = math.ceil(math.max(paid - now, slow, 1))
@@ -104,7 +104,7 @@ else
   note(own .. sender)
 end
 if age ~= "0" then for _, key in ipairs({ messages, fresh }) do redis.call("PEXPIRE", key, age) end end
-if math.floor(sent_at / 1000) > math.floor(at / 1000) then redis.call("ZADD", names, sent_at, id) end
+redis.call("ZADD", names, sent_at, id)
 redis.call("PUBLISH", channel, seq)
 local is_full = live > math.floor(most * 1.01) or size > most_bytes * 1.01
 local is_old = (age ~= "0" or drop ~= "0") and now >= tonumber(head[7] or 0)

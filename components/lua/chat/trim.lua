@@ -35,11 +35,17 @@ end
 
 local slowest = tonumber(redis.call("ZRANGE", reads, 0, 0, "WITHSCORES")[2] or 0)
 local live, gone, more, due_at = redis.call("XLEN", messages), 0, 1, now + math.max(age, drop) / 100
+local dead = redis.call("ZCARD", deleted)
+-- Deleted messages are remembered, too: with what is there, at most twice as many as the chat keeps.
+local function is_crowded(after)
+  return dead > most and live + redis.call("ZCOUNT", deleted, "(" .. after, "+inf") > 2 * most
+end
 for _, entry in ipairs(redis.call("XRANGE", messages, "-", "+", "COUNT", most_now)) do
   local seq, fields = string.match(entry[1], "%d+"), entry[2]
   local is_old = age > 0 and fields[6] + age <= now
   local is_read = drop > 0 and fields[6] + drop <= now and tonumber(seq) <= slowest
-  if not (tonumber(seq) <= before or live > most or bytes > most_bytes or is_old or is_read) then
+  local is_too_much = live > most or bytes > most_bytes or is_crowded(seq)
+  if not (tonumber(seq) <= before or is_too_much or is_old or is_read) then
     more = 0
     break
   end
@@ -52,6 +58,11 @@ if live == 0 then
   more = 0
   -- By itself the stream goes when the last of it is too old.
   if age > 0 and head[3] + age <= now then cut, base, bytes = head[1], head[2], 0 end
+end
+if more == 0 and is_crowded(cut) then
+  local first = redis.call("XRANGE", messages, "-", "+", "COUNT", 1)[1]
+  cut = first and string.match(first[1], "%d+") - 1 or head[1]
+  base = first and first[2][8] - (first[2][2] ~= "" and 1 or 0) or head[2]
 end
 for _, words in ipairs(redis.call("ZRANGEBYSCORE", deleted, "-inf", cut)) do
   forget(string.match(words, "^(%S+) (%S+)"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from components.client import AnyRedis, get_async_client, get_client
+from components.client import AnyRedis, get_async_client, get_client, redis_errors
 from components.exceptions import ChatExists, TooManyMembers
 from components.services import news
 from components.services.chat import core
@@ -24,10 +24,10 @@ from components.services.chat.formats import (
     write_settings,
 )
 from components.services.chat.ids import check_id, new_client_id, new_id
-from components.services.chat.memberships import hint_all
+from components.services.chat.limits import charge, check_room, hint_all
 from components.services.chat.records import ChatSettings, EventKind
 from components.services.counters import tally
-from components.twins import at_once
+from components.twins import answer, at_once
 
 #: How a chat works of which nothing else is said.
 USUAL = ChatSettings()
@@ -48,16 +48,22 @@ class Chat(Controls):
         id: str | None = None,
         client_id: str | None = None,
         settings: ChatSettings = USUAL,
+        by: str | None = None,
     ) -> Self:
         """
-        A new chat of *owner* and *members*, with a first message if there is a text, or data.
+        Create a chat of *owner* and *members*, with a first message if there is a text, or data.
 
-        Asked for again with the same id, owner and client id it is the same chat. Raises ChatExists, InvalidName,
-        TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration; nothing is stored then.
+        *by* is who asks for it, mostly the owner: the limits of the site hold for them, and for the members. None is
+        the system, which may do all. Asked for again with the same id, owner and client id it is the same chat.
+
+        Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration, TooManyChats,
+        TooFast; nothing is stored of it then.
         """
         chat = cls(new_id() if id is None else check_id(id))
         at_once(
-            chat._create(get_client(), [owner, *members], text, data, check_title(title), client_id, settings)
+            chat._create(
+                get_client(), [owner, *members], text, data, check_title(title), client_id, settings, by
+            )
         )
         return chat
 
@@ -73,11 +79,12 @@ class Chat(Controls):
         id: str | None = None,
         client_id: str | None = None,
         settings: ChatSettings = USUAL,
+        by: str | None = None,
     ) -> Self:
         """create(), awaited."""
         chat = cls(new_id() if id is None else check_id(id))
         await chat._create(
-            get_async_client(), [owner, *members], text, data, check_title(title), client_id, settings
+            get_async_client(), [owner, *members], text, data, check_title(title), client_id, settings, by
         )
         return chat
 
@@ -90,7 +97,9 @@ class Chat(Controls):
         title: str,
         client_id: str | None,
         settings: ChatSettings,
+        by: str | None,
     ) -> None:
+        actor = core.check_actor(by)
         persons = list(dict.fromkeys(map(core.check_person, members)))
         check_settings(settings)
         if len(persons) > settings.max_members:
@@ -103,7 +112,17 @@ class Chat(Controls):
         args = [self.id, call, title, write_settings(settings), event, body, persons[0]]
         for person in persons:
             args += [person, news.channel("inbox", person)]
-        await hint_all(client, self.id, persons)
+        if actor and not await self._is_made(client, persons[0], call):
+            others = sum(person != actor for person in persons)
+            await charge(client, actor, chat_id=self.id, people=others)
+            await check_room(client, self.id, persons)
+        await hint_all(client, self.id, persons, is_limited=bool(actor))
         if await core.create.acall(client, keys=self._keys.create, args=args) != b"created":
             raise ChatExists(f"There is a chat {self.id!r} already.")
         tally("chat:sent", 1 if body else 0)
+
+    async def _is_made(self, client: AnyRedis, owner: str, call: str) -> bool:
+        """Return whether there is the chat that this call would create: it is asked for again."""
+        with redis_errors():
+            found = await answer(client.hmget(self._keys.settings, ["created_by", "call", "gone"]))
+        return list(found) == [owner.encode(), call.encode(), None]

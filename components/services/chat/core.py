@@ -7,7 +7,8 @@ in a stream under one sequence of their own, the members' records in a hash, the
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from components.exceptions import (
     NotAllowed,
     NotAMember,
     TooFast,
+    TooManyBlocked,
     TooManyMembers,
 )
 from components.scripts import Script
@@ -57,6 +59,7 @@ delete_message = Script("chat/delete_message")
 erase = Script("chat/erase")
 hint = Script("chat/hint")
 forget = Script("chat/forget")
+charge = Script("chat/charge")
 
 
 class Keys:
@@ -70,21 +73,23 @@ class Keys:
         sent, rate = keys.chat_sent(tag, chat_id) + "/", keys.chat_rate(tag, chat_id) + "/"
         calls, blocked = keys.chat_calls(tag, chat_id) + "/", keys.chat_blocked(tag, chat_id)
         deleted, names = keys.chat_deleted(tag, chat_id), keys.chat_names(tag)
+        muted = keys.chat_muted(tag, chat_id)
         self.create = (chat, messages, who, reads, sent, names)
         self.send = (chat, messages, who, reads, sent, names, mentions, own, rate, deleted)
         self.history = (chat, messages, who)
         self.read = (chat, messages, who, reads, mentions, own, deleted)
-        self.enter = (chat, messages, who, reads, blocked, calls)
-        self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names)
+        self.enter = (chat, messages, who, reads, blocked, calls, muted)
+        self.remove = (chat, messages, who, reads, mentions, own, blocked, calls, sent, deleted, names, muted)
         self.members = (chat, who, reads, mentions, own, deleted, messages)
         self.trim = (chat, messages, reads, sent, deleted, calls)
-        self.role = self.mute = (chat, messages, who, calls)
+        self.role = (chat, messages, who, calls)
+        self.mute = (chat, messages, who, calls, muted)
         self.unblock = (chat, messages, who, blocked, calls)
-        self.change = (chat, messages, who, calls, sent)
+        self.change = (chat, messages, who, calls, sent, reads, mentions, own)
         self.delete_message = (chat, messages, who, mentions, own, deleted, calls)
         self.erase = (chat, messages, mentions, own, deleted, calls)
-        self.blocked, self.settings = blocked, chat
-        self.delete = (chat, messages, who, reads, mentions, own, blocked, sent, deleted, names)
+        self.blocked, self.muted, self.settings = blocked, muted, chat
+        self.delete = (chat, messages, who, reads, mentions, own, blocked, sent, deleted, names, muted)
 
 
 def keys_of(chat_id: str) -> Keys:
@@ -109,6 +114,12 @@ def keys_of_inbox(person: str) -> list[str]:
     return [keys.inbox_chats(tag, person), keys.inbox_past(tag, person)]
 
 
+def keys_of_limits(person: str) -> list[str]:
+    """Return the keys of charge.lua: the chats that a person created, and the prefix of what they paid for."""
+    tag = bucket(person)
+    return [keys.inbox_created(tag, person), keys.inbox_rate(tag, person) + "/"]
+
+
 def check_actor(by: object) -> str:
     """Who does something; None is the system, which scripts know as "". Raises InvalidName."""
     return "" if by is None else check_person(by)
@@ -123,6 +134,15 @@ async def blocked_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
     with redis_errors():
         found = await answer(client.hgetall(chat.blocked))
     return {person.decode(): instant(since) for person, since in found.items()}
+
+
+async def muted_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
+    with redis_errors():
+        found = await answer(client.zrange(chat.muted, 0, -1, withscores=True))
+    return {
+        person.decode(): instant(until) if until < math.inf else datetime.max.replace(tzinfo=UTC)
+        for person, until in found
+    }
 
 
 async def trim_all(client: AnyRedis, chat_id: str, *, before: int = 0, runs: int | None = None) -> int:
@@ -154,6 +174,10 @@ def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
             return MessageNotFound(f"There is no such message in the chat {chat_id!r}.")
         case b"blocked":
             return Blocked(f"{why[0].decode()!r} is blocked in the chat {chat_id!r}.")
+        case b"crowded":
+            return TooManyBlocked(
+                f"The chat {chat_id!r} blocks 10,000 persons, which is the limit: unblock others."
+            )
         case b"full":
             return TooManyMembers(f"The chat {chat_id!r} takes {why[0]:,} members at most.")
         case b"muted":

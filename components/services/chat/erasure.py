@@ -38,7 +38,7 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
         messages, touched = messages + gone, touched + bool(gone)
     await RecentContacts(person)._erase(client, others)
     with redis_errors():
-        await answer(client.delete(*inbox))
+        await answer(client.delete(*inbox, core.keys_of_limits(person)[0]))
     return Erased(touched, messages)
 
 

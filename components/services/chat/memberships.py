@@ -14,6 +14,7 @@ from components.services import news
 from components.services.chat import core
 from components.services.chat.formats import ROLES, instant, muted_until, write_event
 from components.services.chat.ids import new_call
+from components.services.chat.limits import charge, check_room, hint_all
 from components.services.chat.records import EventKind, Member
 from components.services.chat.talking import Talk
 from components.twins import at_once
@@ -32,8 +33,8 @@ class Membership(Talk):
 
     def join(self, user: str) -> None:
         """
-        Come in by oneself; who is in already stays as he is. Raises ChatNotFound unless the chat is open, Blocked,
-        ChatClosed, TooManyMembers.
+        Come in by oneself; who is in already stays as they are. Raises ChatNotFound unless the chat is open, Blocked,
+        ChatClosed, TooManyMembers, TooManyChats, TooFast.
         """
         at_once(self._add(get_client(), [user], core.check_person(user)))
 
@@ -45,7 +46,8 @@ class Membership(Talk):
         """
         Let these in; those who were not in it before. *by* needs to be owner or moderator, unless the chat is open.
 
-        Raises NotAllowed, Blocked, TooManyMembers, and nobody is let in then.
+        The limits of the site hold for *by*, and for those who are let in. Raises NotAllowed, Blocked,
+        TooManyMembers, TooManyChats, TooFast, and nobody is let in then.
         """
         return at_once(self._add(get_client(), users, by))
 
@@ -102,7 +104,10 @@ class Membership(Talk):
         persons = list(dict.fromkeys(map(core.check_person, users)))
         new = await self._enter(client, actor, persons, new_call(), is_done=False)
         if new:
-            await hint_all(client, self.id, new)
+            if actor:
+                await charge(client, actor, people=len(new))
+                await check_room(client, self.id, new)
+            await hint_all(client, self.id, new, is_limited=bool(actor))
             new = await self._enter(client, actor, persons, new_call(), is_done=True)
             await core.trim_all(client, self.id, runs=1)
         return new
@@ -132,9 +137,3 @@ class Membership(Talk):
             await core.forget_hints(client, user, [self.id], young=core.YOUNG_AFTER_LEAVING)
         if said != b"nothing":
             await core.trim_all(client, self.id, runs=1)
-
-
-async def hint_all(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> None:
-    """Note the chat in their inboxes."""
-    calls = [(core.keys_of_inbox(person)[:1], [chat_id]) for person in persons]
-    await core.hint.amany(client, calls)

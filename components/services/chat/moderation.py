@@ -33,7 +33,11 @@ class Moderation(Membership):
         await self._unblock(get_async_client(), user, by)
 
     def mute(self, user: str, *, seconds: float | None = None, by: str | None = None) -> None:
-        """Let a member of a lower role not speak for so long; None: until it is taken back. Raises NotAMember."""
+        """
+        Mute a member of a lower role for so many seconds; None: until it is taken back. Raises NotAMember.
+
+        A mute holds on for who leaves, or is put out, and comes back.
+        """
         at_once(self._mute(get_client(), user, seconds, by))
 
     async def amute(self, user: str, *, seconds: float | None = None, by: str | None = None) -> None:
@@ -41,7 +45,7 @@ class Moderation(Membership):
         await self._mute(get_async_client(), user, seconds, by)
 
     def unmute(self, user: str, *, by: str | None = None) -> None:
-        """Let him speak. Raises NotAMember."""
+        """Unmute a member, or who has left while they were muted. Raises NotAMember for anybody else."""
         at_once(self._unmute(get_client(), user, by))
 
     async def aunmute(self, user: str, *, by: str | None = None) -> None:
@@ -73,6 +77,14 @@ class Moderation(Membership):
     async def ablocked(self) -> dict[str, datetime]:
         """blocked(), awaited."""
         return await self._blocked(get_async_client())
+
+    def muted(self) -> dict[str, datetime]:
+        """Say who has left while they were muted, and until when they are, which may have passed."""
+        return at_once(self._muted(get_client()))
+
+    async def amuted(self) -> dict[str, datetime]:
+        """muted(), awaited."""
+        return await self._muted(get_async_client())
 
     async def _unblock(self, client: AnyRedis, user: str, by: str | None) -> None:
         actor, call = core.check_actor(by), new_call()
@@ -109,6 +121,9 @@ class Moderation(Membership):
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
         return await core.blocked_of(client, self._keys)
+
+    async def _muted(self, client: AnyRedis) -> dict[str, datetime]:
+        return await core.muted_of(client, self._keys)
 
     async def _do(self, client: AnyRedis, script: Script, keys: Sequence[str], args: Sequence[Any]) -> None:
         said = await script.acall(client, keys=keys, args=args)

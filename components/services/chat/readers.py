@@ -54,14 +54,14 @@ class ChatReader:
                 wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
-        listed = await _ask(client, wanted, _add_names)
+        listed = await ask(client, wanted, _add_names)
         found = await look_at(client, [name.decode() for names in listed for name in names])
         return sorted((info for info in found if info), key=_last_at, reverse=True)
 
 
 async def look_at(client: AnyRedis, chat_ids: Sequence[str]) -> list[ChatInfo | None]:
     """How these stand now, in one round trip; None for what is none."""
-    answers = iter(await _ask(client, chat_ids, _add_chat))
+    answers = iter(await ask(client, chat_ids, _add_chat))
     four = zip(*[answers] * 4, strict=True)
     return [_read_info(chat_id, *each) for chat_id, each in zip(chat_ids, four, strict=True)]
 
@@ -107,11 +107,11 @@ def _add_names(pipe: Any, page: tuple[str, int, int]) -> None:
 
 
 async def _sizes(client: AnyRedis) -> list[int]:
-    return await _ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(keys.chat_names(tag)))
+    return await ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(keys.chat_names(tag)))
 
 
-async def _ask(client: AnyRedis, things: Sequence[Any], add: Callable[[Any, Any], object]) -> list[Any]:
-    """The answers to the commands that *add* puts into a pipeline for each of *things*."""
+async def ask(client: AnyRedis, things: Sequence[Any], add: Callable[[Any, Any], object]) -> list[Any]:
+    """Return the answers to the commands that *add* puts into a pipeline for each of *things*."""
     if not things:
         return []
     with redis_errors():

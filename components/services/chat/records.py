@@ -30,6 +30,7 @@ class EventKind(StrEnum):
     MUTED = "muted"
     UNMUTED = "unmuted"
     DELETED = "deleted"
+    ERASED = "erased"
     RENAMED = "renamed"
     CONFIGURED = "configured"
     CLOSED = "closed"
@@ -43,7 +44,7 @@ class Event:
     kind: EventKind
     #: Who did it; "" for the system.
     by: str
-    #: To whom; "" if to nobody.
+    #: To whom; "" if to nobody. ERASED: whose messages of before are gone.
     user: str = ""
     #: ROLE: the new role. RENAMED: the new title. MUTED: until when, ISO 8601. DELETED: the seq. Else "".
     detail: str = ""
@@ -170,7 +171,7 @@ class ChatNews:
     #: Unread ones that mention him.
     mentions: int
     members: int
-    #: Grows when somebody reads, in chats whose *reads* are told.
+    #: Grows when somebody reads, in chats whose *reads* are told, and when counts change by an erasure.
     revision: int
     #: Messages and events after the position asked for, oldest first.
     messages: Sequence[ChatMessage] = ()
@@ -194,6 +195,15 @@ class ChatNews:
 
 
 @dataclass(frozen=True)
+class ChatPage:
+    """Some of the chats of a person."""
+
+    chats: Sequence[ChatNews]
+    #: What to ask for the next ones with; "" if these are the last.
+    next: str
+
+
+@dataclass(frozen=True)
 class Changes:
     """What is new in all chats of a person since the positions that he gave."""
 
@@ -202,6 +212,8 @@ class Changes:
     gone: Sequence[str]
     #: What to ask with next.
     positions: Mapping[str, Position]
+    #: Whether more chats than were asked for have changed: ask again with the positions.
+    has_more: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,30 @@ from django.urls import reverse
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.views.api import shapes
 from components.views.api.endpoints import Answer
-from components.views.api.fields import Values, body, idempotency_key, invalid
-from components.views.api.persons import check_recipients, names_of
+from components.views.api.fields import Values, body, idempotency_key, invalid, query
+from components.views.api.persons import check_members, check_newcomer, names_of
 from components.views.contacts import anote
 
 LONGEST_TITLE = 200  # characters
+_MOST = 200  # chats in one answer
 _LONGEST_PAUSE = 86_400  # seconds of slow mode
 #: What an owner may say about a chat; all other settings are for those who run the site.
 _SETTINGS = ("history", "slow_mode", "is_open")
 
 
 async def listing(request: HttpRequest, user: str) -> Answer:
-    """GET chats: all of the person's, the one that spoke last first."""
-    found = await Inbox(user).achats()
-    names = await names_of(shapes.people_of(found))
-    return Answer({"chats": [shapes.chat(each) for each in found], "people": names})
+    """GET chats?limit=&after=: those of the person, the one that spoke last first."""
+    values = query(request, "limit", "after")
+    limit = values.integer("limit", 100, least=1, most=_MOST)
+    try:
+        if "after" in values and not values.text("after"):
+            raise ValueError
+        found = await Inbox(user).apage(limit=limit, after=values.text("after", ""))
+    except ValueError:
+        raise invalid("after", "It must be what the answer before gave as next.") from None
+    names = await names_of(shapes.people_of(found.chats))
+    told = [shapes.chat(each) for each in found.chats]
+    return Answer({"chats": told, "next": found.next or None, "people": names})
 
 
 async def create(request: HttpRequest, user: str) -> Answer:
@@ -35,7 +44,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
     first = {"text": values.text("text", ""), "data": values.raw("data")}
     title, key = _title(values), idempotency_key(request)
     settings = ChatSettings(**_settings(values))
-    await check_recipients("members", user, members)
+    await check_members("members", user, members)
     chat = await Chat.acreate(
         user,
         members=members,
@@ -43,6 +52,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
         id=key and _id_for(user, key),
         client_id=key,
         settings=settings,
+        by=user,
         **first,
     )
     await anote(user, members, anew=True)
@@ -88,6 +98,10 @@ async def join(request: HttpRequest, user: str, chat_id: str) -> Answer:
     """POST chats/{id}/join: into an open chat, whose id the person has from somewhere."""
     body(request)
     chat = Chat(chat_id)
+    if (await chat.ainfo()).settings.is_open:  # any other refuses by itself
+        members = [each.user for each in await chat.amembers()]
+        if user not in members:
+            await check_newcomer(user, members)
     await chat.ajoin(user)
     return Answer(await _one(chat, user))
 

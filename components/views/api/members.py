@@ -13,7 +13,7 @@ from components.validation import MAX_NAME
 from components.views.api import shapes
 from components.views.api.endpoints import Answer
 from components.views.api.fields import MOST_PEOPLE, body, invalid, query
-from components.views.api.persons import check_recipients, names_of
+from components.views.api.persons import check_members, names_of
 from components.views.api.throttle import Throttle
 from components.views.contacts import anote
 
@@ -40,7 +40,7 @@ async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
     users = body(request, "users").people("users")
     chat = Chat(chat_id)
     await chat.anews(user)  # who is not in it learns nothing, not even that an id is nobody's
-    await check_recipients("users", user, users)
+    await check_members("users", user, users)
     added = await chat.aadd(users, by=user)
     await anote(user, added, anew=True)
     return Answer({"added": added})

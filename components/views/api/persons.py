@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 
-from components.people import people
+from components.people import people, unwilling
 from components.views.api.endpoints import Answer
 from components.views.api.fields import invalid, texts
 from components.views.api.problems import Problem
@@ -28,11 +28,23 @@ async def names_of(ids: Iterable[str]) -> dict[str, str]:
     return await sync_to_async(people().names)(wanted) if wanted else {}
 
 
-async def check_recipients(field: str, by: str, ids: Iterable[str]) -> None:
-    """Refuse ids of nobody, and of those to whom *by* may not write: which of both is not told."""
-    if away := await _unreachable(by, ids):
+async def check_members(field: str, by: str, ids: Iterable[str]) -> None:
+    """
+    Refuse to put somebody into a chat who is nobody, to whom *by* may not write, or who does not let *by* do it.
+
+    Which of these it is, is not told. Raises Problem.
+    """
+    wanted = list(ids)
+    if away := await _unreachable(by, wanted) | await sync_to_async(unwilling)(by, wanted):
         shown = ", ".join(sorted(away)[:5])
         raise invalid(field, f"There is nobody of this id to whom you may write: {shown[:200]}.")
+
+
+async def check_newcomer(user: str, members: Iterable[str]) -> None:
+    """Refuse to let *user* join a chat in which there is somebody to whom they may not write. Raises Problem."""
+    others = set(members) - {user}
+    if others and await sync_to_async(lambda: people().refused(user, others))() & others:
+        raise Problem("blocked", "There is somebody in this chat to whom you may not write.")
 
 
 async def check_recipient(by: str, id: str) -> None:

@@ -75,6 +75,11 @@ KINDS: dict[str, Kind] = {
     "method-not-allowed": Kind(405, "The method is not allowed", "The header Allow says which are."),
     "chat-exists": Kind(409, "The chat exists", "The idempotency key was used to create another chat."),
     "chat-closed": Kind(409, "The chat is closed", "It can be read, and nothing can be said in it."),
+    "too-many-chats": Kind(
+        409,
+        "Too many chats",
+        "The person has created as many chats as one may, or somebody is in as many as one may be in.",
+    ),
     "mailbox-full": Kind(
         409, "The mailbox is full", "The recipient has to acknowledge some of his messages first."
     ),
@@ -85,6 +90,9 @@ KINDS: dict[str, Kind] = {
         422, "The message is not valid", "It is empty or too long, or its data are no JSON."
     ),
     "too-many-members": Kind(422, "Too many members", "The chat would have more members than its limit."),
+    "too-many-blocked": Kind(
+        422, "Too many are blocked", "So many are blocked that others must be unblocked first."
+    ),
     "too-fast": Kind(429, "Too fast", "The header Retry-After says when there is room again."),
     "row-not-loaded": Kind(
         503,
@@ -112,6 +120,8 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.InvalidEntry: "invalid-value",
     exceptions.InvalidDuration: "invalid-value",
     exceptions.TooManyMembers: "too-many-members",
+    exceptions.TooManyBlocked: "too-many-blocked",
+    exceptions.TooManyChats: "too-many-chats",
     exceptions.TooFast: "too-fast",
     exceptions.RowNotLoaded: "row-not-loaded",
     exceptions.RedisUnavailable: "redis-unavailable",

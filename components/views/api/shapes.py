@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from components.services.autocomplete import Contact, Entry
 from components.services.chat.records import ChatMessage, ChatNews, ChatSettings, Member, Page
 from components.services.mailboxes.records import Delivery, Mail
+
+LONGEST_LAST = 200  # characters of a last message
 
 
 def instant(moment: datetime | None) -> str | None:
@@ -38,6 +41,11 @@ def page(found: Page) -> dict[str, Any]:
     }
 
 
+def shortened(found: ChatMessage) -> ChatMessage:
+    """Return what a list shows of a chat's last message: the beginning of its text, no data and no mentions."""
+    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=())
+
+
 def chat(news: ChatNews) -> dict[str, Any]:
     return {
         "id": news.chat_id,
@@ -50,7 +58,7 @@ def chat(news: ChatNews) -> dict[str, Any]:
         "mentions": news.mentions,
         "member_count": news.members,
         "oldest": news.oldest,
-        "last_message": news.last_message and message(news.last_message),
+        "last_message": news.last_message and message(shortened(news.last_message)),
         "reads": dict(news.reads),
         "muted_until": instant(news.muted_until),
     }
@@ -123,7 +131,7 @@ def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
     """The ids of all whom *chats* speak of, those who read along included."""
     for each in chats:
         yield from each.reads
-        yield from people_in((*each.messages, each.last_message))
+        yield from people_in((*each.messages, each.last_message and shortened(each.last_message)))
 
 
 def people_in(messages: Iterable[ChatMessage | None]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 
 from components.books import readers
 from components.forms import resolve
-from components.people import people
+from components.people import people, unwilling
 from components.services.autocomplete import AddressBook
 from components.widgets import Typed
 
@@ -66,13 +66,18 @@ class NamesField(forms.CharField):
         return self._found(text) if text else []
 
     def _found(self, text: str) -> list[str]:
-        """Their ids. Who may not be written to is not told from who does not exist. Raises ValidationError."""
+        """
+        Return their ids. Raises ValidationError.
+
+        Nobody is told whether a person does not exist, or may not be written to or added.
+        """
         parts = [bare for part in re.split(r"[,;\r\n]+", text) if (bare := part.strip().lstrip("@"))]
         if not parts:
             raise ValidationError(self.error_messages["required"], code="required")
         known = people().find({*parts, *(word for part in parts for word in _words(part))})
         named = [pair for part in parts for pair in self._of(part, known)]
-        refused = people().refused(self._by, {id for _name, id in named if id})
+        ids = {id for _name, id in named if id}
+        refused = people().refused(self._by, ids) | unwilling(self._by, ids)
         if missing := [name for name, id in named if not id or id in refused]:
             names = ", ".join(missing)[:200]
             raise ValidationError(f"There is nobody of this name to whom you may write: {names}.")

@@ -29,6 +29,7 @@ from components.views.chat.refusals import refusal
 from components.views.contacts import note
 
 _PAGE = 50  # messages
+_CHATS = 50  # in the list
 
 
 @never_cache
@@ -140,7 +141,7 @@ def create(request: HttpRequest) -> HttpResponse:
 
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
     text = text.replace("\r\n", "\n")
-    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key)
+    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key, by=by)
     note(by, members)
     return made.id
 
@@ -176,15 +177,19 @@ def page(
 ) -> HttpResponse:
     """The frame with the list of chats, and in it the page *name*."""
     user = me(request)
-    all_of_them = Inbox(user).chats()
-    both = [*all_of_them, opened] if opened else all_of_them
+    try:
+        listed = Inbox(user).page(limit=_CHATS, after=request.GET.get("chats", ""))
+    except ValueError:  # no place in a list
+        listed = Inbox(user).page(limit=_CHATS)
+    both = [*listed.chats, opened] if opened else listed.chats
     name_of = rows.naming([*rows.ids_in(both, messages), *ids])
     shown = opened and rows.chat_row(opened, user, name_of)
     context |= {
         "base_template": conf().base_template,
         "api": reverse("components:api-people").removesuffix("people"),
         "me": user,
-        "chats": [rows.chat_row(each, user, name_of) for each in all_of_them],
+        "chats": [rows.chat_row(each, user, name_of) for each in listed.chats],
+        "more_chats": listed.next,
         "open": shown,
         "page_title": title or (shown.title if shown else ""),
         "is_writer": opened is not None and opened.role != Role.MEMBER,

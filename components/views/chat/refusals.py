@@ -14,7 +14,13 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
     exceptions.NotAllowed: ("Your role in the chat does not include this.", 403),
     exceptions.NotAMember: ("He is not in the chat any more.", 409),
     exceptions.TooManyMembers: ("The chat would have too many members.", 422),
+    exceptions.TooManyChats: (
+        "You have created as many chats as one may, or somebody is in as many as one may be in.",
+        409,
+    ),
+    exceptions.TooManyBlocked: ("So many are blocked that others must be unblocked first.", 409),
     exceptions.ChatNotFound: ("You are not in this chat any more.", 404),
+    exceptions.InvalidName: ("Nobody is called so: a name is text of 1 to 500 characters.", 400),
     exceptions.InvalidMessage: ("The message is empty, too long, or holds what cannot be stored.", 422),
 }
 

@@ -51,6 +51,8 @@ def sentence(event: Event, name_of: NameOf) -> str:
     if event.kind == EventKind.ROLE:
         role = _ROLES.get(event.detail, event.detail)
         return f"{by} made {user} {role}" if by else f"{user} is now {role}"
+    if event.kind == EventKind.ERASED:
+        return f"The messages of {user} were erased"
     if event.kind == EventKind.RENAMED:
         return f"{by} named the chat “{event.detail}”" if by else f"The chat is now called “{event.detail}”"
     return f"{user or by} left"

@@ -4,6 +4,7 @@ import { avatar, h, reconcile, shortly } from "./dom.js";
 import { preview, titleOf } from "./sentences.js";
 
 const MANY = 8; // chats from which on the list can be searched
+const SHOWN = 100; // chats at once
 
 export class List {
     #items;
@@ -11,6 +12,8 @@ export class List {
     #store;
     #address;
     #open = "";
+    #shown = SHOWN;
+    #more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#showMore() }, "More chats"));
 
     /** *address*: from a chat's id to its page; *onopen* is called with the id where the page need not be loaded. */
     constructor(root, store, address, onopen) {
@@ -19,6 +22,8 @@ export class List {
         this.#items = root.querySelector(".chat-items");
         this.#find = h("input", { type: "search", placeholder: "Find a chat", "aria-label": "Find a chat", oninput: () => this.render() });
         this.#items.before(h("div", { class: "chat-find", hidden: true }, this.#find));
+        root.querySelector(".chat-more-chats")?.remove();
+        this.#items.after(this.#more);
         this.#items.replaceChildren();
         this.#items.addEventListener("keydown", (event) => this.#move(event));
         this.#items.addEventListener("focusin", ({ target }) => this.#rove(target));
@@ -40,8 +45,18 @@ export class List {
         const wanted = this.#find.value.trim().toLowerCase();
         const chats = all.filter((chat) => this.#title(chat).toLowerCase().includes(wanted));
         const none = wanted ? "No chat has this name." : "No chats yet.";
-        reconcile(this.#items, chats.length ? chats.map((chat) => this.#row(chat)) : [said(none)]);
+        const shown = chats.slice(0, this.#shown);
+        this.#more.hidden = shown.length === chats.length;
+        reconcile(this.#items, shown.length ? shown.map((chat) => this.#row(chat)) : [said(none)]);
         this.#rove(this.#items.querySelector("a:focus") ?? this.#items.querySelector("a[aria-current]") ?? this.#items.querySelector("a"));
+    }
+
+    /** The first of the new ones gets the focus, as the button may be gone. */
+    #showMore() {
+        const at = this.#shown;
+        this.#shown += SHOWN;
+        this.render();
+        this.#items.children[at]?.querySelector("a")?.focus();
     }
 
     #title = (chat) => titleOf(chat, this.#store.me, this.#store.nameOf);

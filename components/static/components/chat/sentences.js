@@ -13,6 +13,7 @@ const SENTENCES = {
     muted: (by, user) => (by ? `${by} muted ${user}` : `${user} was muted`),
     unmuted: (by, user) => (by ? `${by} unmuted ${user}` : `${user} was unmuted`),
     deleted: (by) => (by ? `${by} deleted a message` : "A message was deleted"),
+    erased: (by, user) => `The messages of ${user} were erased`,
     renamed: (by, user, detail) => (by ? `${by} named the chat “${detail}”` : `The chat is now called “${detail}”`),
     configured: (by) => (by ? `${by} changed the settings` : "The settings were changed"),
     closed: (by) => (by ? `${by} closed the chat` : "The chat was closed"),

@@ -37,8 +37,11 @@ export class Store extends EventTarget {
 
     #merged(before, news, fresh) {
         // After a fresh start there may be a gap below: the history is asked for anew.
-        const chat = { log: new Map(), isLoaded: false, hasOlder: true, read_seq: 0, missed: 0, ...(fresh ? {} : before) };
+        const { deleted = new Set(), erased = new Map() } = before ?? {};
+        const chat = { log: new Map(), isLoaded: false, hasOlder: true, read_seq: 0, missed: 0, ...(fresh ? {} : before), deleted, erased };
         const { log } = chat;
+        // What told of a deletion may be among what was missed: only what the server still has is kept.
+        if (!fresh && news.missed) for (const seq of log.keys()) if (seq < news.oldest) log.delete(seq);
         const read = before ? Math.max(before.read_seq, news.read_seq) : news.read_seq;
         Object.assign(chat, news, { log, read_seq: read, missed: chat.missed + (fresh ? 0 : news.missed ?? 0) });
         this.#add(chat, news.messages);
@@ -52,7 +55,14 @@ export class Store extends EventTarget {
             if (!chat.last_message || message.seq > chat.last_message.seq) chat.last_message = message;
             chat.last_seq = Math.max(chat.last_seq, message.seq);
         }
-        for (const { event } of messages) if (event?.kind === "deleted") chat.log.delete(Number(event.detail));
+        for (const { seq, event } of messages) {
+            if (event?.kind === "deleted") chat.deleted.add(Number(event.detail));
+            if (event?.kind === "erased") chat.erased.set(event.user, Math.max(seq, chat.erased.get(event.user) ?? 0));
+        }
+        // Remembered, since a page of the history may have been on its way when the event came.
+        for (const [seq, { sender }] of chat.log) {
+            if (chat.deleted.has(seq) || seq < (chat.erased.get(sender) ?? 0)) chat.log.delete(seq);
+        }
     }
 
     /** A page of the history: the newest, or one before the first that is here. */
@@ -75,7 +85,9 @@ export class Store extends EventTarget {
     }
 
     remove(id, seq) {
-        this.chats.get(id)?.log.delete(seq);
+        const chat = this.chats.get(id);
+        chat?.deleted.add(seq);
+        chat?.log.delete(seq);
         this.#tell([id]);
     }
 

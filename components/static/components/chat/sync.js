@@ -48,6 +48,12 @@ export class Sync extends EventTarget {
         // The first answer after an outage comes at once: it says that all is well again.
         const wait = this.state === "online" ? WAIT : 0;
         const answer = await this.#api.sync(this.#cursor, wait, this.#control.signal);
+        // A list of many chats comes in parts. It is whole before it replaces what is here.
+        for (let part = answer; fresh && part.has_more_chats;) {
+            part = await this.#api.sync(part.cursor, 0, this.#control.signal);
+            Object.assign(answer, { user: part.user, cursor: part.cursor, people: { ...answer.people, ...part.people } });
+            answer.chats.push(...part.chats);
+        }
         if (answer.user !== this.#store.me) return location.reload(); // somebody else has logged in meanwhile
         this.#cursor = answer.cursor;
         this.#failures = 0;

@@ -1,0 +1,94 @@
+"""Clients that have a chat already learn that the messages of a person were erased."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from redis import Redis
+
+from components.services.chat import Chat, EventKind, Inbox, Position, erasure
+from tests.support.chats import FREE, let_pass, texts
+
+
+@pytest.fixture
+def chat(redis: Redis) -> Chat:
+    """jill has said much in it, joe and jack little."""
+    chat = Chat.create("joe", members=["jack", "jill"], settings=FREE)
+    for number in range(3):
+        chat.send("jill", f"secret {number}", mentions=["jack"])
+        chat.send("joe", f"{number}", mentions=["jack"])
+    return chat
+
+
+def test_an_erasure_is_an_event_after_which_counts_are_right(chat: Chat) -> None:
+    inbox = Inbox("jack")
+    before = inbox.changes({})
+    assert (before.chats[0].unread, before.chats[0].mentions) == (6, 6)
+    Inbox("jill").erase()
+
+    changes = inbox.changes(before.positions)
+
+    [news] = changes.chats
+    assert texts(news.messages) == ["left", "erased"]
+    event = news.messages[-1].event
+    assert event
+    assert (event.kind, event.by, event.user, event.detail) == (EventKind.ERASED, "", "jill", "")
+    assert (news.unread, news.mentions, news.last_seq) == (3, 3, news.messages[-1].seq)
+    assert inbox.changes(changes.positions).chats == []
+    assert texts(chat.history("jack").messages) == ["created", "0", "1", "2", "left", "erased"]
+
+
+def test_all_parts_of_an_erasure_are_told(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event comes with the first part; a client that syncs between two parts still counts right at the end."""
+    monkeypatch.setattr(erasure, "_LOOKED_AT", 2)
+    seen: list[tuple[Position, int]] = []
+    calls = erasure.core.erase.acall
+    positions = dict(Inbox("jack").changes({}).positions)
+
+    async def between(*args: object, **options: object) -> object:
+        answer = await calls(*args, **options)
+        changes = Inbox("jack").changes(positions)
+        positions.update(changes.positions)
+        seen.extend((positions[chat.id], news.unread) for news in changes.chats)
+        return answer
+
+    monkeypatch.setattr(erasure.core.erase, "acall", between)
+    assert Inbox("jill").erase().messages == 3
+
+    assert texts(chat.history("jack").messages).count("erased") == 1
+    assert [unread for _position, unread in seen] == [5, 4, 3]
+    assert len({position for position, _unread in seen}) == 3
+
+
+def test_what_is_said_after_an_erasure_is_told_by_another_event(chat: Chat) -> None:
+    Inbox("jill").erase()
+    chat.add(["jill"])
+    chat.send("jill", "once more")
+    assert Inbox("jack").chats()[0].unread == 4
+
+    Inbox("jill").erase()
+
+    assert texts(chat.history("jack").messages)[-4:] == ["erased", "joined", "left", "erased"]
+    assert Inbox("jack").chats()[0].unread == 3
+
+
+def test_who_said_nothing_is_erased_without_a_word(chat: Chat) -> None:
+    Inbox("jack").erase()
+
+    assert texts(chat.history("joe").messages)[-1] == "left"
+
+
+def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jill"], settings=replace(FREE, max_age=1000))
+    before = chat.info().bytes
+    chat.send("jill", "secret" * 100)
+    let_pass(redis, chat.id, 900)
+    Inbox("jill").erase()
+
+    events = "".join(["left", "jill", "jill"]), "".join(["erased", "jill"])
+    assert before < chat.info().bytes < before + sum(map(len, events)) + 100
+    let_pass(redis, chat.id, 900)
+    assert texts(chat.history("joe").messages) == ["left", "erased"]
+    let_pass(redis, chat.id, 200)
+    assert texts(chat.history("joe").messages) == []

@@ -1,0 +1,168 @@
+"""How long the keys of a chat live, and what bounds each of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import TooManyBlocked
+from components.keys import messages as schema
+from components.services.chat import Chat, ChatSettings, Inbox
+from tests.support.chats import FREE, let_pass, texts
+
+HOUR, DAY, WEEK = 3_600, 86_400, 7 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pause"),
+    [(HOUR, WEEK, DAY), (HOUR, None, DAY), (None, WEEK, DAY), (WEEK, HOUR, HOUR / 2), (DAY, WEEK, 2 * DAY)],
+)
+def test_counts_stay_right_when_a_chat_is_given_another_life(
+    redis: Redis, before: float | None, after: float | None, pause: float
+) -> None:
+    chat = Chat.create("joe", members=["jack"], settings=ChatSettings(max_age=before, rate_limit=0))
+    for number in range(3):
+        chat.send("joe", f"{number} @jack", mentions=["jack"])
+        chat.send("jack", f"{number}")
+    chat.configure(max_age=after)
+
+    let_pass(redis, chat.id, pause)
+
+    [news] = Inbox("jack").chats()
+    assert (news.unread, news.mentions) == (3, 3)
+    assert {each.user: (each.unread, each.mentions) for each in chat.members()} == {
+        "joe": (3, 0),
+        "jack": (3, 3),
+    }
+    assert texts(chat.history("jack").messages)[-1] == "configured"
+
+
+def test_no_key_of_a_chat_outlives_or_dies_before_its_messages(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], settings=ChatSettings(rate_limit=0))
+    for number in range(3):
+        chat.send("joe", f"{number}", mentions=["jack"])
+        chat.send("jack", f"{number}", mentions=["joe"])
+    tag = bucket(chat.id)
+    messages = keys.chat_messages(tag, chat.id)
+    ends = [keys.chat_sent(tag, chat.id), keys.chat_mentions(tag, chat.id), keys.chat_own(tag, chat.id)]
+
+    for age in (HOUR, WEEK, None, DAY):
+        chat.configure(max_age=age)
+
+        alike = [key for end in ends for key in redis.keys(f"{end}/*".replace("{", "[{]"))]
+        assert len(alike) == 1 + 2 + 2
+        left = {round(redis.pttl(key) / 1000) for key in [messages, *alike]}
+        assert left == {0 if age is None else age}
+
+
+#: A chat and inbox of so few that their limits are reached.
+MOST, PEOPLE = 20, 6
+
+#: For each key, how large it may be at most, of a chat of PEOPLE that keeps MOST messages.
+BOUNDS = {
+    "chat": 20,  # fields
+    "chat_messages": MOST + 1,
+    "chat_members": PEOPLE,
+    "chat_reads": PEOPLE,
+    "chat_mentions": MOST + 1,
+    "chat_own": MOST + 1,
+    "chat_sent": 2 * MOST + 2,
+    "chat_deleted": 2 * MOST,
+    "chat_calls": 1,  # a minute
+    "chat_rate": 1,  # the period
+    "chat_blocked": 10_000,
+    "chat_muted": 10_000,
+    "chat_names": 1,  # of each chat that there is
+    "inbox_chats": 1_000,  # MAX_CHATS_JOINED
+    "inbox_created": 200,  # MAX_CHATS_CREATED
+    "inbox_rate": 1,  # the period
+}
+#: What is tested elsewhere, with all of the inbox.
+ELSEWHERE = {"inbox_past"}
+
+
+def test_every_key_of_chats_has_a_bound() -> None:
+    known = {
+        name
+        for name, value in vars(schema).items()
+        if inspect.isfunction(value) and value.__module__ == schema.__name__
+    }
+
+    assert {name for name in known if name.startswith(("chat", "inbox"))} == BOUNDS.keys() | ELSEWHERE
+
+
+def sizes(redis: Redis, chat: Chat) -> Iterator[tuple[str, int]]:
+    """The kinds of the keys of a chat, and how large each is."""
+    measures = {b"hash": redis.hlen, b"zset": redis.zcard, b"stream": redis.xlen, b"string": lambda key: 1}
+    for key in redis.keys(f"*:{chat.id}*"):
+        kind = key.decode().rpartition("}:")[2].partition(":")[0]
+        yield "chat" if kind == "chat" else f"chat_{kind}", measures[redis.type(key)](key)
+
+
+def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
+    settings = replace(FREE, max_messages=MOST, max_members=PEOPLE, rate_limit=10**6, is_open=True)
+    chat = Chat.create("joe", members=["jack", "mary"], settings=settings)
+    for number in range(40):
+        for person in (f"guest {number}", "jill"):
+            chat.join(person)
+            for _ in range(6):
+                chat.send(person, "hello", mentions=["jack", "mary", "joe"])
+        chat.delete_message(chat.news("joe").last_seq)
+        chat.send("jack", "hello")
+        chat.mute(f"guest {number}", seconds=60)
+        chat.block(f"guest {number}")
+        chat.unblock(f"guest {number}")
+        Inbox("jill").erase()
+        assert [pair for pair in sizes(redis, chat) if pair[1] > BOUNDS[pair[0]]] == []
+        assert chat.news("mary").unread == sum(
+            1 for each in chat.history("mary", limit=200).messages if not each.event
+        )
+    lasting = [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) < 0]
+    assert len(lasting) < 60  # parts of what was sent are small, and go with it
+
+    chat.delete()
+
+    assert [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) < 0] == []
+    assert redis.zscore(keys.chat_names(bucket(chat.id)), chat.id) is None
+
+
+def test_deleted_messages_are_forgotten_when_they_are_many(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], settings=replace(FREE, max_messages=100))
+    deleted = keys.chat_deleted(bucket(chat.id), chat.id)
+    for number in range(15):
+        chat.add(["jill"])
+        for _ in range(40):
+            chat.send("jill", "secret")
+        if number % 3 == 0:
+            chat.send("joe", f"kept {number}")
+        Inbox("jill").erase()
+        chat.rename(f"{number}")
+
+        assert redis.zcard(deleted) + redis.xlen(keys.chat_messages(bucket(chat.id), chat.id)) <= 2 * 100
+        kept = [each.text for each in chat.history("jack", limit=200).messages if not each.event]
+        assert chat.news("jack").unread == len(kept)
+        assert {each.user: each.unread for each in chat.members()}["jack"] == len(kept)
+
+
+def test_so_many_can_be_blocked(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jack"], settings=FREE)
+    blocked = keys.chat_blocked(bucket(chat.id), chat.id)
+    redis.hset(blocked, mapping={f"p{number}": 1 for number in range(9_999)})
+    chat.block("one more", by="joe")
+    before = texts(chat.history("joe").messages)
+
+    with pytest.raises(TooManyBlocked):
+        chat.block("jack", by="joe")
+    chat.block("p7", by="joe")  # who is blocked is blocked
+
+    assert redis.hlen(blocked) == 10_000
+    assert texts(chat.history("joe").messages) == before
+    assert [each.user for each in chat.members()] == ["joe", "jack"]
+    chat.unblock("p7")
+    chat.block("jack", by="joe")
