@@ -169,6 +169,8 @@ class Feed:
         while id and (label := self._label_of(place, using)) != told:
             if label is None:
                 book.remove(id)
+                if self._by:  # or each guild that there ever was would leave an empty book
+                    book.vacate()
             else:
                 book.add(label, id=id)
             told = label

@@ -95,6 +95,18 @@ def finish(redis: Redis) -> Callable[[], Any]:
     return lambda: [at_once(book._finish(get_client(), "token")), book.complete("b"), book.count()]
 
 
+def vacate(redis: Redis) -> Callable[[], Any]:
+    book = _book()
+    for entry in (1, 2, 3):
+        book.remove(entry)
+    return lambda: [
+        book.vacate(),
+        AddressBook("other").vacate(),
+        redis.exists(keys.book(book.name)),
+        book.count(),
+    ]
+
+
 def list_(redis: Redis) -> Callable[[], Any]:
     book = _book()
     return lambda: at_once(book._list(get_client()))
@@ -172,5 +184,6 @@ CASES = {
     "autocomplete/prune": [prune],
     "autocomplete/select": [select, select_of_no_book],
     "autocomplete/touch": [touch],
+    "autocomplete/vacate": [vacate],
     "autocomplete/write": [add, add_again, rename, remove, load, change_meanwhile],
 }

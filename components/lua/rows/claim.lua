@@ -13,6 +13,7 @@ local token, limit, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local ANSWERED, KEPT, LONGEST = 60000, 60000, 300000000 -- ms, ms; microseconds of a lease that grows
 
 if redis.call("LINDEX", call, 0) == token then return redis.call("LRANGE", call, 1, -1) end
+redis.call("DEL", call) -- a first write that frees: the others are done on a full server as well
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format("%.0f", number) end
@@ -58,7 +59,6 @@ local next_at = redis.call("ZRANGE", schedule, 0, 0, "WITHSCORES")[2]
 local answer = { text(now), next_at and text(next_at) or "" }
 for _, member in ipairs(claimed) do answer[#answer + 1] = member end
 if #claimed > 0 then
-  redis.call("DEL", call)
   redis.call("RPUSH", call, token, unpack(answer))
   redis.call("PEXPIRE", call, ANSWERED)
 end

@@ -55,7 +55,7 @@ end
 local claims, known = redis.call("MGET", unpack(names)), redis.call("HMGET", delays, unpack(members))
 local scores = redis.call("ZMSCORE", schedule, unpack(members))
 
-local answer, due, gone, stored, done = {}, {}, {}, {}, {}
+local answer, due, gone, stored = {}, {}, {}, {}
 for at, member in ipairs(members) do
   local ends, owner = string.match(claims[at] or "", "^%d+ (%d+) (.*)")
   local delay = tonumber(known[at] or nil)
@@ -65,6 +65,7 @@ for at, member in ipairs(members) do
     answer[at] = 0
   else
     local is_there, body, kind = ARGV[3 * at + 3], ARGV[3 * at + 4], kind_of(delay)
+    redis.call("DEL", names[at]) -- first what frees: the others are done on a full server as well
     redis.call("SET", row .. member, kind.head .. body .. "]", "PX", kind.kept)
     -- One that is not there, and was scheduled while it was loaded, may be there again; one that is heeds its delay.
     local least = is_there == "0" and tonumber(ends) or ends - 1
@@ -75,7 +76,7 @@ for at, member in ipairs(members) do
     elseif delay then
       due[#due + 1], due[#due + 2] = text(due_after(member, delay)), member
     end
-    stored[#stored + 1], done[#done + 1] = member, names[at]
+    stored[#stored + 1] = member
     answer[at] = 1
   end
 end
@@ -84,7 +85,6 @@ for _, member in ipairs(gone) do
   if redis.call("ZREM", schedule, member) == 1 then count_one_less(member, "") end
   redis.call("HDEL", delays, member)
 end
-if #done > 0 then redis.call("DEL", unpack(done)) end
 if redis.call("EXISTS", failures) == 1 then
   for _, member in ipairs(stored) do
     if redis.call("HDEL", failures, member) == 1 then count_one_less(member, ":failing") end

@@ -149,6 +149,14 @@ class AddressBook(Loading):
         """load(), awaited."""
         return await self._load(get_async_client(), entries, replace, words, progress)
 
+    def vacate(self) -> bool:
+        """Remove the book if all have left it and none is loaded. Return whether there is no such book now."""
+        return at_once(self._vacate(get_client()))
+
+    async def avacate(self) -> bool:
+        """vacate(), awaited."""
+        return await self._vacate(get_async_client())
+
     def erase(self) -> None:
         """Remove the book, and all that is known of it."""
         at_once(self._erase(get_client()))

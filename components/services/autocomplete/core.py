@@ -38,6 +38,7 @@ _complete = Script("autocomplete/complete")
 _list = Script("autocomplete/list")
 _look = Script("autocomplete/look")
 _select = Script("autocomplete/select")
+_vacate = Script("autocomplete/vacate")
 _write = Script("autocomplete/write")
 
 
@@ -59,6 +60,7 @@ class Keys:
         self.all = _looked_at(name)
         self.write = [*self.all, self.loading, *coming, changed, answered]
         self.erase = [*self.write[:-1], keys.book_usage(name)]
+        self.vacate = [*self.all, self.loading, keys.book_usage(name)]
         self.prune = [self.rows, self.ranks, coming[1]]
         self.begin = [self.loading, *coming, changed, answered]
         self.select = [self.book, self.rows, self.selected, self.ranks, tops, *coming[1:], answered]
@@ -146,6 +148,18 @@ class Core:
         with redis_errors():
             await answer(client.zrem(keys.book_names(ALL), self.name))
             await answer(client.unlink(*Keys(self.name).erase))
+
+    async def _vacate(self, client: AnyRedis) -> bool:
+        """Remove it from the list as well, but put it there again if somebody has made it anew meanwhile."""
+        its = Keys(self.name)
+        if not await _vacate.acall(client, keys=its.vacate, args=[]):
+            return False
+        with redis_errors():
+            await answer(client.zrem(keys.book_names(ALL), self.name))
+            if await answer(client.exists(its.book)):
+                await self._list(client)
+                return False
+        return True
 
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
         """Their names changed: put those that were selected among the best of their prefixes."""
