@@ -25,7 +25,7 @@ from components.together import together
 from tests.support.masters import Masters, forget_clients, masters
 
 CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
-TIMEOUT = 0.5
+TIMEOUT = 1.0
 
 
 class Increase(Script):

@@ -38,8 +38,8 @@ from tests.support.queues import ECHO, claim
 from tests.support.waiting import eventually
 
 CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
-TIMEOUT = 0.3  # seconds of the socket
-AT_ONCE = 0.2  # seconds: less than a timeout, whatever else the machine does
+TIMEOUT = 1.0  # seconds of the socket
+AT_ONCE = 0.8  # seconds: less than one timeout, with room for a busy machine
 
 
 @pytest.fixture(params=["unix socket", "TCP", "cluster"])
@@ -256,7 +256,7 @@ def test_a_reply_that_was_lost_is_no_silence(tmp_path: Path, request: pytest.Fix
 
 def test_a_slow_script_is_no_silence_for_longer_than_it_runs(site: EmbeddedServer) -> None:
     update()
-    source = "local n = redis.call('TIME')[1] + 2; while redis.call('TIME')[1] + 0 < n do end"
+    source = "local n = redis.call('TIME')[1] + 3; while redis.call('TIME')[1] + 0 < n do end"
     with Redis.from_url(site.url, socket_timeout=10) as other:
         loop = threading.Thread(target=lambda: other.eval(source, 1, "a"))
         loop.start()
@@ -290,7 +290,7 @@ def test_pages_cost_nothing_while_redis_hangs(site: EmbeddedServer, admin_client
         began = time.monotonic()
         assert admin_client.get(page).status_code == 503
 
-        assert time.monotonic() - began < 2 * AT_ONCE
+        assert time.monotonic() - began < AT_ONCE
 
 
 def test_a_worker_goes_on_as_after_any_outage(site: EmbeddedServer) -> None:
