@@ -26,7 +26,7 @@ class NoEventLoop(ComponentsError, RuntimeError):
     """An asynchronous client was asked for outside of a coroutine."""
 
 
-class RedisUnsuitable(RedisUnavailable, ImproperlyConfigured):
+class RedisUnsuitable(RedisRefused, ImproperlyConfigured):
     """
     This app cannot work with the Redis that the settings name, or not with these settings: the message says what to
     change. To ask again does not help.
