@@ -17,7 +17,7 @@ from typing import NoReturn
 from django.utils import autoreload
 
 from components.services.counters import finish as send_counts
-from components.workers.signals import QUIETING
+from components.workers.signals import QUIETING, STOPPING
 
 QUIETED = "--quieted"  # an option that says: be quiet from the beginning, as whoever was here before
 
@@ -29,9 +29,9 @@ def command_line() -> list[str]:
 
 def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> NoReturn:
     """Become a new process; a *quiet* worker stays so. *last* is called as late as possible."""
+    # A signal that comes meanwhile waits until the new image heeds it, instead of suspending or killing the process.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING, *STOPPING])
     flush(last)
-    # A SIGTSTP that comes meanwhile waits until the new image heeds it, instead of suspending the process.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING])
     arguments = command_line()
     if quiet and QUIETED not in arguments:
         arguments.append(QUIETED)

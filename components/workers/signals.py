@@ -61,8 +61,8 @@ class Signals:
                 number: signal.signal(number, handler) for number, handler in self._handlers.items()
             }
             faulthandler.register(TELLING, file=_STDERR, all_threads=True, chain=True)
-            # Whoever started this process may have held it back until now, lest it be lost.
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [QUIETING])
+            # Whoever started this process may have held them back until now, lest they be lost or end it.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [QUIETING, *STOPPING])
         return self
 
     def __exit__(self, *exc_info: object) -> None:

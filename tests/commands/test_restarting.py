@@ -59,6 +59,19 @@ def test_the_new_one_holds_the_lifeline_of_the_old_one(
         os.close(lifeline)
 
 
+def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_with_0(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
+) -> None:
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        (tmp_path / "gate").touch()
+        assert worker.says("starting anew")
+        worker.signal(signal.SIGTERM)
+
+        assert worker.exit_code() == 0
+    assert worker.output.count("INFO Stub") == 2
+
+
 def test_a_stuck_worker_that_was_told_to_stop_ends_with_1(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
