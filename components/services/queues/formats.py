@@ -30,7 +30,7 @@ from components.services.queues.records import (
 
 FORMAT = 1
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
-LONGEST_NOTE = 500  # characters of what a task says of its progress
+LONGEST_NOTE = 10_000  # characters of what a task says of its progress
 
 #: What reading raises where something else is stored than was written here; all become a ValueError.
 NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)
