@@ -5,14 +5,14 @@ EVALSHA first; a server that does not know the script gets the source with EVAL,
 of round trips. A reply that was lost is asked for once more: that is safe because every script
 of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
 
-many() and amany() send several calls in one round trip to each node: redis-py's own pipelines of a cluster
-take no scripts.
+reading() does the same for a plain command that changes nothing. many() and amany() send several calls in one round
+trip to each node: redis-py's own pipelines of a cluster take no scripts.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import sha1
 from importlib.resources import files
@@ -25,9 +25,12 @@ from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from components.client import REPLY_LOST, AnyRedis, redis_errors
+from components.exceptions import RedisUnavailable
 from components.twins import answer, at_once
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
+#: Clients of several nodes, of which one can be away and the others be there.
+CLUSTERS: tuple[type, ...] = (RedisCluster, AsyncRedisCluster)
 
 #: The keys and the arguments of a call.
 Call: TypeAlias = tuple[Sequence[str], Sequence[Any]]
@@ -87,7 +90,19 @@ class Script:
         return at_once(self.amany(client, calls))
 
     async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-        """The same, awaited; with either client, as acall(). What a node could not answer so is asked singly."""
+        """The same, awaited; with either client, as acall(). All calls are made, whatever becomes of one."""
+        answers = await self.aeach(client, calls)
+        for each in answers:
+            if isinstance(each, RedisUnavailable):
+                raise each
+        return answers
+
+    async def aeach(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+        """
+        As amany(), with a RedisUnavailable as the answer of each call that could not be answered.
+
+        What a node could not answer in a pipeline is asked singly: once for all calls of a node that is away.
+        """
         answers: list[Any] = [None] * len(calls)
         with redis_errors():
             if isinstance(client, AsyncRedis | AsyncRedisCluster):
@@ -98,12 +113,19 @@ class Script:
                 found = await asyncio.gather(*asked)
             else:
                 found = [await each for each in asked]
-            for (_node, numbers), part in zip(nodes, found, strict=True):
-                for number, answered in zip(numbers, part, strict=True):
+        for (_node, numbers), part in zip(nodes, found, strict=True):
+            away: RedisUnavailable | None = None
+            for number, answered in zip(numbers, part, strict=True):
+                if not isinstance(answered, Exception):
                     answers[number] = answered
-            for number, (keys, args) in enumerate(calls):
-                if isinstance(answers[number], Exception):
-                    answers[number] = await self.send(client, keys=keys, args=args)
+                elif away and isinstance(answered, REPLY_LOST):
+                    answers[number] = away
+                else:
+                    keys, args = calls[number]
+                    try:
+                        answers[number] = await self.acall(client, keys=keys, args=args)
+                    except RedisUnavailable as error:
+                        answers[number] = away = error
         return answers
 
     async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
@@ -116,6 +138,19 @@ class Script:
         except REPLY_LOST as error:
             return [error] * len(calls)
         return answers
+
+
+async def reading(send: Callable[[], Any]) -> Any:
+    """
+    Return the answer to what *send* sends with either client: a command, or a pipeline, that changes nothing.
+
+    It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
+    """
+    with redis_errors():
+        try:
+            return await answer(send())
+        except REPLY_LOST:
+            return await answer(send())
 
 
 def _by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:

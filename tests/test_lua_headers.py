@@ -29,18 +29,19 @@ LONGER = {
     "autocomplete/complete": 65,
     "autocomplete/select": 90,
     "autocomplete/write": 130,
-    "mailboxes/pull": 50,
-    "mailboxes/push": 55,
+    "mailboxes/pull": 60,
+    "mailboxes/push": 60,
     "counters/add": 50,
     "counters/top": 45,
     "logs/flush": 60,
     "rows/claim": 50,
     "rows/store": 70,
     "chat/send": 85,
-    "chat/look": 85,
+    "chat/look": 90,
+    "chat/history": 50,
     "chat/enter": 60,
     "chat/remove": 60,
-    "chat/trim": 50,
+    "chat/trim": 60,
 }
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.

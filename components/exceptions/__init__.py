@@ -170,6 +170,10 @@ class MailboxFull(ComponentsError):
     """The mailbox has as many messages as its limit, and its policy is to refuse."""
 
 
+class TooManyBlocked(ComponentsError, ValueError):
+    """A mailbox refuses the mail of as many senders as it can."""
+
+
 class WaitersFull(ComponentsError):
     """As many wait in this process as its limit allows."""
 

@@ -106,4 +106,6 @@ class Chat(Controls):
         await hint_all(client, self.id, persons)
         if await core.create.acall(client, keys=self._keys.create, args=args) != b"created":
             raise ChatExists(f"There is a chat {self.id!r} already.")
+        # An erasure may have taken a hint between the two.
+        await hint_all(client, self.id, persons)
         tally("chat:sent", 1 if body else 0)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.exceptions import BodyTooLarge, NotSerializable
+from components.stored import MAX_DEPTH, is_too_deep
 
 _dump = json.JSONEncoder(separators=(",", ":")).encode  # ASCII only: characters are bytes
 _SHOWN = 80  # characters of a refused value in the message
@@ -43,12 +44,17 @@ def normalize_call(
     task: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of a call of *task* as they will come out of JSON. Raises NotSerializable."""
+    too_deep = NotSerializable(
+        f"Unsupported type: the arguments of {task} contain themselves, or are nested too deeply: at most "
+        f"{MAX_DEPTH} lists and dicts may lie inside of each other."
+    )
     try:
-        return normalize(tuple(args), "args"), normalize(kwargs, "kwargs")
+        found = normalize(tuple(args), "args"), normalize(kwargs, "kwargs")
     except RecursionError:
-        raise NotSerializable(
-            f"Unsupported type: the arguments of {task} contain themselves, or are nested too deeply for JSON."
-        ) from None
+        raise too_deep from None
+    if any(map(is_too_deep, (*found[0], *found[1].values()))):
+        raise too_deep
+    return found
 
 
 def encode(task: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, max_body: int) -> str:

@@ -25,7 +25,8 @@ async def listing(request: HttpRequest, user: str) -> Answer:
     """GET chats: all of the person's, the one that spoke last first."""
     found = await Inbox(user).achats()
     names = await names_of(shapes.people_of(found))
-    return Answer({"chats": [shapes.chat(each) for each in found], "people": names})
+    told = {"chats": [shapes.chat(each) for each in found], "unavailable": list(found.unavailable)}
+    return Answer({**told, "people": names})
 
 
 async def create(request: HttpRequest, user: str) -> Answer:

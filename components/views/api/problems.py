@@ -85,6 +85,11 @@ KINDS: dict[str, Kind] = {
         422, "The message is not valid", "It is empty or too long, or its data are no JSON."
     ),
     "too-many-members": Kind(422, "Too many members", "The chat would have more members than its limit."),
+    "too-many-blocked": Kind(
+        422,
+        "Too many are blocked",
+        "The mailbox refuses the mail of so many that others must be unblocked first.",
+    ),
     "too-fast": Kind(429, "Too fast", "The header Retry-After says when there is room again."),
     "row-not-loaded": Kind(
         503,
@@ -112,6 +117,7 @@ _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.InvalidEntry: "invalid-value",
     exceptions.InvalidDuration: "invalid-value",
     exceptions.TooManyMembers: "too-many-members",
+    exceptions.TooManyBlocked: "too-many-blocked",
     exceptions.TooFast: "too-fast",
     exceptions.RowNotLoaded: "row-not-loaded",
     exceptions.RedisUnavailable: "redis-unavailable",

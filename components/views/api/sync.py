@@ -50,6 +50,7 @@ async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
         "cursor": make_cursor(user, changes.positions) if changes.chats or changes.gone else cursor,
         "chats": [shapes.changed_chat(each) for each in changes.chats],
         "gone": list(changes.gone),
+        "unavailable": list(changes.unavailable),
         "people": await names_of(shapes.people_of(changes.chats)),
     }
     return Answer(told, headers={} if could_wait else retry_after())
@@ -63,6 +64,7 @@ async def _all(user: str) -> Answer:
         "cursor": make_cursor(user, {each.chat_id: Position(each.last_seq, each.revision) for each in found}),
         "chats": [{**shapes.chat(each), "messages": [], "has_more": False, "missed": 0} for each in found],
         "gone": [],
+        "unavailable": list(found.unavailable),
         "people": await names_of(shapes.people_of(found)),
     }
     return Answer(told)

@@ -186,6 +186,7 @@ def page(
         "me": user,
         "chats": [rows.chat_row(each, user, name_of) for each in all_of_them],
         "open": shown,
+        "unavailable": len(all_of_them.unavailable),
         "page_title": title or (shown.title if shown else ""),
         "is_writer": opened is not None and opened.role != Role.MEMBER,
     }
