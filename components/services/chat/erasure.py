@@ -4,9 +4,9 @@ in these chats forget them as a contact, as do their own contacts, and they forg
 knows.
 
 Others may add them to a chat meanwhile. So an entry of the inbox goes only if it is what was read before the chat was
-looked at, and the inbox is read again until nothing new is in it. A hint that is young and that its chat denies
-stays: somebody may be about to enter them, and a repeated erasure finds it. Interrupted, it is done again from the
-beginning.
+looked at, and the inbox is read again until nothing new is in it, some times at most. A hint that is young and that
+its chat denies stays: somebody may be about to enter them, and a repeated erasure finds it. Interrupted, it is done
+again from the beginning.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from components.stored import text_of
 from components.validation import is_name
 
 _LOOKED_AT = 500  # entries in one run of the script
+_PASSES = 10  # through the inbox: somebody may add them again and again, and what is left then the next erasure finds
 _IN_A_ROW = 3  # chats that cannot be reached before the rest is not tried: one node may be dead, or all
 
 #: The scores of a chat among the hints and in the past; None where it is not.
@@ -42,7 +43,10 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
     messages, touched, others = 0, set(), dict[str, None]()
     failed: RedisUnavailable | None = None
     seen: dict[bytes, _Scores] = {}
-    while new := {name: its for name, its in (await _noted(client, person)).items() if seen.get(name) != its}:
+    for _ in range(_PASSES):
+        noted = await _noted(client, person)
+        if not (new := {name: its for name, its in noted.items() if seen.get(name) != its}):
+            break
         in_a_row = 0
         for name, scores in new.items():
             seen[name] = scores
