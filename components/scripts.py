@@ -91,13 +91,13 @@ class Script:
 
     async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
         """The same, awaited; with either client, as acall(). All calls are made, whatever becomes of one."""
-        answers = await self.aeach(client, calls)
+        answers = await self.aoutcomes(client, calls)
         for each in answers:
             if isinstance(each, RedisUnavailable):
                 raise each
         return answers
 
-    async def aeach(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+    async def aoutcomes(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
         """
         As amany(), with a RedisUnavailable as the answer of each call that could not be answered.
 

@@ -249,11 +249,12 @@ async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
             if not isinstance(client, CLUSTERS):
                 raise
     async with _turn(client):
-        answers = await core.look.aeach(client, calls)
-    if not isinstance(client, CLUSTERS):
-        for each in answers:
-            if isinstance(each, RedisUnavailable):
-                raise each
+        answers = await core.look.aoutcomes(client, calls)
+    for each in answers:
+        if isinstance(each, Exception) and not (
+            isinstance(each, RedisUnavailable) and isinstance(client, CLUSTERS)
+        ):
+            raise each
     return answers
 
 

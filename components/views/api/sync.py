@@ -76,7 +76,7 @@ async def _changes(user: str, since: Mapping[str, Position], seconds: float) -> 
     if seconds:
         await let_go()
         try:
-            with place():
+            with place(user):
                 return await inbox.achanges(since, wait=seconds), True
         except WaitersFull:
             pass
