@@ -40,6 +40,8 @@ class Conf:
     mail_queue: str = "default"
     #: How many long-polls one process keeps waiting; more are answered at once.
     max_waiters: int = 2_000
+    #: How many of them one person may have: as many tabs and devices wait; more are answered at once.
+    max_waiters_per_person: int = 12
     #: Dotted path of a callable(request) -> user or None, for requests with "Authorization: Bearer …".
     api_authentication: str | None = None
     #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
@@ -120,6 +122,7 @@ _AT_LEAST = {
     "max_body": 1,
     "max_result": 4_096,
     "max_waiters": 0,
+    "max_waiters_per_person": 0,
     "counter_samples": 1,
     "chat_create_limit": 0,
     "chat_create_period": 1,

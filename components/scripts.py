@@ -5,14 +5,15 @@ EVALSHA first; a server that does not know the script gets the source with EVAL,
 of round trips. A reply that was lost is asked for once more: that is safe because every script
 of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
 
-many() and amany() send several calls in one round trip to each node: redis-py's own pipelines of a cluster
-take no scripts. outcomes() and aoutcomes() are the same, but tell of each call what became of it.
+reading() does the same for a plain command that changes nothing. many() and amany() send several calls in one round
+trip to each node: redis-py's own pipelines of a cluster take no scripts. outcomes() and aoutcomes() are the same, but
+tell of each call what became of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import sha1
 from importlib.resources import files
@@ -29,6 +30,8 @@ from components.exceptions import RedisUnavailable
 from components.twins import answer, at_once
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
+#: Clients of several nodes, of which one can be away and the others be there.
+CLUSTERS: tuple[type, ...] = (RedisCluster, AsyncRedisCluster)
 
 #: The keys and the arguments of a call.
 Call: TypeAlias = tuple[Sequence[str], Sequence[Any]]
@@ -161,6 +164,19 @@ class Script:
         except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)
             return [error] * len(calls)
         return answers
+
+
+async def reading(send: Callable[[], Any]) -> Any:
+    """
+    Return the answer to what *send* sends with either client: a command, or a pipeline, that changes nothing.
+
+    It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
+    """
+    with redis_errors():
+        try:
+            return await answer(send())
+        except REPLY_LOST:
+            return await answer(send())
 
 
 def all_well(outcomes: list[Any]) -> list[Any]:

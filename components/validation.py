@@ -18,11 +18,16 @@ MAX_FENCE = 2**63 - 1
 
 def check_name(kind: str, name: object) -> str:
     """*name*, if a *kind* can be called so. Raises InvalidName."""
-    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not _is_unicode(name):
+    if not isinstance(name, str) or not is_name(name):
         raise InvalidName(
             f"A {kind} cannot be called {_shown(name)}: a name is text of 1 to {MAX_NAME} characters."
         )
     return name
+
+
+def is_name(name: object) -> bool:
+    """Tell whether something can be called *name*."""
+    return isinstance(name, str) and 1 <= len(name) <= MAX_NAME and _is_unicode(name)
 
 
 def check_seconds(what: str, value: object, *, may_be_zero: bool = False) -> float:

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import wraps
 from typing import Any, Literal
 from urllib.parse import urlencode
 
 import django
 from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.text import capfirst
 
 from components.exceptions import RedisUnavailable
@@ -34,6 +38,9 @@ Trail = Sequence[tuple[str, str]]
 Permission = Literal["view", "change", "refresh", "resend", "discard", "delete"]
 
 PAGE_SIZE = 50
+#: For so long one entry of the log says that somebody reads messages.
+READING = timedelta(hours=1)
+HAS_READ = "Read the messages."
 
 
 @dataclass(frozen=True)
@@ -213,6 +220,24 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             self.message_user(request, did.said, messages.SUCCESS)
         for sentence in did.but:
             self.message_user(request, sentence, messages.WARNING)
+
+    def note_reading(self, request: HttpRequest, subject: Anchor) -> None:
+        """
+        Write into Django's log that the user reads what people wrote to each other.
+
+        It is there before anything is shown. One entry stands for an hour, since the page is fetched anew every few
+        seconds and in parts; whichever of them comes first writes it.
+        """
+        since = timezone.now() - READING
+        known = LogEntry.objects.filter(
+            user_id=str(request.user.pk),
+            content_type=ContentType.objects.get_for_model(subject, for_concrete_model=False),
+            object_id=str(subject.pk),
+            action_time__gt=since,
+            change_message=HAS_READ,
+        )
+        if not known.exists():
+            self.log_change(request, subject, HAS_READ)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -110,6 +110,7 @@ class ChatAdmin(NamedPages):
         if not self.may_read(request):
             raise PermissionDenied
         row, before = find_row(request), _number(request.GET.get("before", ""))
+        self.note_reading(request, self.subject(row.info.id))
         page = ChatReader().messages(row.info.id, before=before, limit=MESSAGES)
         context = {
             "row": row,

@@ -95,6 +95,7 @@ class MailboxAdmin(NamedPages):
         if not self.may_read(request):
             raise PermissionDenied
         row, first = _find(request), _number(request.GET.get("first", ""))
+        self.note_reading(request, self.subject(row.info.name))
         mails = MailboxReader().messages(row.info.name, first=first, limit=MESSAGES + 1)
         known = persons(mail.sender for mail in mails)
         context = {

@@ -30,8 +30,15 @@ class Person:
         return f"{self.shown} ({self.number})" if self.number else self.shown
 
 
-def persons(ids: Iterable[str]) -> dict[str, Person]:
+class Known(dict[str, Person]):
+    """Persons by their ids. An id that was not asked for, such as an empty one that is stored, has no name."""
+
+    def __missing__(self, id: str) -> Person:
+        return Person(id)
+
+
+def persons(ids: Iterable[str]) -> Known:
     """Those of these ids, in one query."""
     wanted = {each for each in ids if each}
     names = people().names(wanted) if wanted else {}
-    return {each: Person(each, names.get(each, "")) for each in wanted}
+    return Known({each: Person(each, names.get(each, "")) for each in wanted})

@@ -190,7 +190,7 @@ class TooManyChats(ComponentsError, ValueError):
 
 
 class TooManyBlocked(ComponentsError, ValueError):
-    """So many are blocked that others must be unblocked first."""
+    """A chat or a mailbox blocks as many people as it can: unblock others first."""
 
 
 class NotAMember(ComponentsError):

@@ -89,7 +89,10 @@ def inbox_chats(tag: str, person: str) -> str:
 
 
 def inbox_past(tag: str, person: str) -> str:
-    """ZSET chat id by when he left it, for the erasure of what he said. An entry goes with that."""
+    """
+    ZSET chat id by when they left it, for the erasure of what they said. An entry goes with that, and when nothing
+    can be left of it: some are looked at with each chat that they leave.
+    """
     return _key("inboxes", tag, f"past:{person}")
 
 
@@ -131,12 +134,15 @@ def mailbox_dropped(tag: str, name: str) -> str:
 
 
 def mailbox_sent(tag: str, name: str) -> str:
-    """HASH per day (prefix of ":" and the day): what was pushed, who sent what went. Expires after two days."""
+    """
+    HASH per day (prefix of ":" and the day): what was pushed, who sent what went. Expires after two days. One with
+    10,000 fields, or two for each message of the limit, takes the place of that of the day before.
+    """
     return _key("mailboxes", tag, f"sent:{name}")
 
 
 def mailbox_blocked(tag: str, name: str) -> str:
-    """HASH sender whose mail is refused -> since when. An entry goes when that is taken back."""
+    """HASH sender whose mail is refused -> since when, 10,000 at most. An entry goes when that is taken back."""
     return _key("mailboxes", tag, f"blocked:{name}")
 
 

@@ -21,6 +21,15 @@ from components.services.chat import Chat, ChatSettings, Inbox, Position
 from components.services.chat.formats import read_settings, write_settings
 from tests.support.chats import FREE, texts
 
+
+def nested(depth: int) -> Any:
+    """A list in a list in a list, so many."""
+    found: Any = []
+    for _ in range(depth - 1):
+        found = [found]
+    return found
+
+
 SELF: list[Any] = []
 SELF.append(SELF)
 
@@ -38,6 +47,10 @@ SELF.append(SELF)
         ("a", float("nan")),
         ("a", "\udfff"),
         ("a", SELF),
+        ("a", nested(33)),
+        ("a", {"a": nested(32)}),
+        ("a", nested(1_400)),
+        ("a", nested(100_000)),
         (7, None),
         ("a" * 1_000_000, None),
     ],
@@ -53,6 +66,16 @@ def test_what_is_no_message_is_refused(redis: Redis, text: Any, data: Any) -> No
 
     assert chat.info().messages == 1
     assert len(Inbox("joe").chats()) == 1
+
+
+@pytest.mark.parametrize("depth", [1, 31, 32])
+def test_what_is_nested_32_deep_comes_back(redis: Redis, depth: int) -> None:
+    chat = Chat.create("joe")
+
+    chat.send("joe", "a", data=nested(depth))
+
+    [*_, message] = chat.history("joe").messages
+    assert (message.data, message.is_unreadable) == (nested(depth), False)
 
 
 @pytest.mark.parametrize("client_id", ["", "a" * 65, "a\n", "\ud800", 7])

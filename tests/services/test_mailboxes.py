@@ -10,8 +10,9 @@ from redis import Redis
 
 from components import keys
 from components.buckets import bucket
-from components.exceptions import Blocked, MailboxFull, MessageNotFound, UnknownFormat
+from components.exceptions import Blocked, MailboxFull, MessageNotFound
 from components.services.mailboxes import Fate, Mail, Mailbox
+from components.stored import UNREADABLE
 from tests.support.mailboxes import texts, tomorrow
 
 
@@ -386,14 +387,17 @@ def test_mailboxes_do_not_mix(redis: Redis) -> None:
     assert [texts(Mailbox(name).pull()) for name in names] == [[name] for name in names]
 
 
-def test_a_message_of_a_newer_release_is_no_silent_loss(mailbox: Mailbox, redis: Redis) -> None:
+def test_a_message_of_a_newer_release_is_told_apart_and_stays_until_it_is_acknowledged(
+    mailbox: Mailbox, redis: Redis
+) -> None:
     fill(mailbox, "one")
     stream = keys.mailbox_messages(bucket("jack"), "jack")
     redis.xadd(stream, {"from": "jill", "at": 1, "body": "znew"}, id=f"{2**52}-0")
 
-    with pytest.raises(UnknownFormat, match="newer release"):
-        mailbox.pull()
+    first, newer = mailbox.pull()
 
+    assert (first.text, first.is_unreadable) == ("one", False)
+    assert (newer.sender, newer.text, newer.data, newer.is_unreadable) == ("jill", UNREADABLE, None, True)
     assert mailbox.depth() == 2
 
 

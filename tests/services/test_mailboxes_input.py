@@ -111,6 +111,20 @@ def test_data_are_json_of_limited_size(mailbox: Mailbox, redis: Redis, data: Any
     refuse(redis, InvalidMessage, why, lambda: mailbox.push("jill", "text", data=data))
 
 
+@pytest.mark.parametrize("depth", [32, 33])
+def test_data_may_be_nested_32_deep(redis: Redis, depth: int) -> None:
+    mailbox = Mailbox("jack")
+    data: Any = {}
+    for number in range(depth - 1):
+        data = {"a": data} if number % 2 else [data]
+
+    if depth > 32:
+        refuse(redis, InvalidMessage, "nested too deeply", lambda: mailbox.push("jill", data=data))
+    else:
+        mailbox.push("jill", data=data)
+        assert [mail.data for mail in mailbox.pull()] == [data]
+
+
 def test_data_that_hold_themselves_are_refused(mailbox: Mailbox, redis: Redis) -> None:
     endless: list[Any] = []
     endless.append(endless)
@@ -119,7 +133,7 @@ def test_data_that_hold_themselves_are_refused(mailbox: Mailbox, redis: Redis) -
         deep = [deep]
 
     for data in (endless, deep):
-        refuse(redis, InvalidMessage, "no JSON", lambda data=data: mailbox.push("jill", data=data))  # type: ignore[misc]
+        refuse(redis, InvalidMessage, "nested too deeply", lambda data=data: mailbox.push("jill", data=data))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("client_id", ["", "x" * 65, b"a", 7, "a\0", "\ud800"])

@@ -202,12 +202,21 @@ def forget(redis: Redis) -> Callable[[], Any]:
     return lambda: core.forget(get_client(), keys=keys_of_forget, args=[core.YOUNG, _ID, "other"])
 
 
+def drop(redis: Redis) -> Callable[[], Any]:
+    """One that was noted anew since it was read stays."""
+    keys_of_drop = core.keys_of_inbox("jack")
+    for key in keys_of_drop:
+        redis.zadd(key, {_ID: 1, "other": 2})
+    return lambda: core.drop(get_client(), keys=keys_of_drop, args=[_ID, 1, 1, 0, "other", 1, 2, 0])
+
+
 CASES = {
     "chat/change": [rename, configure, refused],
     "chat/charge": [charge],
     "chat/create": [create],
     "chat/delete": [delete],
     "chat/delete_message": [delete_message],
+    "chat/drop": [drop],
     "chat/enter": [enter, come_back_muted],
     "chat/erase": [erase],
     "chat/forget": [forget],

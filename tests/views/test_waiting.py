@@ -16,6 +16,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.embedded import EmbeddedServer
+from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
 from components.views.api import waiting
 from tests.support.waiting import eventually
@@ -86,6 +87,42 @@ def test_more_than_the_limit_are_answered_at_once(redis: Redis) -> None:
     assert eventually(lambda: waiting.waiters() == 0)
 
 
+def test_one_person_does_not_take_the_places_of_all(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jill"])
+    with serve(MAX_WAITERS_PER_PERSON=2) as site:
+        cursor = site.ask("GET", "sync")[1]["cursor"]
+        wait = ("GET", f"sync?cursor={cursor}&timeout=50")
+        with site.waiting(*PULL), site.waiting(*wait):
+            assert eventually(lambda: waiting.waiters() == 2)
+
+            # A third tab goes on as all do where nobody can wait; and what is new comes at once.
+            for _ in range(3):
+                status, told, headers = site.ask(*wait)
+                assert (status, told["chats"]) == (200, [])
+                assert 3 <= int(headers["Retry-After"]) <= 8
+            status, told, headers = site.ask(*PULL)
+            assert (status, told["messages"]) == (200, [])
+            assert "Retry-After" in headers
+            # Others wait as before.
+            with site.waiting(*PULL, by="jill"):
+                assert eventually(lambda: waiting.waiters() == 3)
+            assert eventually(lambda: waiting.waiters() == 2)
+            chat.send("jill", "hello")
+            assert site.ask(*wait)[1]["chats"]
+        assert eventually(lambda: waiting.waiters() == 0)
+        assert not waiting._waiting
+
+        with site.waiting(*PULL):
+            assert eventually(lambda: waiting.waiters() == 1)
+
+
+def test_several_tabs_of_a_person_wait_by_default(site: Site) -> None:
+    with ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(site.waiting(*PULL))
+        assert eventually(lambda: waiting.waiters() == 8)
+
+
 def test_many_can_wait_in_one_process(site: Site, redis_server: EmbeddedServer) -> None:
     people = [f"person {number}" for number in range(100)]
     with ThreadPoolExecutor(len(people)) as pool, Redis.from_url(redis_server.url) as client:
@@ -143,6 +180,6 @@ def test_a_transaction_around_a_view_is_left_alone(joe: Asker, jill: Asker) -> N
 def test_a_place_is_given_back_whatever_happens() -> None:
     with override_settings(COMPONENTS={"MAX_WAITERS": 1}):
         for _ in range(3):
-            with pytest.raises(ZeroDivisionError), waiting.place():
+            with pytest.raises(ZeroDivisionError), waiting.place("joe"):
                 1 / (waiting.waiters() - 1)
     assert waiting.waiters() == 0

@@ -16,7 +16,7 @@ for _, id in ipairs(ids) do
   local _, past = string.find(packed, "\2" .. id .. "\1", 1, true)
   local score = redis.call("ZSCORE", ranks, id)
   if past then
-    local label = string.sub(packed, past + 1, string.find(packed, "\1", past + 1, true) - 1)
+    local label = string.sub(packed, past + 1, (string.find(packed, "\1", past + 1, true) or #packed + 1) - 1)
     answer[#answer + 1] = { id, label, string.format("%.17g", score and 2 ^ (score - now) or 0) }
   end
 end

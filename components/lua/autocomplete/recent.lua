@@ -8,7 +8,7 @@ local limit = tonumber(ARGV[1])
 
 local found, answer = redis.call("ZREVRANGE", contacts, 0, limit - 1, "WITHSCORES"), {}
 for at = 1, #found, 2 do
-  local label = string.match(redis.call("HGET", labels, found[at]), "\1(.*)$")
+  local label = string.match(redis.call("HGET", labels, found[at]) or "", "\1(.*)$") or ""
   answer[#answer + 1] = { found[at], label, found[at + 1] }
 end
 return answer

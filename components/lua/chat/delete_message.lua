@@ -32,13 +32,15 @@ if by ~= "" and by ~= sender and string.sub(actor, 1, 1) == "u" then return "den
 local named, seq = entry[2][10], head[1] + 1
 local bytes = head[4] - #sender - #client_id - #named - #entry[2][12] + #call + #body
 local digest = string.sub(redis.sha1hex(sender .. "\0" .. client_id), 1, 16)
-redis.call("ZADD", deleted, wanted, wanted .. " " .. digest .. " " .. sent_at)
+-- What frees memory comes first: so a server that is full takes all of it.
 redis.call("XDEL", messages, entry[1])
+redis.call("ZADD", deleted, wanted, wanted .. " " .. digest .. " " .. sent_at)
 redis.call("ZREM", own .. sender, wanted)
 local at = 1
 while at <= #named do
   local colon = string.find(named, ":", at, true)
-  local length = tonumber(string.sub(named, at, colon - 1))
+  local length = colon and tonumber(string.sub(named, at, colon - 1))
+  if not length then break end -- it is damaged
   redis.call("ZREM", mentions .. string.sub(named, colon + 1, colon + length), wanted)
   at = colon + length + 1
 end

@@ -25,12 +25,14 @@ for _, entry in ipairs(entries) do
   if fields[2] == person then
     local named, at = fields[10], 1
     local digest = string.sub(redis.sha1hex(person .. "\0" .. fields[4]), 1, 16)
-    redis.call("ZADD", deleted, seq, seq .. " " .. digest .. " " .. fields[6])
+    -- What frees memory comes first: so a server that is full takes all of it.
     redis.call("XDEL", messages, entry[1])
     redis.call("ZREM", own .. person, seq)
+    redis.call("ZADD", deleted, seq, seq .. " " .. digest .. " " .. fields[6])
     while at <= #named do
       local colon = string.find(named, ":", at, true)
-      local length = tonumber(string.sub(named, at, colon - 1))
+      local length = colon and tonumber(string.sub(named, at, colon - 1))
+      if not length then break end -- it is damaged
       redis.call("ZREM", mentions .. string.sub(named, colon + 1, colon + length), seq)
       at = colon + length + 1
     end
@@ -57,5 +59,6 @@ if gone > 0 then
   redis.call("PUBLISH", channel, "erased")
 end
 local on = #entries == most and string.match(entries[most][1], "%d+") + 1 or 0
-redis.call("SET", calls .. call, gone .. " " .. on, "PX", 60000)
+-- Where nothing went, the same is found again.
+if gone > 0 then redis.call("SET", calls .. call, gone .. " " .. on, "PX", 60000) end
 return { gone, on }

@@ -12,9 +12,9 @@
 -- ARGV[4] so many members may know how far each has read
 -- ARGV[5..] per chat: id; seq that he has ("read" for his reading position, "last" for the newest messages);
 --         revision that he has, "" for any
--- Returns the millisecond, and per chat: 0 if he is no member; 1 if nothing is new; else title, words (role, is
---         closed, last seq, read, unread, mentions, members, revision, missed, oldest, muted until, has more),
---         reads, the last entry, entries after his seq
+-- Returns the millisecond, and per chat: 0 if he is no member; 1 if nothing is new; 2 if what is stored of the chat
+--         cannot be read; else title, words (role, is closed, last seq, read, unread, mentions, members, revision,
+--         missed, oldest, muted until, has more), reads, the last entry, entries after his seq
 local chat, messages, members, reads = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local mentions, own, deleted = KEYS[5], KEYS[6], KEYS[7]
 local person, most, most_bytes, most_told = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -27,8 +27,8 @@ local function aged(stream, cut, base, last, before)
   while high - low > 1 do
     local middle = math.floor((low + high) / 2)
     local entry = redis.call("XRANGE", stream, middle, high, "COUNT", 1)[1]
-    if entry and tonumber(entry[2][6]) <= before then
-      low, base = tonumber(string.match(entry[1], "%d+")), tonumber(entry[2][8])
+    if entry and (tonumber(entry[2][6]) or 0) <= before then
+      low, base = tonumber(string.match(entry[1], "%d+")), tonumber(entry[2][8]) or base
     else
       high = middle
     end
@@ -37,8 +37,9 @@ local function aged(stream, cut, base, last, before)
 end
 
 local function plain(entry)
-  local fields = entry[2]
-  return { entry[1], fields[2], fields[4], fields[6], fields[8], fields[10], fields[12] }
+  local fields, found = entry[2], { entry[1] }
+  for each = 2, 12, 2 do table.insert(found, fields[each] or "") end -- a damaged one may have fewer
+  return found
 end
 
 local function entries(stream, from, newest)
@@ -46,7 +47,7 @@ local function entries(stream, from, newest)
     or redis.call("XRANGE", stream, from, "+", "COUNT", most + 1)
   local kept, bytes = {}, 0
   for at, entry in ipairs(found) do
-    bytes = bytes + #entry[2][12]
+    bytes = bytes + #(entry[2][12] or "")
     if at > most or (at > 1 and bytes > most_bytes) then return kept, 1 end
     table.insert(kept, newest and 1 or at, plain(entry))
   end
@@ -90,5 +91,9 @@ local function look(id, seq, revision)
 end
 
 local found = { now }
-for each = 5, #ARGV, 3 do table.insert(found, look(ARGV[each], ARGV[each + 1], ARGV[each + 2])) end
+for each = 5, #ARGV, 3 do
+  -- One that is damaged fails none of the others.
+  local is_read, answer = pcall(look, ARGV[each], ARGV[each + 1], ARGV[each + 2])
+  table.insert(found, is_read and answer or 2)
+end
 return found

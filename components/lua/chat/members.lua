@@ -17,25 +17,25 @@ if not head[1] or head[6] then return {} end
 if person ~= "" and redis.call("HEXISTS", members, person) == 0 then return {} end
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local n, cut, base = head[1], tonumber(head[2]), head[3]
-local age = tonumber(string.match(head[5], "^%S+ %S+ %S+ (%S+)"))
-local low, high = cut, head[7] + 1
+local n, cut, base = tonumber(head[1]) or 0, tonumber(head[2]) or 0, tonumber(head[3]) or 0
+local age = tonumber(string.match(head[5] or "", "^%S+ %S+ %S+ (%S+)")) or 0
+local low, high = cut, (tonumber(head[7]) or cut) + 1
 -- The last seq that is too old, and its ordinal: found by halves, since instants grow with the sequence.
 while age > 0 and high - low > 1 do
   local middle = math.floor((low + high) / 2)
   local entry = redis.call("XRANGE", messages, middle, high, "COUNT", 1)[1]
-  if entry and entry[2][6] + age <= now then
-    low, base = tonumber(string.match(entry[1], "%d+")), entry[2][8]
+  if entry and (tonumber(entry[2][6]) or 0) + age <= now then
+    low, base = tonumber(string.match(entry[1], "%d+")), tonumber(entry[2][8]) or base
   else
     high = middle
   end
 end
-if age > 0 and head[4] + age <= now then cut, base = tonumber(head[7]), n end
+if age > 0 and (tonumber(head[4]) or 0) + age <= now then cut, base = tonumber(head[7]) or cut, n end
 local found, all = { now }, redis.call("ZRANGE", reads, 0, -1, "WITHSCORES")
 for each = 1, #all, 2 do
   local who, read = all[each], tonumber(all[each + 1])
-  local record, after = redis.call("HGET", members, who), "(" .. math.max(read, cut, low)
-  local read_n = read > math.max(cut, low) and string.match(record, "^%S+ %S+ %S+ %S+ (%S+)") or base
+  local record, after = redis.call("HGET", members, who) or "", "(" .. math.max(read, cut, low)
+  local read_n = read > math.max(cut, low) and tonumber(string.match(record, "^%S+ %S+ %S+ %S+ (%S+)")) or base
   local unread = n - read_n - redis.call("ZCOUNT", own .. who, after, "+inf")
     - redis.call("ZCOUNT", deleted, after, "+inf")
   local mentioned = redis.call("ZCOUNT", mentions .. who, after, "+inf")

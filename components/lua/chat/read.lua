@@ -33,14 +33,15 @@ if seq < last then
   -- What was deleted has an ordinal as well, and no entry that tells it.
   local entry = redis.call("XREVRANGE", messages, seq, cut + 1, "COUNT", 1)[1]
   local from = entry and string.match(entry[1], "%d+") or math.min(cut, seq)
-  n = (entry and entry[2][8] or base) + redis.call("ZCOUNT", deleted, "(" .. from, seq)
+  n = (entry and tonumber(entry[2][8]) or base) + redis.call("ZCOUNT", deleted, "(" .. from, seq)
 end
 local words = { begin, joined, math.max(n, tonumber(read_n)), rest }
-redis.call("HSET", members, person, table.concat(words, " "))
-redis.call("ZADD", reads, "XX", "GT", seq, person)
+-- What frees memory comes first: so a server that is full takes all of it.
 for _, key in ipairs({ mentions .. person, own .. person }) do
   redis.call("ZREMRANGEBYSCORE", key, "-inf", seq)
 end
+redis.call("HSET", members, person, table.concat(words, " "))
+redis.call("ZADD", reads, "XX", "GT", seq, person)
 if redis.call("HLEN", members) <= most_told then
   redis.call("HINCRBY", chat, "revision", 1)
   redis.call("PUBLISH", channel, "read")

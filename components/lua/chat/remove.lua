@@ -41,10 +41,12 @@ local is_crowded = kind == "blocked" and redis.call("HLEN", blocked) >= MOST_BLO
 if is_crowded and redis.call("HEXISTS", blocked, person) == 0 then return "crowded" end
 local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
-local is_new = kind == "blocked" and redis.call("HSETNX", blocked, person, now) == 1
+local is_new = kind == "blocked" and redis.call("HEXISTS", blocked, person) == 0
 if not record and not is_new then return "nothing" end
 
+-- What frees memory comes first: so a server that is full takes all of it.
 redis.call("HDEL", members, person)
+if is_new then redis.call("HSET", blocked, person, now) end
 redis.call("ZREM", reads, person)
 redis.call("DEL", mentions .. person, own .. person)
 local seq, bytes, owners = head[1], head[4], tonumber(head[5]) - (role == "o" and 1 or 0)

@@ -42,16 +42,23 @@ local function is_crowded(after)
 end
 for _, entry in ipairs(redis.call("XRANGE", messages, "-", "+", "COUNT", most_now)) do
   local seq, fields = string.match(entry[1], "%d+"), entry[2]
-  local is_old = age > 0 and fields[6] + age <= now
-  local is_read = drop > 0 and fields[6] + drop <= now and tonumber(seq) <= slowest
+  local at = tonumber(fields[6]) or 0 -- a damaged one goes with what is old
+  local is_old = age > 0 and at + age <= now
+  local is_read = drop > 0 and at + drop <= now and tonumber(seq) <= slowest
   local is_too_much = live > most or bytes > most_bytes or is_crowded(seq)
   if not (tonumber(seq) <= before or is_too_much or is_old or is_read) then
     more = 0
     break
   end
-  if fields[2] ~= "" then forget(seq, string.sub(redis.sha1hex(fields[2] .. "\0" .. fields[4]), 1, 16)) end
-  bytes, live, gone = bytes - #fields[2] - #fields[4] - #fields[10] - #fields[12], live - 1, gone + 1
-  cut, base = seq, fields[8]
+  if fields[2] ~= "" and fields[4] then
+    forget(seq, string.sub(redis.sha1hex(fields[2] .. "\0" .. fields[4]), 1, 16))
+  end
+  for each = 2, 12, 2 do
+    local is_text = each ~= 6 and each ~= 8
+    bytes = bytes - (is_text and #(fields[each] or "") or 0)
+  end
+  live, gone = live - 1, gone + 1
+  cut, base = seq, tonumber(fields[8]) and fields[8] or base
 end
 if gone > 0 then redis.call("XTRIM", messages, "MINID", "=", cut + 1) end
 if live == 0 then
@@ -65,7 +72,8 @@ if more == 0 and is_crowded(cut) then
   base = first and first[2][8] - (first[2][2] ~= "" and 1 or 0) or head[2]
 end
 for _, words in ipairs(redis.call("ZRANGEBYSCORE", deleted, "-inf", cut)) do
-  forget(string.match(words, "^(%S+) (%S+)"))
+  local seq, digest = string.match(words, "^(%d+) (%x+) ")
+  if seq then forget(seq, digest) end
 end
 redis.call("ZREMRANGEBYSCORE", deleted, "-inf", cut)
 if age > 0 then redis.call("PEXPIRE", messages, math.max(1, head[3] + age - now)) end

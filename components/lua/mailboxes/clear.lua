@@ -16,7 +16,10 @@ local today = sent .. ":" .. math.floor(time[1] / 86400)
 
 local count = redis.call("XLEN", messages)
 if count > 0 then
-  for _, entry in ipairs(redis.call("XREVRANGE", messages, "+", "-", "COUNT", KNOWN)) do
+  local newest = redis.call("XREVRANGE", messages, "+", "-", "COUNT", KNOWN)
+  -- What frees memory comes first: so a server that is full takes all of it.
+  redis.call("DEL", messages, handed)
+  for _, entry in ipairs(newest) do
     local id = string.match(entry[1], "%d+")
     redis.call("ZADD", dropped, id, id)
     redis.call("HSET", today, id .. "/from", entry[2][2])
@@ -24,9 +27,9 @@ if count > 0 then
   redis.call("ZREMRANGEBYRANK", dropped, 0, -KNOWN - 1)
   redis.call("PEXPIRE", dropped, MONTH)
   redis.call("PEXPIRE", today, TWO_DAYS)
-  redis.call("DEL", messages, handed)
   redis.call("HSET", mailbox, "last_dropped", redis.call("ZRANGE", dropped, -1, -1)[1])
   redis.call("HSET", mailbox, "last_clearing", count .. " " .. call)
-  redis.call("HINCRBY", mailbox, "dropped", count)
+  local before = tonumber(redis.call("HGET", mailbox, "dropped") or "") or 0
+  redis.call("HSET", mailbox, "dropped", string.format("%.0f", before + count))
 end
 return tonumber(string.match(redis.call("HGET", mailbox, "last_clearing") or "", "^(%d+) " .. call .. "$") or 0)

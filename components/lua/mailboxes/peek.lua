@@ -14,6 +14,6 @@ local answer = {}
 for at = 1, #found do
   local entry = found[is_newest and #found + 1 - at or at]
   local id = string.match(entry[1], "%d+")
-  answer[at] = { id, redis.call("ZCOUNT", handed, id, id), entry[2][2], entry[2][4], entry[2][6] }
+  answer[at] = { id, redis.call("ZCOUNT", handed, id, id), entry[2][2], entry[2][4] or "", entry[2][6] or "" }
 end
 return answer

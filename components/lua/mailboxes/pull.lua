@@ -14,27 +14,38 @@
 local mailbox, messages, handed, sent, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local name, upto, limit, which, call = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local YEAR, TWO_DAYS = 366 * 86400000, 2 * 86400000 -- milliseconds
+local PART = 10000 -- fields of what is known of a day, or two for each message of the limit; then a new part begins
 
 local time = redis.call("TIME")
 local day, now = math.floor(time[1] / 86400), string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
-local function figure(field) return tonumber(redis.call("HGET", mailbox, field) or 0) end
+-- One that is damaged counts as none.
+local function figure(field)
+  local found = tonumber(redis.call("HGET", mailbox, field) or "") or 0
+  return math.abs(found) < 2 ^ 53 and found or 0
+end
 
-local gone = redis.call("ZRANGEBYSCORE", handed, "(0", upto)
+-- A script that begins with what needs no memory is taken by a server that is full.
+redis.call("PEXPIRE", messages, YEAR)
+local gone, today = redis.call("ZRANGEBYSCORE", handed, "(0", upto), sent .. ":" .. day
 for _, member in ipairs(gone) do
   local id = string.match(member, "%d+")
   local entry = redis.call("XRANGE", messages, id, id)[1]
-  if entry then redis.call("HSET", sent .. ":" .. day, id .. "/from", entry[2][2]) end
   redis.call("XDEL", messages, id .. "-0")
+  if entry then redis.call("HSET", today, id .. "/from", entry[2][2]) end
 end
 if #gone > 0 then
   redis.call("ZREMRANGEBYSCORE", handed, "-inf", upto)
-  redis.call("PEXPIRE", sent .. ":" .. day, TWO_DAYS)
-  redis.call("HINCRBY", mailbox, "acknowledged", #gone)
+  redis.call("PEXPIRE", today, TWO_DAYS)
+  if redis.call("HLEN", today) >= math.max(PART, 2 * figure("limit")) then
+    redis.call("UNLINK", sent .. ":" .. day - 1)
+    redis.call("RENAME", today, sent .. ":" .. day - 1)
+  end
+  redis.call("HSET", mailbox, "acknowledged", string.format("%.0f", figure("acknowledged") + #gone))
   redis.call("HSET", mailbox, "last_acknowledged", #gone .. " " .. call)
 end
 -- What was dropped is told until something is acknowledged that was handed out together with the telling.
 if figure("told_with") > 0 and figure("told_with") <= tonumber(upto) then
-  redis.call("HSET", mailbox, "known", redis.call("HGET", mailbox, "told"))
+  redis.call("HSET", mailbox, "known", string.format("%.0f", figure("told")))
 end
 
 local found, is_newest = {}, which == "newest"
@@ -47,15 +58,15 @@ if limit > 0 then
   end
 end
 local mine = string.match(redis.call("HGET", mailbox, "last_acknowledged") or "", "^(%d+) " .. call .. "$")
-local answer = { tonumber(mine or 0), figure("dropped") - figure("known") }
+local answer = { tonumber(mine or 0), math.max(0, figure("dropped") - figure("known")) }
 for at = 1, #found do
   local entry = found[is_newest and #found + 1 - at or at]
   local id = string.match(entry[1], "%d+")
   local before = redis.call("ZRANGEBYSCORE", handed, id, id)[1]
   if not before then redis.call("ZADD", handed, id, id .. " " .. call) end
   local is_again = before and before ~= id .. " " .. call
-  answer[#answer + 1] = { id, is_again and 1 or 0, entry[2][2], entry[2][4], entry[2][6] }
-  redis.call("HSET", mailbox, "told", figure("dropped"), "told_with", id)
+  answer[#answer + 1] = { id, is_again and 1 or 0, entry[2][2], entry[2][4] or "", entry[2][6] or "" }
+  redis.call("HSET", mailbox, "told", string.format("%.0f", figure("dropped")), "told_with", id)
 end
-for _, key in ipairs({ mailbox, messages, handed }) do redis.call("PEXPIRE", key, YEAR) end
+for _, key in ipairs({ mailbox, handed }) do redis.call("PEXPIRE", key, YEAR) end
 return answer

@@ -22,11 +22,19 @@ local name, sender, digest, call = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local body, limit, policy, channel = ARGV[5], tonumber(ARGV[6]), ARGV[7], ARGV[8]
 local YEAR, MONTH, TWO_DAYS = 366 * 86400000, 30 * 86400000, 2 * 86400000 -- milliseconds
 local KNOWN, AT_ONCE = 1000, 1000 -- of those that were dropped; the most that one push drops
+local PART = 10000 -- fields of what is known of a day, or two for each message of the limit; then a new part begins
 
 local time = redis.call("TIME")
 local day, now = math.floor(time[1] / 86400), string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
 
-local pushed = redis.call("HGET", sent .. ":" .. day, digest) or redis.call("HGET", sent .. ":" .. day - 1, digest)
+local today, yesterday = sent .. ":" .. day, sent .. ":" .. day - 1
+-- One that is damaged counts as none.
+local function figure(field)
+  local found = tonumber(redis.call("HGET", mailbox, field) or "") or 0
+  return math.abs(found) < 2 ^ 53 and found or 0
+end
+
+local pushed = redis.call("HGET", today, digest) or redis.call("HGET", yesterday, digest)
 if pushed then return { "pushed", pushed } end
 if redis.call("HEXISTS", blocked, sender) == 1 then return { "blocked", "" } end
 local depth, gone = redis.call("XLEN", messages), {}
@@ -39,24 +47,28 @@ if depth >= limit then
     redis.call("XDEL", messages, entry[1])
     redis.call("ZREMRANGEBYSCORE", handed, id, id)
     redis.call("ZADD", dropped, id, id)
-    redis.call("HSET", sent .. ":" .. day, id .. "/from", entry[2][2])
+    redis.call("HSET", today, id .. "/from", entry[2][2])
   end
   redis.call("ZREMRANGEBYRANK", dropped, 0, -KNOWN - 1)
   redis.call("PEXPIRE", dropped, MONTH)
   redis.call("HSET", mailbox, "last_dropped", gone[#gone])
-  redis.call("HINCRBY", mailbox, "dropped", #gone)
+  redis.call("HSET", mailbox, "dropped", string.format("%.0f", figure("dropped") + #gone))
 end
 
 -- Counted on from the first one's microsecond: so ids have no gaps, and none is given anew if all was erased.
 redis.call("HSETNX", mailbox, "first", string.format("%.0f", time[1] * 1000000 + time[2]))
-local last = redis.call("HGET", mailbox, "last") or redis.call("HGET", mailbox, "first") - 1
+local newest = redis.call("XREVRANGE", messages, "+", "-", "COUNT", 1)[1]
+local last = math.max(figure("last"), figure("first") - 1, newest and tonumber(string.match(newest[1], "%d+")) or 0)
 local id = string.format("%.0f", last + 1)
 redis.call("XADD", messages, id .. "-0", "from", sender, "at", now, "body", body)
-redis.call("HSET", mailbox, "last", id, "limit", limit)
-redis.call("HINCRBY", mailbox, "pushed", 1)
+redis.call("HSET", mailbox, "last", id, "limit", limit, "pushed", string.format("%.0f", figure("pushed") + 1))
 local record = table.concat({ id, now, call, unpack(gone) }, " ")
-redis.call("HSET", sent .. ":" .. day, digest, record)
-redis.call("PEXPIRE", sent .. ":" .. day, TWO_DAYS)
+redis.call("HSET", today, digest, record)
+redis.call("PEXPIRE", today, TWO_DAYS)
+if redis.call("HLEN", today) >= math.max(PART, 2 * limit) then
+  redis.call("UNLINK", yesterday)
+  redis.call("RENAME", today, yesterday)
+end
 for _, key in ipairs({ mailbox, messages, handed }) do redis.call("PEXPIRE", key, YEAR) end
 if redis.call("ZADD", names, "GT", "CH", day, name) == 1 then
   redis.call("ZREMRANGEBYSCORE", names, "-inf", day - 367)

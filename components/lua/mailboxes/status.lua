@@ -13,7 +13,11 @@ local id, asking = ARGV[1], ARGV[2]
 
 local time = redis.call("TIME")
 local day = math.floor(time[1] / 86400)
-local function figure(field) return tonumber(redis.call("HGET", mailbox, field) or 0) end
+-- One that is damaged counts as none.
+local function figure(field)
+  local found = tonumber(redis.call("HGET", mailbox, field) or "") or 0
+  return math.abs(found) < 2 ^ 53 and found or 0
+end
 
 local number, field = tonumber(id), id .. "/from"
 if number < figure("first") or number > figure("last") then return { "", "" } end
@@ -23,13 +27,13 @@ local sender = entry and entry[2][2]
 if asking ~= "" and asking ~= sender then return { "", "" } end
 
 -- Known are the last of those that were dropped: of what is between the others, nobody knows which it was.
-local known = redis.call("ZRANGE", dropped, 0, 0)[1] or figure("last_dropped") + 1
+local known = tonumber(redis.call("ZRANGE", dropped, 0, 0)[1] or "") or figure("last_dropped") + 1
 local fate = "acknowledged"
 if entry then
   fate = redis.call("ZCOUNT", handed, id, id) > 0 and "handed out" or "waiting"
 elseif redis.call("ZSCORE", dropped, id) then
   fate = "dropped"
-elseif number < tonumber(known) and figure("dropped") > redis.call("ZCARD", dropped) then
+elseif number < known and figure("dropped") > redis.call("ZCARD", dropped) then
   fate = ""
 end
 return { fate, redis.call("HGET", mailbox, "pulled_at") or "" }

@@ -26,9 +26,10 @@ from components.services.autocomplete.folding import (
     spell,
 )
 from components.services.autocomplete.records import Contact, instant
+from components.stored import text_of
 from components.together import together
 from components.twins import at_once
-from components.validation import check_name
+from components.validation import check_name, is_name
 
 #: Inside of the class, list is its method.
 _Contacts: TypeAlias = list[Contact]
@@ -134,7 +135,8 @@ class RecentContacts:
         return int(await _drop.acall(client, keys=self._keys(new_call()), args=[contact]))
 
     async def _erase(self, client: AnyRedis, others: Iterable[str]) -> int:
-        known = [*others, *(contact.id for contact in await self._list(client))]
+        stored = (contact.id for contact in await self._list(client))
+        known = [*others, *(each for each in stored if is_name(each))]
         lists = [RecentContacts(each) for each in dict.fromkeys(known) if each != self.user]
         found = 0
         for at in range(0, len(lists), _TOGETHER):
@@ -145,7 +147,7 @@ class RecentContacts:
 
     async def _list(self, client: AnyRedis) -> _Contacts:
         rows = await _recent.acall(client, keys=self._keys(), args=[self.limit])
-        return [Contact(who.decode(), (label or who).decode(), instant(float(at))) for who, label, at in rows]
+        return [Contact(text_of(who), text_of(label or who), instant(float(at))) for who, label, at in rows]
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> _Contacts:
         wanted, most = check_prefix(prefix), check_limit(limit, MAX_CONTACTS)

@@ -22,6 +22,7 @@ from components.services.autocomplete.contacts import check_limit, new_call
 from components.services.autocomplete.folding import FOLDING, check_id, check_label, check_prefix, ways
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.counters import tally
+from components.stored import number_of, text_of
 from components.twins import answer
 from components.validation import check_name
 
@@ -104,7 +105,7 @@ class Core:
     async def _look(self, client: AnyRedis, best: int, *ids: str) -> list[RankedEntry]:
         its = Keys(self.name)
         found = await _look.acall(client, keys=[its.rows, its.ranks], args=[best, *ids])
-        return [RankedEntry(one.decode(), label.decode(), float(weight)) for one, label, weight in found]
+        return [RankedEntry(text_of(one), text_of(label), _weight(weight)) for one, label, weight in found]
 
     async def _complete(self, client: AnyRedis, prefix: str, limit: int) -> Completions:
         typed = check_prefix(prefix)
@@ -135,7 +136,7 @@ class Core:
 
     async def _count(self, client: AnyRedis) -> int:
         with redis_errors():
-            return int(await answer(client.hget(Keys(self.name).book, "count")) or 0)
+            return number_of(await answer(client.hget(Keys(self.name).book, "count")))
 
     async def _info(self, client: AnyRedis) -> BookInfo:
         [info] = await look(client, [self.name])
@@ -177,7 +178,15 @@ class Core:
 
 
 def _entries(text: bytes) -> list[Entry]:
-    return [Entry(*each.split("\1")) for each in text.decode().split("\2")[1:]]
+    found = (each.partition("\1") for each in text_of(text).split("\2")[1:])
+    return [Entry(known_by, label) for known_by, _, label in found]
+
+
+def _weight(raw: bytes) -> float:
+    try:
+        return float(raw)
+    except ValueError:
+        return 0.0
 
 
 def row(entry: str | int, label: str, *, words: bool) -> str:
@@ -222,16 +231,17 @@ def _read(
 ) -> BookInfo | None:
     if b"version" not in book:
         return None
-    loaded_at = book.get(b"loaded_at")
+    version = number_of(book[b"version"])
+    loaded_at = number_of(book.get(b"loaded_at"))
     return BookInfo(
         name=name,
-        count=int(book.get(b"count", 0)),
+        count=number_of(book.get(b"count")),
         members=members,
         selected=selected,
         is_outdated=int(book.get(b"folding", 0)) != FOLDING,
         bytes=sum(size or 0 for size in sizes),
-        version=int(book[b"version"]),
-        changed_at=instant(book[b"version"]),
+        version=version,
+        changed_at=instant(version),
         loaded_at=instant(loaded_at) if loaded_at else None,
-        loading=int(loaded or 0) if is_loading else None,
+        loading=number_of(loaded) if is_loading else None,
     )

@@ -15,6 +15,7 @@ from components.services.autocomplete import usage
 from components.services.autocomplete.core import ALL, Keys, look
 from components.services.autocomplete.records import BookInfo
 from components.services.autocomplete.usage import BookUsage
+from components.stored import number_of, text_of
 from components.twins import answer, at_once
 
 
@@ -68,10 +69,10 @@ async def _names(client: AnyRedis, beginning: str, offset: int, limit: int) -> l
         names = await answer(
             client.zrangebylex(keys.book_names(ALL), *_range(beginning), start=offset, num=limit)
         )
-    return [name.decode() for name in names]
+    return [text_of(name) for name in names]
 
 
 async def _loading(client: AnyRedis, its: Keys) -> int | None:
     with redis_errors():
         token, count = await answer(client.hmget(its.loading, "token", "count"))
-    return int(count or 0) if token else None
+    return number_of(count) if token else None

@@ -72,4 +72,8 @@ class BookInfo:
 
 
 def instant(microseconds: bytes | int | float) -> datetime:
-    return _EPOCH + timedelta(microseconds=int(microseconds))
+    """Return the instant; that of 1970 for a number that none has."""
+    try:
+        return _EPOCH + timedelta(microseconds=int(microseconds))
+    except (ValueError, OverflowError):
+        return _EPOCH

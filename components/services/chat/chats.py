@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
+from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import ChatExists, TooManyMembers
+from components.scripts import reading
 from components.services import news
 from components.services.chat import core
 from components.services.chat.controls import Controls
@@ -27,7 +28,7 @@ from components.services.chat.ids import check_id, new_client_id, new_id
 from components.services.chat.limits import charge, check_room, hint_all
 from components.services.chat.records import ChatSettings, EventKind
 from components.services.counters import tally
-from components.twins import answer, at_once
+from components.twins import at_once
 
 #: How a chat works of which nothing else is said.
 USUAL = ChatSettings()
@@ -119,10 +120,11 @@ class Chat(Controls):
         await hint_all(client, self.id, persons, is_limited=bool(actor))
         if await core.create.acall(client, keys=self._keys.create, args=args) != b"created":
             raise ChatExists(f"There is a chat {self.id!r} already.")
+        # An erasure may have taken a hint between the two.
+        await hint_all(client, self.id, persons)
         tally("chat:sent", 1 if body else 0)
 
     async def _is_made(self, client: AnyRedis, owner: str, call: str) -> bool:
         """Return whether there is the chat that this call would create: it is asked for again."""
-        with redis_errors():
-            found = await answer(client.hmget(self._keys.settings, ["created_by", "call", "gone"]))
+        found = await reading(lambda: client.hmget(self._keys.settings, ["created_by", "call", "gone"]))
         return list(found) == [owner.encode(), call.encode(), None]

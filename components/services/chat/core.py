@@ -8,13 +8,14 @@ in a stream under one sequence of their own, the members' records in a hash, the
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
 from components import keys
 from components.buckets import bucket
-from components.client import AnyRedis, redis_errors
+from components.client import AnyRedis
 from components.exceptions import (
     Blocked,
     ChatClosed,
@@ -25,14 +26,15 @@ from components.exceptions import (
     Muted,
     NotAllowed,
     NotAMember,
+    RedisUnavailable,
     TooFast,
     TooManyBlocked,
     TooManyMembers,
 )
-from components.scripts import Script
+from components.scripts import Script, reading
 from components.services.chat.formats import instant
 from components.services.chat.ids import new_call
-from components.twins import answer
+from components.stored import number_of, text_of
 from components.validation import check_name
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
@@ -40,6 +42,9 @@ READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
 TRIMMED = 500  # entries in one run of the script
 YOUNG_AFTER_LEAVING = 60_000  # milliseconds: so long after a hint its person may be on his way into the chat
 YOUNG = 86_400_000  # milliseconds
+MANY_PAST = 50  # chats that somebody has left: above this, it is found out which of them must be remembered
+LOOKED_AT_PAST = 20  # of them at once
+CLOCKS_APART = 3_600_000  # milliseconds: by so much the clocks of two nodes of a cluster may differ
 
 create = Script("chat/create")
 send = Script("chat/send")
@@ -60,6 +65,8 @@ erase = Script("chat/erase")
 hint = Script("chat/hint")
 forget = Script("chat/forget")
 charge = Script("chat/charge")
+drop = Script("chat/drop")
+kept = Script("chat/kept")
 
 
 class Keys:
@@ -131,16 +138,15 @@ def check_person(person: object) -> str:
 
 
 async def blocked_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
-    with redis_errors():
-        found = await answer(client.hgetall(chat.blocked))
-    return {person.decode(): instant(since) for person, since in found.items()}
+    found = await reading(lambda: client.hgetall(chat.blocked))
+    return {text_of(person): instant(number_of(since)) for person, since in found.items()}
 
 
 async def muted_of(client: AnyRedis, chat: Keys) -> dict[str, datetime]:
-    with redis_errors():
-        found = await answer(client.zrange(chat.muted, 0, -1, withscores=True))
+    """Return who left while they were muted, and until when they are."""
+    found = await reading(lambda: client.zrange(chat.muted, 0, -1, withscores=True))
     return {
-        person.decode(): instant(until) if until < math.inf else datetime.max.replace(tzinfo=UTC)
+        text_of(person): instant(until) if until < math.inf else datetime.max.replace(tzinfo=UTC)
         for person, until in found
     }
 
@@ -156,7 +162,43 @@ async def trim_all(client: AnyRedis, chat_id: str, *, before: int = 0, runs: int
 
 
 async def forget_hints(client: AnyRedis, person: str, chat_ids: list[str], *, young: int) -> None:
-    await forget.acall(client, keys=keys_of_inbox(person), args=[young, *chat_ids])
+    """Note that *person* is not in these chats any more. Hints that are *young*, in milliseconds, stay."""
+    past = await forget.acall(client, keys=keys_of_inbox(person), args=[young, *chat_ids])
+    if past > MANY_PAST:
+        # It is done again with the next one that they leave, so an outage of one node changes nothing.
+        with suppress(RedisUnavailable):
+            await prune_past(client, person)
+
+
+async def prune_past(client: AnyRedis, person: str) -> None:
+    """
+    Look at some of the chats that *person* has left, and forget those in which nothing is left of their time.
+
+    They are chosen by chance, and are more than come in. So what remains are those of which erasure must know.
+    """
+    key = keys_of_inbox(person)[1]
+    found = await reading(lambda: client.zrandmember(key, LOOKED_AT_PAST))
+    if not found:
+        return
+    scores = await reading(lambda: client.zmscore(key, found))
+    asked: dict[str, list[tuple[str, int]]] = {}
+    for chat_id, left_at in zip(map(text_of, found), scores, strict=True):
+        if left_at is not None:
+            asked.setdefault(bucket(chat_id), []).append((chat_id, int(left_at)))
+    calls = [
+        (
+            keys_of_look(tag)[:2],
+            [word for chat_id, left_at in some for word in (chat_id, left_at + CLOCKS_APART)],
+        )
+        for tag, some in asked.items()
+    ]
+    gone: list[str | int] = []
+    for some, answers in zip(asked.values(), await kept.amany(client, calls), strict=True):
+        for (chat_id, left_at), is_kept in zip(some, answers, strict=True):
+            if not is_kept:
+                gone += [chat_id, "", left_at, 0]
+    if gone:
+        await drop.acall(client, keys=keys_of_inbox(person), args=gone)
 
 
 def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:

@@ -1,7 +1,12 @@
 """
-The erasure of a person: he leaves each chat that he may be in, and what he said there is deleted; those who are in
-these chats forget him as a contact, as do his own contacts, and he forgets them; then goes what his inbox knows.
-Interrupted, it is done again from the beginning: the inbox goes last.
+The erasure of a person: they leave each chat that they may be in, and what they said there is deleted; those who are
+in these chats forget them as a contact, as do their own contacts, and they forget these; then goes what their inbox
+knows.
+
+Others may add them to a chat meanwhile. So an entry of the inbox goes only if it is what was read before the chat was
+looked at, and the inbox is read again until nothing new is in it, some times at most. A hint that is young and that
+its chat denies stays: somebody may be about to enter them, and a repeated erasure finds it. Interrupted, it is done
+again from the beginning.
 """
 
 from __future__ import annotations
@@ -9,37 +14,93 @@ from __future__ import annotations
 from contextlib import suppress
 
 from components.client import AnyRedis, redis_errors
-from components.exceptions import ChatNotFound
+from components.exceptions import ChatNotFound, RedisUnavailable
+from components.scripts import reading
 from components.services.autocomplete import RecentContacts
 from components.services.chat import core
 from components.services.chat.chats import Chat
-from components.services.chat.ids import new_call
+from components.services.chat.formats import write_event
+from components.services.chat.ids import is_id, new_call
 from components.services.chat.records import Erased, EventKind
 from components.services.news import channel
+from components.stored import text_of
 from components.twins import answer
+from components.validation import is_name
 
 _LOOKED_AT = 500  # entries in one run of the script
+_PASSES = 10  # through the inbox: somebody may add them again and again, and what is left then the next erasure finds
+_IN_A_ROW = 3  # chats that cannot be reached before the rest is not tried: one node may be dead, or all
+
+#: The scores of a chat among the hints and in the past; None where it is not.
+_Scores = list[float | None]
 
 
 async def erase_person(client: AnyRedis, person: str) -> Erased:
-    inbox = core.keys_of_inbox(person)
-    chats: dict[bytes, None] = {}
-    with redis_errors():
-        for key in inbox:
-            chats |= dict.fromkeys(await answer(client.zrange(key, 0, -1)))
-    messages = touched = 0
-    others: dict[str, None] = {}
-    for chat_id in map(bytes.decode, chats):
-        with suppress(ChatNotFound):
-            others |= dict.fromkeys(each.user for each in await Chat(chat_id)._members(client, None))
-        with suppress(ChatNotFound):
-            await Chat(chat_id)._remove(client, person, person, EventKind.LEFT)
-        gone = await _erase(client, chat_id, person)
-        messages, touched = messages + gone, touched + bool(gone)
+    """
+    Erase *person*, and return how much that was.
+
+    Raises RedisUnavailable if a chat could not be reached. The others are done then, and it stays in the inbox.
+    """
+    messages, touched, others = 0, set(), dict[str, None]()
+    failed: RedisUnavailable | None = None
+    seen: dict[bytes, _Scores] = {}
+    for _ in range(_PASSES):
+        noted = await _noted(client, person)
+        if not (new := {name: its for name, its in noted.items() if seen.get(name) != its}):
+            break
+        in_a_row = 0
+        for name, scores in new.items():
+            seen[name] = scores
+            try:
+                gone = await _erase_from(client, text_of(name), person, others)
+            except RedisUnavailable as error:
+                failed, in_a_row = error, in_a_row + 1
+                if in_a_row == _IN_A_ROW:
+                    raise
+                continue
+            in_a_row = 0
+            messages += gone[0]
+            if gone[0]:
+                touched.add(name)
+            words = [name, *("" if score is None else int(score) for score in scores)]
+            hinted_at, left_at = scores
+            has_left = left_at is not None and hinted_at is not None and left_at >= hinted_at
+            young = 0 if gone[1] or has_left else core.YOUNG_AFTER_LEAVING
+            await core.drop.acall(client, keys=core.keys_of_inbox(person), args=[*words, young])
     await RecentContacts(person)._erase(client, others)
+    if failed:
+        raise failed
     with redis_errors():
-        await answer(client.delete(*inbox, core.keys_of_limits(person)[0]))
-    return Erased(touched, messages)
+        await answer(client.delete(core.keys_of_limits(person)[0]))
+    return Erased(len(touched), messages)
+
+
+async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
+    """The chats that they are in, or were in."""
+    found: dict[bytes, _Scores] = {}
+    for at, key in enumerate(core.keys_of_inbox(person)):
+        for name, score in await reading(lambda key=key: client.zrange(key, 0, -1, withscores=True)):  # type: ignore[misc]
+            found.setdefault(name, [None, None])[at] = score
+    return found
+
+
+async def _erase_from(
+    client: AnyRedis, chat_id: str, person: str, others: dict[str, None]
+) -> tuple[int, bool]:
+    """How many messages are gone, and whether they were a member, or can be none."""
+    if not is_id(chat_id):
+        return 0, True
+    with suppress(ChatNotFound):
+        members = await Chat(chat_id)._members(client, None)
+        others |= dict.fromkeys(each.user for each in members if is_name(each.user))
+    body = write_event(EventKind.LEFT, person, person)
+    args = [chat_id, person, person, new_call(), body, EventKind.LEFT]
+    args += [channel("chat", chat_id), channel("inbox", person)]
+    said = await core.remove.acall(client, keys=core.keys_of(chat_id).remove, args=args)
+    messages = await _erase(client, chat_id, person)
+    if said == b"removed":
+        await core.trim_all(client, chat_id, runs=1)
+    return messages, said == b"removed"
 
 
 async def _erase(client: AnyRedis, chat_id: str, person: str) -> int:

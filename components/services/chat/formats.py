@@ -17,8 +17,9 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from components.exceptions import InvalidLimit, InvalidMessage, UnknownFormat
+from components.exceptions import InvalidLimit, InvalidMessage
 from components.services.chat.records import ChatMessage, ChatSettings, Event, EventKind, Role
+from components.stored import MAX_DEPTH, UNREADABLE, Unreadable, is_too_deep, read_json, text_of, too_deep
 from components.validation import check_seconds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,6 +54,8 @@ def write_body(text: str, data: Any) -> tuple[bytes, int]:
             if "\0" in text:
                 raise InvalidMessage("The text holds a NUL character, which is no text.")
             return b"t" + raw, 0
+        if is_too_deep(data):
+            raise InvalidMessage(too_deep("The data of the message"))
         size = len(_json(data))
         return b"j" + _json([text, data]), size
     except UnicodeEncodeError as error:
@@ -98,34 +101,44 @@ def _parts(packed: bytes) -> Iterator[str]:
     at = 0
     while at < len(packed):
         colon = packed.index(b":", at)
-        at = colon + 1 + int(packed[at:colon])
+        length = int(packed[at:colon])
+        at = colon + 1 + length
+        if length < 0 or at > len(packed):
+            raise Unreadable("A length is wrong.")
         yield packed[colon + 1 : at].decode()
 
 
 def read_message(chat_id: str, entry: Sequence[bytes]) -> ChatMessage:
-    """An entry of the stream: its id, and the values of its fields."""
+    """
+    Return an entry of the stream, given as its id and the values of its fields.
+
+    What cannot be read, since a newer release has written it or since it is damaged, becomes a placeholder.
+    """
     key, sender, client_id, sent_at, _ordinal, mentions, body = entry
-    text, data, event = "", None, None
-    kind = body[:1]
+    seq, is_unreadable = int(key.partition(b"-")[0]), False
+    try:
+        text, data, event = _read_body(body)
+        named = tuple(_parts(mentions)) if mentions else ()
+        at = instant(sent_at)
+        who, known_by = sender.decode(), client_id.decode()
+    except (ValueError, OverflowError):
+        text, data, event, named, is_unreadable = UNREADABLE, None, None, (), True
+        at, who, known_by = _instant_or_epoch(sent_at), text_of(sender), text_of(client_id)
+    return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable)
+
+
+def _read_body(body: bytes) -> tuple[str, Any, Event | None]:
+    """Return text, data and event. Raises ValueError."""
+    kind, rest = body[:1], body[1:]
     if kind == b"t":
-        text = body[1:].decode()
-    elif kind == b"j":
-        text, data = json.loads(body[1:])
-    elif kind == b"e":
-        event = _read_event(body[1:])
-    else:
-        raise UnknownFormat(f"The entry {key!r} of the chat {chat_id!r} was written by a newer release.")
-    return ChatMessage(
-        chat_id=chat_id,
-        seq=int(key.partition(b"-")[0]),
-        sender=sender.decode(),
-        text=text,
-        data=data,
-        mentions=tuple(_parts(mentions)) if mentions else (),
-        sent_at=instant(sent_at),
-        client_id=client_id.decode(),
-        event=event,
-    )
+        return rest.decode(), None, None
+    if kind == b"e":
+        return "", None, _read_event(rest)
+    if kind == b"j":
+        match read_json(rest, most=MAX_DEPTH + 1):
+            case [str(text), data]:
+                return text, data, None
+    raise Unreadable("It was written by a newer release, or by none.")
 
 
 def _read_event(packed: bytes) -> Event:
@@ -133,6 +146,13 @@ def _read_event(packed: bytes) -> Event:
     if kind == EventKind.MUTED and detail:
         detail = instant(int(detail)).isoformat()
     return Event(EventKind(kind), by, user, detail)
+
+
+def _instant_or_epoch(milliseconds: bytes) -> datetime:
+    try:
+        return instant(milliseconds)
+    except (ValueError, OverflowError):
+        return _EPOCH
 
 
 def write_settings(settings: ChatSettings) -> str:

@@ -11,26 +11,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from components import keys
 from components.buckets import bucket
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
-from components.scripts import ASYNCHRONOUS
+from components.client import AnyRedis, get_async_client, get_client
+from components.exceptions import RedisUnavailable
+from components.scripts import ASYNCHRONOUS, CLUSTERS, Call, reading
 from components.services.chat import core
 from components.services.chat.erasure import erase_person
 from components.services.chat.ids import is_id
 from components.services.chat.news import read_news
 from components.services.chat.readers import ask
-from components.services.chat.records import Changes, ChatNews, ChatPage, Erased, Position
+from components.services.chat.records import Changes, ChatNews, ChatPage, Chats, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
 from components.services.news import Listener, Turns, channel
+from components.stored import text_of
 from components.together import together
-from components.twins import answer, at_once, cancellations
+from components.twins import at_once, cancellations
 from components.validation import check_seconds
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
 Question = tuple[str, int | str, int | str]
+
+#: How a chat stands: True if nothing is new, None if nothing can be told.
+_Found = ChatNews | bool | None
 
 #: Chats that are asked at once for what is new with its messages. More are asked first whether there is something.
 _AT_ONCE = 16
@@ -42,6 +48,8 @@ _LEAST_BYTES = 4_096
 #: Calls of look.lua that go together with those of others; more of them would let these wait.
 _FEW = 4
 
+_AGAIN = 5.0  # seconds after which who waits asks again for what could not be told
+
 
 class Inbox:
     """The chats of *user*. Every method raises RedisUnavailable."""
@@ -49,19 +57,23 @@ class Inbox:
     def __init__(self, user: str) -> None:
         self.user = core.check_person(user)
 
-    def fetch(self, *, limit: int = 100) -> list[ChatNews]:
+    def fetch(self, *, limit: int = 100) -> Chats:
         """The chats in which something is after the reading position, with the first *limit* of it."""
         return at_once(self._fetch(get_client(), limit))
 
-    async def afetch(self, *, limit: int = 100) -> list[ChatNews]:
+    async def afetch(self, *, limit: int = 100) -> Chats:
         """fetch(), awaited."""
         return await self._fetch(get_async_client(), limit)
 
-    def chats(self) -> list[ChatNews]:
-        """All of them without their messages, the one in which something happened last before the others."""
+    def chats(self) -> Chats:
+        """
+        All of them without their messages, the one in which something happened last before the others.
+
+        Those of which nothing can be told now are in the list's *unavailable*.
+        """
         return at_once(self._chats(get_client()))
 
-    async def achats(self) -> list[ChatNews]:
+    async def achats(self) -> Chats:
         """chats(), awaited."""
         return await self._chats(get_async_client())
 
@@ -95,22 +107,28 @@ class Inbox:
         until, inbox = asyncio.get_running_loop().time() + left, channel("inbox", self.user)
         async with Listener.of_the_loop().interest([inbox]) as interest:
             woken = {inbox}
+            unavailable: dict[str, None] = {}
             while True:
                 # What comes after the channels of the chats were subscribed to wakes, what came before is read.
                 if inbox in woken:
-                    hints = await self._hints(client)
+                    hints, away = await self._known(client, since)
                     channels = {channel("chat", chat_id): chat_id for chat_id in hints.keys() | since.keys()}
                     await interest.add(channels)
                     asked = list(channels.values())
                 else:
                     asked = [channels[name] for name in woken if name in channels]
-                changes = await self._changes_of(client, hints, asked, since, limit)
+                changes = await self._changes_of(client, hints, asked, since, limit, away)
                 if cancellations() > cancelled:
                     raise asyncio.CancelledError
                 left = until - asyncio.get_running_loop().time()
+                for chat_id in asked:
+                    unavailable.pop(chat_id, None)
+                unavailable |= dict.fromkeys(changes.unavailable)
                 if changes.chats or changes.gone or left <= 0:
-                    return changes
-                woken = await interest.wait(left)
+                    return replace(changes, unavailable=list(unavailable))
+                # No news tells that a node is back.
+                lame = {channel("chat", chat_id) for chat_id in unavailable} | ({inbox} if away else set())
+                woken = lame | await interest.wait(min(left, _AGAIN) if lame else left)
 
     def acknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
         """All up to these seqs is read; the positions after it, of those chats that he is in."""
@@ -132,39 +150,57 @@ class Inbox:
         """erase(), awaited."""
         return await self._erase(get_async_client())
 
-    async def _fetch(self, client: AnyRedis, limit: int) -> list[ChatNews]:
+    async def _fetch(self, client: AnyRedis, limit: int) -> Chats:
         hints = await self._hints(client)
         found = await self._look(client, hints, [(id, "read", "") for id in hints], check_limit(limit))
-        return _newest_first(found)
+        return Chats(_newest_first(found), unavailable=_unavailable(found))
 
-    async def _chats(self, client: AnyRedis) -> list[ChatNews]:
+    async def _chats(self, client: AnyRedis) -> Chats:
         hints = await self._hints(client)
-        return _newest_first(await self._look(client, hints, [(id, "last", "") for id in hints], 0))
+        found = await self._look(client, hints, [(id, "last", "") for id in hints], 0)
+        return Chats(_newest_first(found), unavailable=_unavailable(found))
 
     async def _page(self, client: AnyRedis, limit: int, after: str) -> ChatPage:
         check_limit(limit)
         place = _place_of(after)
         hints = await self._hints(client)
         left = [each for each in await self._places(client, hints) if place is None or each > place]
-        chats: list[ChatNews] = []
+        chats, unavailable = list[ChatNews](), list[str]()
         last = None
         while left and len(chats) < limit:
             some, left = left[: limit - len(chats)], left[limit - len(chats) :]
             last = some[-1]
             found = await self._look(client, hints, [(id, "last", "") for _said, id in some], 0)
             chats += [chat for chat in found.values() if isinstance(chat, ChatNews)]
+            unavailable += _unavailable(found)
         following = f"{-last[0]}-{last[1]}" if left and last else ""
-        return ChatPage(sorted(chats, key=_last_at, reverse=True), following)
+        return ChatPage(sorted(chats, key=_last_at, reverse=True), following, unavailable)
 
     async def _places(self, client: AnyRedis, chat_ids: Iterable[str]) -> list[tuple[int, str]]:
-        """Return the ids of these chats, each after when something was said last in it, in milliseconds below 0."""
+        """
+        Return the ids of these chats, each after when something was said last in it, in milliseconds below 0.
+
+        Chats of a node of a cluster that does not answer come last.
+        """
         asked: dict[str, list[str]] = {}
         for chat_id in chat_ids:
             asked.setdefault(bucket(chat_id), []).append(chat_id)
+
+        async def scores(tags: Sequence[str]) -> list[Any]:
+            return await ask(client, tags, lambda pipe, tag: pipe.zmscore(keys.chat_names(tag), asked[tag]))
+
         async with _turn(client):
-            found = await ask(
-                client, list(asked), lambda pipe, tag: pipe.zmscore(keys.chat_names(tag), asked[tag])
-            )
+            try:
+                found = await scores(list(asked))
+            except RedisUnavailable:
+                if not isinstance(client, CLUSTERS):
+                    raise
+                found = []
+                for tag, some in asked.items():
+                    try:
+                        found += await scores([tag])
+                    except RedisUnavailable:
+                        found.append([None] * len(some))
         pairs = zip(
             (id for some in asked.values() for id in some), (at for some in found for at in some), strict=True
         )
@@ -172,7 +208,7 @@ class Inbox:
 
     async def _changed(
         self, client: AnyRedis, hints: Mapping[str, int], questions: list[Question], limit: int
-    ) -> tuple[dict[str, ChatNews | bool], bool]:
+    ) -> tuple[dict[str, _Found], bool]:
         """
         Return the answers to *questions* with at most _MOST_CHATS changed chats, and whether there are more.
 
@@ -183,7 +219,7 @@ class Inbox:
         new = {question[0] for question in questions if question[1] == "last"}
         known = [question for question in questions if question[0] not in new]
         left = [id for _said, id in await self._places(client, new)] if len(new) > _MOST_CHATS else list(new)
-        found: dict[str, ChatNews | bool] = {}
+        found: dict[str, _Found] = {}
         changed: list[str] = []
         while not found or (left and not changed):
             some, left = left[:_MOST_CHATS], left[_MOST_CHATS:]
@@ -197,12 +233,15 @@ class Inbox:
         if told and limit:
             most_bytes = max(_LEAST_BYTES, min(core.MAX_BYTES, _MOST_BYTES // len(told)))
             wanted = [question for question in questions if question[0] in told]
+            for chat_id in told:
+                del found[chat_id]
             found |= await self._look(client, hints, wanted, limit, most_bytes)
         return found, bool(left) or len(changed) > _MOST_CHATS
 
     async def _changes(self, client: AnyRedis, since: Mapping[str, Position], limit: int) -> Changes:
-        hints = await self._hints(client)
-        return await self._changes_of(client, hints, [*hints, *(since.keys() - hints.keys())], since, limit)
+        hints, away = await self._known(client, since)
+        asked = [*hints, *(since.keys() - hints.keys())]
+        return await self._changes_of(client, hints, asked, since, limit, away)
 
     async def _changes_of(
         self,
@@ -211,8 +250,9 @@ class Inbox:
         asked: Sequence[str],
         since: Mapping[str, Position],
         limit: int,
+        away: RedisUnavailable | None,
     ) -> Changes:
-        """The changes in the chats *asked* for; all others are as they were."""
+        """The changes in the chats *asked* for; all others are as they were. *away* is why there are no hints."""
         questions: list[Question] = []
         for chat_id in filter(is_id, asked):
             position = since.get(chat_id)
@@ -225,15 +265,29 @@ class Inbox:
                 positions.pop(chat_id, None)
         chats = _newest_first(found)
         positions |= {chat.chat_id: chat.position for chat in chats}
-        return Changes(chats, [id for id in since if id not in positions], positions, has_more)
+        gone, unavailable = [id for id in since if id not in positions], _unavailable(found)
+        if away and len(unavailable) == len(questions):
+            raise away
+        return Changes(chats, gone, positions, has_more, unavailable, is_complete=away is None)
+
+    async def _known(
+        self, client: AnyRedis, since: Mapping[str, Position]
+    ) -> tuple[dict[str, int], RedisUnavailable | None]:
+        """The hints. None, and why, if their node of a cluster is away and *since* names chats that may be asked."""
+        try:
+            return await self._hints(client), None
+        except RedisUnavailable as error:
+            if not since or not isinstance(client, CLUSTERS):
+                raise
+            return {}, error
 
     async def _hints(self, client: AnyRedis) -> dict[str, int]:
         """The chats that he may be in, by the millisecond of the hint."""
         key, _past = core.keys_of_inbox(self.user)
         async with _turn(client):
-            with redis_errors():
-                found = await answer(client.zrange(key, 0, -1, withscores=True))
-        return {chat_id.decode(): int(hinted_at) for chat_id, hinted_at in found}
+            found = await reading(lambda: client.zrange(key, 0, -1, withscores=True))
+        named = ((text_of(name), int(hinted_at)) for name, hinted_at in found)
+        return {chat_id: hinted_at for chat_id, hinted_at in named if is_id(chat_id)}
 
     async def _look(
         self,
@@ -242,8 +296,12 @@ class Inbox:
         questions: Sequence[Question],
         limit: int,
         most_bytes: int = core.MAX_BYTES,
-    ) -> dict[str, ChatNews | bool]:
-        """The chats that he is in, True for one with nothing new. Hints that were denied for long go."""
+    ) -> dict[str, _Found]:
+        """
+        The chats that the person is in: True for one with nothing new, None for one of which nothing can be told.
+
+        Hints that were denied for long go. Raises RedisUnavailable if Redis is away, and not one node of several.
+        """
         asked: dict[str, list[Question]] = {}
         for question in questions:
             asked.setdefault(bucket(question[0]), []).append(question)
@@ -252,17 +310,16 @@ class Inbox:
             (core.keys_of_look(tag), [*opening, *(word for question in some for word in question)])
             for tag, some in asked.items()
         ]
-        found: dict[str, ChatNews | bool] = {}
+        found: dict[str, _Found] = {}
         denied = []
-        if len(calls) <= _FEW and isinstance(client, ASYNCHRONOUS):
-            answers = await together(core.look, calls)
-        else:
-            async with _turn(client):
-                answers = await core.look.amany(client, calls)
-        for some, (now, *parts) in zip(asked.values(), answers, strict=True):
+        for some, answered in zip(asked.values(), await _answers(client, calls), strict=True):
+            if isinstance(answered, RedisUnavailable):
+                found |= dict.fromkeys(chat_id for chat_id, *_ in some)
+                continue
+            now, *parts = answered
             for (chat_id, _seq, _revision), part in zip(some, parts, strict=True):
                 if part != 0:
-                    found[chat_id] = True if part == 1 else read_news(chat_id, part)
+                    found[chat_id] = _read(chat_id, part)
                 elif now - hints.get(chat_id, now) > core.YOUNG:
                     denied.append(chat_id)
         if denied:
@@ -302,7 +359,39 @@ def _turn(client: AnyRedis) -> AbstractAsyncContextManager[None]:
     return Turns.of_the_loop() if isinstance(client, ASYNCHRONOUS) else nullcontext()
 
 
-def _newest_first(found: Mapping[str, ChatNews | bool]) -> list[ChatNews]:
+async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+    """What look.lua says, with a RedisUnavailable in place of what a node of a cluster could not answer."""
+    if len(calls) <= _FEW and isinstance(client, ASYNCHRONOUS):
+        try:
+            return await together(core.look, calls)
+        except RedisUnavailable:
+            if not isinstance(client, CLUSTERS):
+                raise
+    async with _turn(client):
+        answers = await core.look.aoutcomes(client, calls)
+    for each in answers:
+        if isinstance(each, Exception) and not (
+            isinstance(each, RedisUnavailable) and isinstance(client, CLUSTERS)
+        ):
+            raise each
+    return answers
+
+
+def _read(chat_id: str, part: Any) -> _Found:
+    """What look.lua says of a chat that the person is in."""
+    if part == 1:
+        return True
+    try:
+        return None if part == 2 else read_news(chat_id, part)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _unavailable(found: Mapping[str, _Found]) -> list[str]:
+    return [chat_id for chat_id, each in found.items() if each is None]
+
+
+def _newest_first(found: Mapping[str, _Found]) -> list[ChatNews]:
     return sorted((chat for chat in found.values() if isinstance(chat, ChatNews)), key=_last_at, reverse=True)
 
 

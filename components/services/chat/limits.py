@@ -16,9 +16,11 @@ from components.buckets import bucket
 from components.client import AnyRedis, redis_errors
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
+from components.scripts import reading
 from components.services.chat import core
-from components.services.chat.ids import new_call
+from components.services.chat.ids import is_id, new_call
 from components.services.chat.readers import ask
+from components.stored import text_of
 from components.twins import answer
 
 _LOOKED_AT = 3  # persons whose inboxes are cleared up for one request
@@ -84,9 +86,8 @@ async def _full(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> list[
 
 async def _clear_hints(client: AnyRedis, person: str) -> None:
     """Forget the chats that *person* is not in any more."""
-    with redis_errors():
-        hints = await answer(client.zrange(core.keys_of_inbox(person)[0], 0, -1))
-    ids = [chat_id.decode() for chat_id in hints]
+    hints = await reading(lambda: client.zrange(core.keys_of_inbox(person)[0], 0, -1))
+    ids = [chat_id for chat_id in map(text_of, hints) if is_id(chat_id)]
     found = await ask(client, ids, lambda pipe, id: pipe.hexists(keys.chat_members(bucket(id), id), person))
     if gone := [chat_id for chat_id, is_member in zip(ids, found, strict=True) if not is_member]:
         await core.forget_hints(client, person, gone, young=core.YOUNG_AFTER_LEAVING)
@@ -95,9 +96,8 @@ async def _clear_hints(client: AnyRedis, person: str) -> None:
 async def _clear_created(client: AnyRedis, person: str, now: int) -> None:
     """Forget the chats that *person* has created and that are over; young ones may be about to begin."""
     created = core.keys_of_limits(person)[0]
-    with redis_errors():
-        old = await answer(client.zrangebyscore(created, "-inf", now - core.YOUNG_AFTER_LEAVING))
-    ids = [chat_id.decode() for chat_id in old]
+    old = await reading(lambda: client.zrangebyscore(created, "-inf", now - core.YOUNG_AFTER_LEAVING))
+    ids = [chat_id for chat_id in map(text_of, old) if is_id(chat_id)]
     found = await ask(client, ids, lambda pipe, id: pipe.hmget(keys.chat(bucket(id), id), "seq", "gone"))
     gone = [chat_id for chat_id, (seq, is_gone) in zip(ids, found, strict=True) if seq is None or is_gone]
     if gone:

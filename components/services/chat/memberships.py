@@ -15,8 +15,9 @@ from components.services.chat import core
 from components.services.chat.formats import ROLES, instant, muted_until, write_event
 from components.services.chat.ids import new_call
 from components.services.chat.limits import charge, check_room, hint_all
-from components.services.chat.records import EventKind, Member
+from components.services.chat.records import EventKind, Member, Role
 from components.services.chat.talking import Talk
+from components.stored import number_of, text_of
 from components.twins import at_once
 
 
@@ -89,14 +90,18 @@ class Membership(Talk):
             raise core.unknown(self.id)
         members = []
         for person, words, read_seq, unread, mentions in found[1:]:
-            role, number, joined_at, _seen, _ordinal, muted, _call = words.decode().split(" ", 6)
-            until = muted_until(muted)
-            if until and until <= instant(found[0]):
-                until = None
-            member = Member(
-                person.decode(), ROLES[role], instant(int(joined_at)), read_seq, unread, mentions, until
-            )
-            members.append(("omu".index(role), int(number), member))
+            try:
+                role, number, joined_at, _seen, _ordinal, muted, _call = words.decode().split(" ", 6)
+                until = muted_until(muted)
+                if until and until <= instant(found[0]):
+                    until = None
+                member = Member(
+                    person.decode(), ROLES[role], instant(int(joined_at)), read_seq, unread, mentions, until
+                )
+                members.append(("omu".index(role), int(number), member))
+            except (ValueError, KeyError, OverflowError):
+                role_of_none = (Role.MEMBER, instant(0), number_of(read_seq), 0, 0, None, True)
+                members.append((len(ROLES), 0, Member(text_of(person), *role_of_none)))
         return [member for _rank, _number, member in sorted(members, key=lambda each: each[:2])]
 
     async def _add(self, client: AnyRedis, users: Sequence[str], by: str | None) -> list[str]:
@@ -109,6 +114,8 @@ class Membership(Talk):
                 await check_room(client, self.id, new)
             await hint_all(client, self.id, new, is_limited=bool(actor))
             new = await self._enter(client, actor, persons, new_call(), is_done=True)
+            # An erasure may have taken the hint between the two.
+            await hint_all(client, self.id, new)
             await core.trim_all(client, self.id, runs=1)
         return new
 

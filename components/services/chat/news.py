@@ -7,17 +7,24 @@ from typing import Any
 from components.services.chat.formats import ROLES, muted_until, read_message
 from components.services.chat.records import ChatNews
 from components.services.counters import tally
+from components.stored import number_of, text_of
 
 
 def read_news(chat_id: str, found: Any) -> ChatNews:
-    """From what it returns for a chat that the person is in."""
+    """
+    Return what it says of a chat that the person is in.
+
+    Raises ValueError if what is stored of the chat itself, or of the membership, cannot be read.
+    """
     title, words, reads, last, entries = found
     tally("chat:fetched", len(entries))
     role, *numbers, muted, has_more = words.decode().split()
+    if role not in ROLES:
+        raise ValueError(f"The role {role!r} in the chat {chat_id!r} is not known.")
     closed, last_seq, read_seq, unread, mentions, members, revision, missed, oldest = map(int, numbers)
     return ChatNews(
         chat_id=chat_id,
-        title=(title or b"").decode(),  # an empty one is not stored
+        title=text_of(title or b""),  # an empty one is not stored
         role=ROLES[role],
         is_closed=bool(closed),
         last_seq=last_seq,
@@ -31,6 +38,6 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
         missed=missed,
         oldest=oldest,
         last_message=read_message(chat_id, last) if last else None,
-        reads={who.decode(): int(seq) for who, seq in zip(reads[::2], reads[1::2], strict=True)},
+        reads={text_of(who): number_of(seq) for who, seq in zip(reads[::2], reads[1::2], strict=True)},
         muted_until=muted_until(muted),
     )

@@ -12,13 +12,15 @@ from typing import Any
 
 from components import keys
 from components.buckets import BUCKETS
-from components.client import AnyRedis, get_client, redis_errors
+from components.client import AnyRedis, get_client
+from components.scripts import reading
 from components.services.chat import core
 from components.services.chat.formats import instant, read_settings
 from components.services.chat.ids import is_id
-from components.services.chat.records import ChatInfo, Page
+from components.services.chat.records import ChatInfo, ChatSettings, Page
 from components.services.chat.talking import history_of
-from components.twins import answer, at_once
+from components.stored import number_of, text_of
+from components.twins import at_once
 
 _FIELDS = ("title", "created_at", "created_by", "closed", "settings", "seq", "bytes", "at", "gone", "n")
 
@@ -55,7 +57,7 @@ class ChatReader:
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
         listed = await ask(client, wanted, _add_names)
-        found = await look_at(client, [name.decode() for names in listed for name in names])
+        found = await look_at(client, [text_of(name) for names in listed for name in names])
         return sorted((info for info in found if info), key=_last_at, reverse=True)
 
 
@@ -81,19 +83,28 @@ def _read_info(
     title, created_at, created_by, closed, settings, seq, size, at, gone, said = head
     if seq is None or gone:
         return None
+    try:
+        its = read_settings((settings or b"").decode())
+        made_at, last_at, is_unreadable = instant(created_at or 0), instant(at or 0), False
+        numbers = int(seq), int(size or 0), int(said or 0)
+    except (ValueError, OverflowError):
+        its, made_at, last_at, is_unreadable = ChatSettings(), instant(0), instant(0), True
+        numbers = number_of(seq), number_of(size), number_of(said)
+    last_seq, in_bytes, has_spoken = numbers
     return ChatInfo(
         id=chat_id,
-        title=(title or b"").decode(),
-        created_at=instant(created_at or 0),
-        created_by=(created_by or b"").decode(),
+        title=text_of(title or b""),
+        created_at=made_at,
+        created_by=text_of(created_by or b""),
         is_closed=bool(closed),
-        settings=read_settings((settings or b"").decode()),
-        last_seq=int(seq),
-        first_seq=int(first[0][0].partition(b"-")[0]) if first else int(seq) + 1,
+        settings=its,
+        last_seq=last_seq,
+        first_seq=int(first[0][0].partition(b"-")[0]) if first else last_seq + 1,
         messages=messages,
-        bytes=int(size or 0) if messages else 0,
+        bytes=in_bytes if messages else 0,
         members=members,
-        last_at=instant(at or 0) if int(said or 0) else None,
+        last_at=last_at if has_spoken else None,
+        is_unreadable=is_unreadable,
     )
 
 
@@ -114,8 +125,11 @@ async def ask(client: AnyRedis, things: Sequence[Any], add: Callable[[Any, Any],
     """Return the answers to the commands that *add* puts into a pipeline for each of *things*."""
     if not things:
         return []
-    with redis_errors():
+
+    def send() -> Any:
         pipe = client.pipeline(transaction=False)
         for thing in things:
             add(pipe, thing)
-        return list(await answer(pipe.execute()))
+        return pipe.execute()
+
+    return list(await reading(send))

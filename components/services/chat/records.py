@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -67,6 +67,8 @@ class ChatMessage:
     #: By which its sender recognises it.
     client_id: str
     event: Event | None = None
+    #: What is stored cannot be read by this release, or by none: the text is a placeholder, and parts may be missing.
+    is_unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,8 @@ class Member:
     mentions: int
     #: None if he may speak.
     muted_until: datetime | None
+    #: What is stored of the membership cannot be read: role and instants are placeholders.
+    is_unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,8 @@ class ChatInfo:
     members: int
     #: None if nothing was ever said.
     last_at: datetime | None
+    #: What is stored of the chat itself cannot be read: all but the id may be a placeholder.
+    is_unreadable: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,6 +200,16 @@ class ChatNews:
         return Position(self.messages[-1].seq if self.has_more else self.last_seq, self.revision)
 
 
+class Chats(list[ChatNews]):
+    """What an inbox finds, newest first."""
+
+    def __init__(self, chats: Iterable[ChatNews] = (), *, unavailable: Sequence[str] = ()) -> None:
+        super().__init__(chats)
+        #: The ids of chats that the person may be in, and of which nothing can be told now: their node of a cluster
+        #: does not answer, or what is stored of them cannot be read.
+        self.unavailable = unavailable
+
+
 @dataclass(frozen=True)
 class ChatPage:
     """Some of the chats of a person."""
@@ -201,19 +217,25 @@ class ChatPage:
     chats: Sequence[ChatNews]
     #: What to ask for the next ones with; "" if these are the last.
     next: str
+    #: The ids of chats of this page of which nothing can be told now, as Chats.unavailable says.
+    unavailable: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is new in all chats of a person since the positions that he gave."""
+    """What is new in all chats of a person since the positions that they gave."""
 
     chats: Sequence[ChatNews]
-    #: Chats of the given positions that he is in no more.
+    #: Chats of the given positions that the person is in no more.
     gone: Sequence[str]
     #: What to ask with next.
     positions: Mapping[str, Position]
     #: Whether more chats than were asked for have changed: ask again with the positions.
     has_more: bool = False
+    #: Chats of which nothing can be told now, as Chats.unavailable says. Their positions stay as they were.
+    unavailable: Sequence[str] = ()
+    #: False if the node of a cluster does not answer that knows which chats there are: then new ones are missing.
+    is_complete: bool = True
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from components.exceptions import InvalidLimit
 from components.scripts import Call, Script
 from components.services.counters.core import Asked, ask, check_fill
 from components.services.counters.records import CounterInfo, Fill, Ranked, Series, instant
+from components.stored import text_of
 from components.twins import answer, at_once
 from components.validation import check_name
 
@@ -167,7 +168,7 @@ async def _ranked(
         calls = [_top_call(asked, family, tag, after, wanted) for tag, after in unread.items()]
         for tag, (now, after, *pairs) in zip(list(unread), await _top.amany(client, calls), strict=True):
             asked.slices(int(now) / 1_000_000)  # raises what get() does
-            best |= {name.decode(): int(count) for name, count in zip(pairs[::2], pairs[1::2], strict=True)}
+            best |= {text_of(name): int(count) for name, count in zip(pairs[::2], pairs[1::2], strict=True)}
             unread[tag] = after
         best = dict(heapq.nsmallest(wanted, best.items(), key=lambda each: (-each[1], each[0])))
         unread = {tag: after for tag, after in unread.items() if after}
@@ -199,12 +200,12 @@ async def _page(client: AnyRedis, indexes: Sequence[str], offset: int, limit: in
     asked = [("zrange", key, 0, offset + limit - 1, True, True) for key in indexes]
     seen = [each for found in await _ask(client, asked) for each in found]
     last = heapq.nsmallest(offset + limit, seen, key=lambda each: (-each[1], each[0]))
-    return [CounterInfo(name.decode(), instant(score / 1_000_000)) for name, score in last[offset:]]
+    return [CounterInfo(text_of(name), instant(score / 1_000_000)) for name, score in last[offset:]]
 
 
 async def _families(client: AnyRedis) -> list[str]:
     found = await _ask(client, [("zrange", keys.counter_families(tag), 0, -1) for tag in BUCKETS])
-    return sorted({family.decode() for some in found for family in some})
+    return sorted({text_of(family) for some in found for family in some})
 
 
 async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -54,7 +54,7 @@ class Manifest:
             found = json.loads(text)
             if found["format"] <= FORMAT:
                 return Manifest(**found)
-        except (ValueError, TypeError, LookupError):
+        except (ValueError, TypeError, LookupError, RecursionError):
             raise GeoTableDamaged("its manifest cannot be read") from None
         raise UnknownFormat(
             f"The table of addresses has format {found['format']}, this release reads up to {FORMAT}: update it."

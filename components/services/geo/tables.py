@@ -18,6 +18,7 @@ from components.client import AnyRedis, get_async_client, get_client, redis_erro
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidAddress
 from components.services.geo.layout import Manifest, decompress, read_table
 from components.services.geo.records import UNKNOWN, Place, TableInfo
+from components.stored import text_of
 from components.twins import answer, at_once
 from components.validation import check_name
 
@@ -118,12 +119,12 @@ async def _look(client: AnyRedis, name: str) -> TableInfo | None:
         version, micros = await answer(client.hmget(keys.geo_current(name), "version", "imported_at"))
     if version is None:
         return None
-    manifest = await _read_manifest(client, name, version.decode())
+    manifest = await _read_manifest(client, name, text_of(version))
     if manifest is None:
         raise GeoTableDamaged(f"The geo table {name!r} has no manifest in Redis. {_AGAIN}")
     return TableInfo(
         name=name,
-        version=version.decode(),
+        version=text_of(version),
         source=manifest.source,
         imported_at=datetime.fromtimestamp(int(micros) / 1_000_000, UTC),
         ipv4=manifest.ipv4,
@@ -139,7 +140,7 @@ async def current_version(client: AnyRedis, name: str) -> str:
         version: bytes | None = await answer(client.hget(keys.geo_current(name), "version"))
     if version is None:
         raise GeoTableNotFound(f"There is no geo table {name!r}: import one with `manage.py importgeoip`.")
-    return version.decode()
+    return text_of(version)
 
 
 async def _read_manifest(client: AnyRedis, name: str, version: str) -> Manifest | None:

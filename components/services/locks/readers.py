@@ -21,6 +21,7 @@ from components.client import get_client, redis_errors
 from components.scripts import Script
 from components.services.locks.names import LockKeys, key_of, name_of
 from components.services.locks.tokens import Holder
+from components.stored import number_of, text_of
 
 _release = Script("locks/release")
 
@@ -103,7 +104,7 @@ class LockReader:
                 for tag, start, number in wanted
             ]
         )
-        found = self._look([key.decode() for page in listed for key in page], now)
+        found = self._look([text_of(key) for page in listed for key in page], now)
         return [info for info in found if info.is_held]
 
     def find(self, name: str) -> LockInfo | None:
@@ -206,7 +207,7 @@ def _info(
     of_holder: float | None,
     waiting: int,
 ) -> LockInfo:
-    of = {name: int(value or 0) for name, value in zip(_FIGURES, figures, strict=True)}
+    of = {name: number_of(value) for name, value in zip(_FIGURES, figures, strict=True)}
     fence = -int(of_holder) if of_holder else of["fence"]
     return LockInfo(
         key=key,

@@ -16,16 +16,18 @@ from typing import Any
 from components import keys
 from components.buckets import bucket
 from components.client import AnyRedis, redis_errors
-from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound
-from components.scripts import Script
+from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound, TooManyBlocked
+from components.scripts import Script, reading
 from components.services.counters import tally
 from components.services.mailboxes.formats import check_client_id, decode, digest, encode
 from components.services.mailboxes.records import Delivery, Fate, Mail, Mails, Pushed, WhenFull
 from components.services.news import channel
+from components.stored import UNREADABLE, number_of, text_of
 from components.twins import answer
 from components.validation import check_name
 
 MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
+MAX_BLOCKED = 10_000  # senders whose mail one mailbox refuses
 MAX_ID = 2**53 - 1  # up to here Lua, JSON and scores count exactly
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -131,28 +133,29 @@ class Core:
         if not fate:
             by = "" if sender is None else f" from {sender!r}"
             raise MessageNotFound(f"The mailbox {self.name!r} knows of no message {message}{by}.")
-        return Delivery(message, Fate(fate.decode()), instant(pulled_at) if pulled_at else None)
+        return Delivery(message, Fate(fate.decode()), instant_or_none(pulled_at))
 
     async def _depth(self, client: AnyRedis) -> int:
-        with redis_errors():
-            return int(await answer(client.xlen(self._keys.messages)))
+        return int(await reading(lambda: client.xlen(self._keys.messages)))
 
     async def _missed(self, client: AnyRedis) -> int:
-        with redis_errors():
-            dropped, known = await answer(client.hmget(self._keys.mailbox, ["dropped", "known"]))
-        return int(dropped or 0) - int(known or 0)
+        dropped, known = await reading(lambda: client.hmget(self._keys.mailbox, ["dropped", "known"]))
+        return max(0, number_of(dropped) - number_of(known))
 
     async def _block(self, client: AnyRedis, sender: str) -> None:
-        await _block.acall(client, keys=[self._keys.blocked], args=[check_name("person", sender)])
+        args = [check_name("person", sender), MAX_BLOCKED]
+        if not await _block.acall(client, keys=[self._keys.blocked], args=args):
+            raise TooManyBlocked(
+                f"The mailbox {self.name!r} refuses the mail of {MAX_BLOCKED:,} senders already. Unblock some."
+            )
 
     async def _unblock(self, client: AnyRedis, sender: str) -> None:
         with redis_errors():
             await answer(client.hdel(self._keys.blocked, check_name("person", sender)))
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
-        with redis_errors():
-            found = await answer(client.hgetall(self._keys.blocked))
-        return {sender.decode(): instant(since) for sender, since in sorted(found.items())}
+        found = await reading(lambda: client.hgetall(self._keys.blocked))
+        return {text_of(who): instant_or_none(since) or _EPOCH for who, since in sorted(found.items())}
 
     async def _clear(self, client: AnyRedis) -> int:
         return int(await _clear.acall(client, keys=self._keys.clear, args=[new_call()]))
@@ -171,13 +174,25 @@ async def peek(
 
 
 def read_mail(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: bytes) -> Mail:
-    """From what pull.lua and peek.lua return. Raises UnknownFormat."""
-    text, data = decode(body)
-    return Mail(int(message), sender.decode(), text, data, instant(sent_at), bool(is_again))
+    """Return a message from what pull.lua and peek.lua tell of it; what cannot be read becomes a placeholder."""
+    try:
+        text, data = decode(body)
+        return Mail(int(message), sender.decode(), text, data, instant(sent_at), bool(is_again))
+    except (ValueError, OverflowError):
+        at = instant_or_none(sent_at) or _EPOCH
+        return Mail(int(message), text_of(sender), UNREADABLE, None, at, bool(is_again), is_unreadable=True)
 
 
 def instant(milliseconds: bytes | str) -> datetime:
     return _EPOCH + timedelta(milliseconds=int(milliseconds))
+
+
+def instant_or_none(milliseconds: bytes | str | None) -> datetime | None:
+    """Return the instant, or None if there is none or it cannot be read."""
+    try:
+        return instant(milliseconds) if milliseconds else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def new_call() -> str:

@@ -10,7 +10,8 @@ import json
 from hashlib import sha1
 from typing import Any
 
-from components.exceptions import InvalidMessage, UnknownFormat
+from components.exceptions import InvalidMessage
+from components.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
 
 _TEXT, _JSON = "t", "j"
 _DIGITS = 16  # of the digest: two pushes of two days are not mistaken for each other
@@ -33,14 +34,15 @@ def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
 
 
 def decode(body: bytes) -> tuple[str, Any]:
-    """Text and data of a message. Raises UnknownFormat."""
-    form, rest = chr(body[0]), body[1:].decode()
+    """Return text and data of a message. Raises ValueError for what no release has written, or only a newer one."""
+    form, rest = body[:1].decode(), body[1:]
     if form == _TEXT:
-        return rest, None
-    if form != _JSON:
-        raise UnknownFormat(f"A message begins with {form!r}: a newer release has stored it. Use that one.")
-    text, data = json.loads(rest)
-    return text, data
+        return rest.decode(), None
+    if form == _JSON:
+        match read_json(rest, most=MAX_DEPTH + 1):
+            case [str(text), data]:
+                return text, data
+    raise Unreadable(f"A message begins with {form!r}: a newer release has stored it, or none.")
 
 
 def digest(sender: str, client_id: str) -> str:
@@ -82,6 +84,8 @@ def _halves(text: str) -> list[int]:
 
 
 def _as_json(data: Any) -> str:
+    if is_too_deep(data):
+        raise InvalidMessage(too_deep("The data"))
     try:
         shown = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         shown.encode()

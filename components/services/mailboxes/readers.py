@@ -12,10 +12,12 @@ from typing import Any
 
 from components import keys
 from components.buckets import BUCKETS
-from components.client import AnyRedis, get_client, redis_errors
-from components.services.mailboxes.core import Keys, check_limit, instant, peek
+from components.client import AnyRedis, get_client
+from components.scripts import reading
+from components.services.mailboxes.core import Keys, check_limit, instant_or_none, peek
 from components.services.mailboxes.records import Mail, MailboxInfo
-from components.twins import answer, at_once
+from components.stored import number_of, text_of
+from components.twins import at_once
 
 _FIGURES = ("pulled_at", "pushed", "acknowledged", "dropped", "limit")
 
@@ -37,7 +39,7 @@ class MailboxReader:
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
         listed = at_once(_names(client, wanted))
-        return at_once(look(client, sorted(name.decode() for names in listed for name in names)))
+        return at_once(look(client, sorted(text_of(name) for names in listed for name in names)))
 
     def find(self, name: str) -> MailboxInfo | None:
         """The one of this name; None if it was never used, or not for a year."""
@@ -53,11 +55,14 @@ class MailboxReader:
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[MailboxInfo]:
     """How these stand now, in one round trip to each node."""
-    with redis_errors():
+
+    def send() -> Any:
         pipe = client.pipeline(transaction=False)
         for name in names:
             _add(pipe, Keys(name))
-        found = iter(await answer(pipe.execute()) if names else [])
+        return pipe.execute()
+
+    found = iter(await reading(send) if names else [])
     return [_read(name, *five) for name, five in zip(names, zip(*[found] * 5, strict=True), strict=True)]
 
 
@@ -78,12 +83,12 @@ def _read(
         depth=depth,
         handed_out=handed_out,
         bytes=size or 0,
-        oldest_at=instant(oldest[0][1][b"at"]) if oldest else None,
-        pulled_at=instant(pulled_at) if pulled_at else None,
-        pushed=int(pushed or 0),
-        acknowledged=int(acknowledged or 0),
-        dropped=int(dropped or 0),
-        limit=int(limit) if limit else None,
+        oldest_at=instant_or_none(oldest[0][1].get(b"at")) if oldest else None,
+        pulled_at=instant_or_none(pulled_at),
+        pushed=number_of(pushed),
+        acknowledged=number_of(acknowledged),
+        dropped=number_of(dropped),
+        limit=number_of(limit) or None,
     )
 
 
@@ -97,8 +102,10 @@ async def _names(client: AnyRedis, wanted: Sequence[tuple[str, int, int]]) -> li
 
 
 async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-    with redis_errors():
+    def send() -> Any:
         pipe = client.pipeline(transaction=False)
         for command, *args in commands:
             getattr(pipe, command)(*args)
-        return list(await answer(pipe.execute()) if commands else [])
+        return pipe.execute()
+
+    return list(await reading(send) if commands else [])

@@ -34,6 +34,8 @@ class Mail:
     sent_at: datetime
     #: It was handed out before, and not acknowledged.
     is_again: bool
+    #: What is stored cannot be read by this release, or by none: the text is a placeholder.
+    is_unreadable: bool = False
 
 
 class Mails(list[Mail]):

@@ -19,6 +19,7 @@ from components.scripts import Script
 from components.services.rows.core import LEASE, Keys, by_bucket, micro, parts, send
 from components.services.rows.records import Claim, Claims
 from components.services.rows.shapes import Shape
+from components.stored import text_of
 from components.twins import at_once
 from components.validation import check_seconds
 
@@ -61,7 +62,7 @@ class Loader:
             if next_at:
                 pauses.append(max(0, int(next_at) - int(now)) / 1e6)
             if members:
-                claims.append(Claim(tag, token, int(now), tuple(each.decode() for each in members)))
+                claims.append(Claim(tag, token, int(now), tuple(text_of(each) for each in members)))
         return Claims(tuple(claims), min(pauses, default=None))
 
     def store(self, claims: Iterable[Claim], rows: Mapping[str, Stored]) -> set[str]:

@@ -30,6 +30,7 @@ from components.services.rows.core import (
     parts,
     send,
 )
+from components.stored import text_of
 from components.twins import at_once
 
 _refresh = Script("rows/refresh")
@@ -111,7 +112,7 @@ class RowControls:
             with redis_errors():
                 cursor, found = client.zscan(keys.rows_schedule(tag), cursor, pattern, _AT_ONCE)
             if found:
-                yield [each.decode() for each, _due in found]
+                yield [text_of(each) for each, _due in found]
             if not cursor:
                 return
 

@@ -20,6 +20,7 @@ from components.client import redis_errors
 from components.services.rows.controls import escaped
 from components.services.rows.core import member, name_and_key
 from components.services.rows.records import Listed
+from components.stored import number_of, text_of
 
 REACH = 10_000  # rows that lists show: 60 ms
 _FEW = 2_000  # rows of a name that are looked for among all, and failing ones that are listed
@@ -37,7 +38,7 @@ def due_first(client: Redis, first: int) -> list[str]:
         known = min((head[-1][1] for head in heads if len(head) == size), default=math.inf)
         found = sorted((due, each) for head in heads for each, due in head if due < known)
         if len(found) >= first or known == math.inf:
-            return [each.decode() for _due, each in found[:first]]
+            return [text_of(each) for _due, each in found[:first]]
         size *= 2
 
 
@@ -57,7 +58,7 @@ def of_name(client: Redis, name: str, count: int) -> Listed:
         REACH,
     )
     return Listed(
-        [each.decode() for each, _due in sorted(pairs.items(), key=lambda pair: pair[::-1])], is_cut
+        [text_of(each) for each, _due in sorted(pairs.items(), key=lambda pair: pair[::-1])], is_cut
     )
 
 
@@ -67,8 +68,13 @@ def failing(client: Redis, name: str = "") -> Listed:
     pairs, is_cut = _scan(
         client, lambda pipe, tag, cursor: pipe.hscan(keys.rows_failures(tag), cursor, pattern, _AT_ONCE), _FEW
     )
-    latest_first = sorted(pairs.items(), key=lambda pair: (-int(pair[1].split(b" ", 2)[1]), pair[0]))
-    return Listed([each.decode() for each, _failure in latest_first], is_cut)
+    latest_first = sorted(pairs.items(), key=lambda pair: (-_tried_at(pair[1]), pair[0]))
+    return Listed([text_of(each) for each, _failure in latest_first], is_cut)
+
+
+def _tried_at(failure: bytes) -> int:
+    words = failure.split(b" ", 2)
+    return number_of(words[1]) if len(words) > 1 else 0
 
 
 def _scan(client: Redis, add: Callable[[Any, str, int], object], most: int) -> tuple[dict[bytes, Any], bool]:

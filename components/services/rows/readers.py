@@ -21,6 +21,7 @@ from components.client import get_client, redis_errors
 from components.services.rows.core import check_cache_name, check_key, member, name_and_key
 from components.services.rows.listing import REACH, ask, due_first, failing, of_name
 from components.services.rows.records import CacheInfo, Failure, Listed, RowInfo, instant
+from components.stored import number_of, text_of
 
 __all__ = ["REACH", "RowReader"]
 
@@ -55,9 +56,9 @@ class RowReader:
         now = _now(client)
         counts, late, most = Counter[str](), dict[str, float](), dict[str, float]()
         for tally, head in zip(answers[::2], answers[1::2], strict=True):
-            here = {what.decode(): int(number) for what, number in tally.items()}
+            here = {text_of(what): number_of(number) for what, number in tally.items()}
             counts.update(here)
-            dues = {name_and_key(each.decode())[0]: due for each, due in reversed(head)}
+            dues = {name_and_key(text_of(each))[0]: due for each, due in reversed(head)}
             for name in here:
                 if name in dues:
                     late[name] = max(late.get(name, 0.0), _late(now, dues[name]))
@@ -155,7 +156,7 @@ def _read(
     return RowInfo(
         name=name,
         key=key,
-        delay=int(delay) / 1e6 if delay else None,
+        delay=number_of(delay) / 1e6 if delay else None,
         due_at=None if due is None else instant(due),
         late=0.0 if due is None or is_claimed else _late(now, due),
         loaded_at=instant(int(stored[1])) if stored else None,
@@ -167,8 +168,9 @@ def _read(
 
 
 def _failure(words: bytes) -> Failure:
-    count, at, error = words.decode().split(" ", 2)
-    return Failure(int(count), instant(int(at)), error)
+    count, _, rest = text_of(words).partition(" ")
+    at, _, error = rest.partition(" ")
+    return Failure(number_of(count), instant(number_of(at)), error)
 
 
 def _now(client: Redis) -> int:

@@ -60,14 +60,30 @@ class Reading:
         calls: list[Call] = [([_key_of(spelling, name, key) for key in some], ()) for some in asked]
         for some, (now, text) in zip(asked, await _ask(client, calls), strict=True):
             found = found._replace(now=int(now))
-            self._take(found, some, text)
+            if not self._take(found, some, text):
+                await self._take_singly(client, found, some)
         return found if len(calls) == 1 else _in_order(found, wanted)
 
     def _by_bucket(self, wanted: Sequence[str]) -> list[list[str]]:
         members = {member(self._name, key): key for key in wanted}
         return [[members[each] for each in group] for group in by_bucket(members).values()]
 
-    def _take(self, found: Found, wanted: Sequence[str], text: bytes) -> None:
+    async def _take_singly(self, client: AnyRedis, found: Found, wanted: Sequence[str]) -> None:
+        """Read each for itself: one of them is damaged, and is as one that is not there. So it is loaded anew."""
+        spelling = keys.row(BUCKETS[0], "")
+        for key in wanted:
+            [(now, text)] = await _ask(client, [([_key_of(spelling, self._name, key)], ())])
+            self._take(found._replace(now=int(now)), [key], text)
+
+    def _take(self, found: Found, wanted: Sequence[str], text: bytes) -> bool:
+        """Add these rows; whether all could be read."""
+        try:
+            self._add(found, wanted, text)
+        except (ValueError, RecursionError, TypeError, LookupError):
+            return False
+        return True
+
+    def _add(self, found: Found, wanted: Sequence[str], text: bytes) -> None:
         good, too_old, now = found
         shape, print_, oldest = self._shape, self._shape.fingerprint, now - self._oldest
         for key, stored in zip(wanted, _loads(text.decode()), strict=True):

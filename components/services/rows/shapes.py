@@ -14,7 +14,8 @@ from hashlib import blake2s
 from typing import Any
 
 from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
-from components.services.rows.values import KINDS, Kind, as_is, dumps
+from components.services.rows.values import DOCUMENTS, KINDS, Kind, as_is, dumps
+from components.stored import is_too_deep, too_deep
 
 #: Bytes of a row as JSON: larger things belong elsewhere. Each reader of it takes so many off Redis.
 MAX_ROW = 1_000_000
@@ -39,6 +40,11 @@ class Shape:
             )
         #: What gives back the value of each column, unless it is None.
         self.decoders = tuple(kind.decode for kind in self.kinds)
+        self._documents = [
+            (at, name)
+            for at, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True))
+            if kind.name in DOCUMENTS
+        ]
         self._converted = [
             (at, name, kind.plain, kind.encode)
             for at, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True))
@@ -71,6 +77,9 @@ class Shape:
         if len(values) != len(self.names):
             raise RowNotSerializable(f"The row {key} has {len(values)} values for {len(self.names)} columns.")
         written = list(values)
+        for at, name in self._documents:
+            if is_too_deep(written[at]):
+                raise RowNotSerializable(too_deep(f"{name} of the row {key} cannot be cached: its values"))
         for at, name, plain, encode in self._converted:
             if written[at] is not None and type(written[at]) is not plain:
                 try:

@@ -75,6 +75,8 @@ _KINDS = (
     Kind("json", as_is, as_is),
 )
 KINDS = {kind.name: kind for kind in _KINDS}
+#: Kinds of which the values may be nested, as JSON, or as JSON that an encoder of its own makes.
+DOCUMENTS = frozenset({"json", "json text"})
 
 
 def list_of(kind: Kind) -> Kind:

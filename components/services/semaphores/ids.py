@@ -13,6 +13,7 @@ from hashlib import sha256
 
 from components.exceptions import ForeignPermit
 from components.services.locks import Holder, new_token
+from components.stored import number_of
 
 _DIGITS = 12  # of the digest: two names of a project are not mistaken for each other
 _ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")
@@ -33,12 +34,13 @@ def check_id(name: str, permit: object) -> str:
 
 
 def weight_of(permit: str) -> int:
-    return int(permit.split("/")[1])
+    """Return its weight; 1 for what is no permit."""
+    return number_of(permit.split("/")[1], 1) if permit.count("/") > 1 else 1
 
 
 def holder_of(permit: str) -> Holder:
-    """Who asked for it."""
-    return Holder.of(permit.split("/", 2)[2])
+    """Return who asked for it; for what is no permit, a holder of this id."""
+    return Holder.of(permit.split("/", 2)[-1])
 
 
 @lru_cache(maxsize=1_024)

@@ -16,6 +16,7 @@ from components import keys
 from components.buckets import BUCKETS, bucket
 from components.client import get_client, redis_errors
 from components.services.semaphores.records import FIGURES, SemaphoreInfo, read_info
+from components.stored import text_of
 
 
 class SemaphoreReader:
@@ -35,7 +36,7 @@ class SemaphoreReader:
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
         listed = _ask(client, wanted, lambda pipe, each: _add_names(pipe, *each))
-        return look(client, sorted(name.decode() for names in listed for name in names))
+        return look(client, sorted(text_of(name) for names in listed for name in names))
 
     def find(self, name: str) -> SemaphoreInfo | None:
         """The one of this name; None if it was never used, or not for a month."""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from components.services.locks import Holder
 from components.services.semaphores.ids import holder_of, weight_of
+from components.stored import number_of, text_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -76,12 +77,12 @@ def read_info(
     figures: list[bytes | None],
 ) -> SemaphoreInfo:
     """From what readers.look() asks for: *over* are leases that have ended, *weights* of heavy permits."""
-    of = {name: int(value or 0) for name, value in zip(FIGURES, figures, strict=True)}
+    of = {name: number_of(value) for name, value in zip(FIGURES, figures, strict=True)}
     heavier = sum(int(weight) - 1 for permit, weight in weights if permit not in over)
     return SemaphoreInfo(
         name=name,
         declared=of["declared"] or None,
-        override=int(override) if override else None,
+        override=number_of(override) or None if override else None,
         used=holders + heavier,
         holders=holders,
         waiting=waiting,
@@ -96,7 +97,7 @@ def read_info(
 
 def read_holder(permit: bytes, since: bytes, left: int) -> HolderInfo:
     """From what holders.lua returns."""
-    permit_id = permit.decode()
+    permit_id = text_of(permit)
     return HolderInfo(
         id=permit_id,
         weight=weight_of(permit_id),
@@ -107,5 +108,5 @@ def read_holder(permit: bytes, since: bytes, left: int) -> HolderInfo:
 
 
 def read_waiter(waiter: bytes, arrived_at: float, now: int) -> WaiterInfo:
-    permit_id = waiter.decode()
+    permit_id = text_of(waiter)
     return WaiterInfo(weight_of(permit_id), holder_of(permit_id), max(0.0, (now - arrived_at) / 1e6))

@@ -34,7 +34,8 @@ async def listing(request: HttpRequest, user: str) -> Answer:
         raise invalid("after", "It must be what the answer before gave as next.") from None
     names = await names_of(shapes.people_of(found.chats))
     told = [shapes.chat(each) for each in found.chats]
-    return Answer({"chats": told, "next": found.next or None, "people": names})
+    away = list(found.unavailable)
+    return Answer({"chats": told, "next": found.next or None, "unavailable": away, "people": names})
 
 
 async def create(request: HttpRequest, user: str) -> Answer:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from django.http import HttpRequest, UnreadablePostError
 
+from components.stored import MAX_DEPTH, is_too_deep
 from components.validation import MAX_NAME
 from components.views.api.problems import Problem
 
@@ -26,6 +27,7 @@ _LONGEST_NUMBER = 32  # characters, as a fraction is written out
 _KEY = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
 _MISSING: Any = object()
+_TOO_DEEP = f"it is nested too deeply, with more than {MAX_DEPTH} lists and objects inside of each other."
 
 
 def invalid(name: str, detail: str) -> Problem:
@@ -131,6 +133,10 @@ def body(request: HttpRequest, *known: str, largest: int = LARGEST_BODY) -> Valu
         raise Problem("malformed", f"The body is no JSON in UTF-8: {_reason(error)}") from None
     if not isinstance(given, dict):
         raise Problem("malformed", "The body is JSON, but no object.")
+    if is_too_deep(
+        given, 2 * MAX_DEPTH
+    ):  # far below where any Python gives up; services know what a field may have
+        raise Problem("malformed", f"The body is no JSON in UTF-8: {_TOO_DEEP}")
     return Values(given, known)
 
 
@@ -175,7 +181,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _reason(error: Exception) -> str:
-    return "it is nested too deeply." if isinstance(error, RecursionError) else f"{error}."[:200]
+    return _TOO_DEEP if isinstance(error, RecursionError) else f"{error}."[:200]
 
 
 def _from_text(value: str) -> Any:

@@ -96,7 +96,7 @@ async def _pulled(
     if seconds:
         await let_go()
         try:
-            with place():
+            with place(mailbox.name):
                 return await mailbox.apull(limit, after=after, newest=newest, wait=seconds), True
         except WaitersFull:
             pass

@@ -30,6 +30,7 @@ def message(found: ChatMessage) -> dict[str, Any]:
         "client_id": found.client_id,
         "event": event
         and {"kind": str(event.kind), "by": event.by, "user": event.user, "detail": event.detail},
+        "is_unreadable": found.is_unreadable,
     }
 
 
@@ -104,6 +105,7 @@ def mail(found: Mail) -> dict[str, Any]:
         "data": found.data,
         "sent_at": instant(found.sent_at),
         "is_again": found.is_again,
+        "is_unreadable": found.is_unreadable,
     }
 
 

@@ -55,6 +55,7 @@ async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
         "chats": [shapes.changed_chat(each) for each in changes.chats],
         "gone": list(changes.gone),
         "has_more_chats": changes.has_more,
+        "unavailable": list(changes.unavailable),
         "people": await names_of(shapes.people_of(changes.chats)),
     }
     return Answer(told, headers={} if could_wait else retry_after())
@@ -71,6 +72,7 @@ async def _listing(user: str, since: Mapping[str, Position], after: str) -> Answ
         "chats": [{**shapes.chat(each), "messages": [], "has_more": False, "missed": 0} for each in found],
         "gone": [],
         "has_more_chats": bool(page.next),
+        "unavailable": list(page.unavailable),
         "people": await names_of(shapes.people_of(found)),
     }
     return Answer(told)
@@ -82,7 +84,7 @@ async def _changes(user: str, since: Mapping[str, Position], seconds: float) -> 
     if seconds:
         await let_go()
         try:
-            with place():
+            with place(user):
                 return await inbox.achanges(since, wait=seconds), True
         except WaitersFull:
             pass

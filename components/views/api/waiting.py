@@ -1,14 +1,17 @@
 """
 Long-polls: how long one waits, how many may, and what the others are told.
 
-Each takes a place, of which a process has COMPONENTS["MAX_WAITERS"]. Who finds none, and everybody under WSGI, where
-a request that waits costs a thread, is answered at once and told when to come back. A client that goes away is
-noticed by Django, which cancels the view: that gives the place back.
+Each takes a place, of which a process has COMPONENTS["MAX_WAITERS"], and a person of these
+COMPONENTS["MAX_WAITERS_PER_PERSON"]: so nobody takes the places of all others. Who finds none, and everybody under
+WSGI, where a request that waits costs a thread, is answered at once and told when to come back: that is what clients
+of a long-poll expect, so a tab too many goes on as all do where nobody can wait. A client that goes away is noticed
+by Django, which cancels the view: that gives the place back.
 """
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -28,27 +31,38 @@ _RETRY_AFTER = (3, 8)  # seconds: the least and the most, so that a crowd does n
 _JITTER = 0.1  # part of the time that is taken off by chance
 
 _guard = Lock()
-_waiting = 0
+#: How often each person waits; who does not has no entry.
+_waiting: Counter[str] = Counter()
 
 
 @contextmanager
-def place() -> Iterator[None]:
-    """A place to wait at. Raises WaitersFull."""
-    global _waiting
+def place(user: str) -> Iterator[None]:
+    """Take a place to wait at for *user*. Raises WaitersFull if there is none, for them or for anybody."""
     with _guard:
-        if _waiting >= conf().max_waiters:
-            raise WaitersFull(f"{_waiting} wait in this process already.")
-        _waiting += 1
+        count = _waiting.total()
+        if count >= conf().max_waiters:
+            raise WaitersFull(f"{count} wait in this process already.")
+        if _waiting[user] >= conf().max_waiters_per_person:
+            count = _waiting[user]
+            _forget_if_none(user)
+            raise WaitersFull(f"The person waits {count} times in this process already.")
+        _waiting[user] += 1
     try:
         yield
     finally:
         with _guard:
-            _waiting -= 1
+            _waiting[user] -= 1
+            _forget_if_none(user)
+
+
+def _forget_if_none(user: str) -> None:
+    if not _waiting[user]:
+        del _waiting[user]
 
 
 def waiters() -> int:
     """How many wait in this process now."""
-    return _waiting
+    return _waiting.total()
 
 
 def patience(request: HttpRequest, values: Values) -> float:

@@ -191,6 +191,7 @@ def page(
         "chats": [rows.chat_row(each, user, name_of) for each in listed.chats],
         "more_chats": listed.next,
         "open": shown,
+        "unavailable": len(listed.unavailable),
         "page_title": title or (shown.title if shown else ""),
         "is_writer": opened is not None and opened.role != Role.MEMBER,
     }

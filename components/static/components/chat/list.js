@@ -21,6 +21,7 @@ export class List {
         this.#address = address;
         this.#items = root.querySelector(".chat-items");
         this.#find = h("input", { type: "search", placeholder: "Find a chat", "aria-label": "Find a chat", oninput: () => this.render() });
+        root.querySelector(".chat-unavailable")?.remove(); // from now on the status says it
         this.#items.before(h("div", { class: "chat-find", hidden: true }, this.#find));
         root.querySelector(".chat-more-chats")?.remove();
         this.#items.after(this.#more);

@@ -30,7 +30,7 @@ let complaint = "";
 
 const STATES = {
     connecting: () => [],
-    online: () => [],
+    online: () => (store.unavailable.length ? ["Some of your chats cannot be shown at the moment. They are not lost."] : []),
     offline: () => ["You are offline. What you write is sent as soon as you are back."],
     unavailable: () => ["The server cannot be used at the moment. What you write is sent as soon as it can."],
     "signed-out": () => ["You are logged out. ", h("a", { href: location.href }, "Log in again"), " to go on; what you have written is kept."],
@@ -125,6 +125,7 @@ store.addEventListener("change", ({ detail }) => {
         else go("");
     }
     renderTitle();
+    renderStatus();
 });
 
 outbox.addEventListener("change", () => conversation?.render());

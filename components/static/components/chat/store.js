@@ -8,6 +8,7 @@ const KEPT = 200; // messages of a chat that stay in memory when it is left
 export class Store extends EventTarget {
     me;
     chats = new Map();
+    unavailable = []; // ids of chats of which the server could tell nothing
     #names = new Map();
 
     constructor(me) {
@@ -25,7 +26,8 @@ export class Store extends EventTarget {
     apply(answer, fresh) {
         this.learn(answer.people);
         const changed = new Set(answer.gone ?? []);
-        if (fresh) for (const id of this.chats.keys()) changed.add(id);
+        this.unavailable = answer.unavailable ?? [];
+        if (fresh) for (const id of this.chats.keys()) if (!this.unavailable.includes(id)) changed.add(id);
         const before = new Map(this.chats);
         for (const id of changed) this.chats.delete(id);
         for (const news of answer.chats) {

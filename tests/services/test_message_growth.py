@@ -1,0 +1,201 @@
+"""
+What bounds each key of inboxes and mailboxes, and what ends it: none grows with use alone.
+
+hints: memberships, and what was denied for a day. past: chats in which something of theirs may be left. Of mailboxes,
+messages and handed: the limit. dropped: 1,000, a month. sent: two parts of 10,000 fields, or two for each message of
+the limit; two days. blocked: 10,000 senders. names: an entry for each mailbox, a year. mailbox: always the
+same fields, a year.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.exceptions import MessageNotFound, TooManyBlocked
+from components.services.chat import Chat, Inbox
+from components.services.mailboxes import Fate, Mailbox, core
+from tests.support.chats import FREE
+from tests.support.mailboxes import sent, tomorrow
+
+TAG = bucket("jack")
+YEAR, MONTH, TWO_DAYS = 366 * 86_400, 30 * 86_400, 2 * 86_400
+PART = 10_000  # fields of what is known of pushes, in components/lua/mailboxes/push.lua
+
+
+def almost_full(redis: Redis, ago: int = 0, *, without: int = 0) -> None:
+    """What is known of this day's pushes has room for *without* fields."""
+    key = sent("jack", ago=ago)
+    missing = PART - redis.hlen(key) - without
+    redis.hset(key, mapping={f"other {number}": "1 1 call" for number in range(missing)})
+
+
+def test_what_is_known_of_pushes_is_bounded_whatever_comes(redis: Redis) -> None:
+    jack = Mailbox("jack", limit=3, when_full="drop_oldest")
+    for number in range(20):
+        almost_full(redis, without=number % 3)
+        jack.push("jill", "a", client_id=f"{number}")
+        jack.pull(1, after=jack.pull(1)[-1].id)
+        assert redis.hlen(sent("jack")) <= PART
+        assert redis.hlen(sent("jack")) + redis.hlen(sent("jack", ago=1)) <= 2 * PART + 3
+        assert 0 < redis.ttl(sent("jack", ago=1)) <= TWO_DAYS
+
+
+def test_a_push_is_known_until_as_many_came_after_it(redis: Redis) -> None:
+    jack = Mailbox("jack", limit=3, when_full="drop_oldest")
+    first = jack.push("jill", "a", client_id="a")
+    almost_full(redis, without=1)
+    assert not jack.push("jill", "b", client_id="b").is_duplicate  # a new part begins after it
+
+    # In the part before, it is known like one of yesterday.
+    assert jack.push("jill", "a", client_id="a").id == first.id
+    assert jack.push("jill", "b", client_id="b").is_duplicate
+    almost_full(redis, without=1)
+    jack.push("jill", "c", client_id="c")
+    assert not jack.push("jill", "a", client_id="a").is_duplicate
+
+
+def test_who_sent_what_went_is_known_in_the_part_before_too(redis: Redis) -> None:
+    jack = Mailbox("jack")
+    pushed = jack.push("jill", "a")
+    almost_full(redis, without=1)
+    jack.pull()
+    assert jack.acknowledge(pushed.id) == 1
+    assert redis.hlen(sent("jack")) == 0
+
+    assert jack.status(pushed.id, sender="jill").fate is Fate.ACKNOWLEDGED
+    with pytest.raises(MessageNotFound):
+        jack.status(pushed.id, sender="joe")
+
+
+def test_a_large_mailbox_knows_more(redis: Redis) -> None:
+    jack = Mailbox("jack", limit=20_000)
+    almost_full(redis)
+    jack.push("jill", "a")
+
+    assert redis.hlen(sent("jack")) == PART + 1
+
+
+def test_each_key_of_a_mailbox_has_an_end(redis: Redis) -> None:
+    jack = Mailbox("jack", limit=2, when_full="drop_oldest")
+    for number in range(5):
+        jack.push("jill", f"{number}")
+        jack.pull(1)
+    tomorrow(redis, "jack")
+    jack.push("jill", "later")
+    jack.pull()
+
+    ends = {key.decode().rpartition("}:")[2]: redis.ttl(key) for key in redis.keys("*mailboxes*")}
+    assert {re.sub(r":\d+$", "", name) for name in ends} == {
+        *("mailbox:jack", "messages:jack", "handed:jack", "dropped:jack", "sent:jack", "names"),
+    }
+    assert ends.pop("names") == -1  # its entries go a year after the last use
+    assert all(0 < left <= YEAR for left in ends.values())
+    assert 0 < ends["dropped:jack"] <= MONTH
+    assert all(left <= TWO_DAYS for name, left in ends.items() if name.startswith("sent:"))
+
+
+def test_what_was_dropped_is_bounded(redis: Redis) -> None:
+    jack = Mailbox("jack", limit=1, when_full="drop_oldest")
+    jack.push("jill", "a")
+    dropped = keys.mailbox_dropped(TAG, "jack")
+    redis.zadd(dropped, {str(number): number for number in range(1_000)})
+
+    jack.push("jill", "b")
+    assert redis.zcard(dropped) == 1_000
+    jack.clear()
+    assert redis.zcard(dropped) == 1_000
+
+
+def test_names_of_mailboxes_go_a_year_after_their_last_use(redis: Redis) -> None:
+    redis.zadd(keys.mailbox_names(TAG), {"old": 1})
+
+    Mailbox("jack").push("jill", "a")
+
+    assert redis.zrange(keys.mailbox_names(TAG), 0, -1) == [b"jack"]
+
+
+def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None:
+    jack = Mailbox("jack")
+    jack.block("joe")
+    blocked = keys.mailbox_blocked(TAG, "jack")
+    redis.hset(blocked, mapping={f"other {number}": "1" for number in range(core.MAX_BLOCKED - 1)})
+
+    with pytest.raises(TooManyBlocked, match="10,000"):
+        jack.block("jill")
+    jack.block("joe")  # is blocked already
+    assert redis.hlen(blocked) == core.MAX_BLOCKED
+    jack.unblock("joe")
+    jack.block("jill")
+    assert redis.hexists(blocked, "jill")
+
+
+# Inboxes
+
+
+def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_left(redis: Redis) -> None:
+    past = keys.inbox_past(bucket("jack"), "jack")
+    for number in range(400):
+        chat = Chat(f"gone:{number}")
+        redis.zadd(past, {chat.id: 1})
+    kept = Chat.create("joe", members=["jack"], settings=FREE)
+    for _ in range(40):
+        kept.add(["jack"])
+        kept.send("jack", "hello")
+        kept.leave("jack")
+
+    assert redis.zcard(past) < 150
+    assert redis.zscore(past, kept.id) is not None
+    assert Inbox("jack").erase().messages == 40
+    assert redis.exists(past) == 0
+
+
+def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(redis: Redis) -> None:
+    past, hour = keys.inbox_past(bucket("jack"), "jack"), 3_600_000
+    chats = [Chat.create("joe", members=["jack"], id=f"chat:{number}", settings=FREE) for number in range(60)]
+    for chat in chats:
+        chat.send("jack", "hello")
+        chat.leave("jack")
+    seconds, _ = redis.time()
+    assert redis.zcard(past) == 60
+
+    # Of half of them all is trimmed away that was said before they left, long ago.
+    for chat in chats[:30]:
+        chat.trim(before=chat.info().last_seq + 1)
+        chat.send("joe", "later")
+        redis.zadd(past, {chat.id: int(seconds) * 1000 - 2 * hour})
+    again = Chat.create("joe", members=["jack"], settings=FREE)
+    for _ in range(40):
+        again.add(["jack"])
+        again.leave("jack")
+
+    left = {each.decode() for each in redis.zrange(past, 0, -1)}
+    assert {chat.id for chat in chats[30:]} <= left
+    assert len(left & {chat.id for chat in chats[:30]}) < 30
+    assert Inbox("jack").erase().messages == 30
+
+
+def test_who_comes_back_and_leaves_again_is_remembered_from_then_on(redis: Redis) -> None:
+    past = keys.inbox_past(bucket("jack"), "jack")
+    chat = Chat.create("joe", members=["jack"])
+    chat.leave("jack")
+    redis.zadd(past, {chat.id: 1})
+    chat.add(["jack"])
+
+    chat.leave("jack")
+
+    assert redis.zscore(past, chat.id) > 10**12
+
+
+def test_hints_that_were_denied_for_a_day_go(redis: Redis) -> None:
+    hints = keys.inbox_chats(bucket("jack"), "jack")
+    redis.zadd(hints, {f"gone:{number}": 1 for number in range(500)})
+
+    assert Inbox("jack").chats() == []
+
+    assert redis.exists(hints) == 0
+    assert redis.zcard(keys.inbox_past(bucket("jack"), "jack")) <= 500

@@ -1,0 +1,302 @@
+"""
+What is stored and cannot be read, under each key of messages: lists, pages and commands go on, and show a
+placeholder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
+from components.services.chat import Chat, ChatReader, Inbox, Position
+from components.services.mailboxes import Fate, Mailbox, MailboxReader
+from components.stored import MAX_DEPTH, UNREADABLE, is_too_deep
+from tests.support.chats import FREE
+from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
+
+
+def scene() -> tuple[Chat, Chat]:
+    """A chat that is to be damaged, and one that is not, of the same person."""
+    bad = Chat.create("jill", members=["joe"], text="before", id="bad", settings=FREE)
+    return bad, Chat.create("jill", members=["joe"], text="well", id="good", settings=FREE)
+
+
+# Messages
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_a_message_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) -> None:
+    bad, good = scene()
+    seq = put_into_chat(redis, bad.id, b=body)
+    bad.send("jill", "after")
+
+    page = bad.history("joe")
+    assert [each.text for each in page.messages if not each.event] == ["before", UNREADABLE, "after"]
+    assert [each.seq for each in page.messages if each.is_unreadable] == [seq]
+    assert bad.message("joe", seq).is_unreadable
+    assert bad.message("joe", seq).sender == "jill"
+    inbox = Inbox("joe")
+    assert (
+        {each.chat_id for each in inbox.chats()}
+        == {each.chat_id for each in inbox.fetch()}
+        == {"good", "bad"}
+    )
+    changed = {each.chat_id: each for each in inbox.changes({"bad": Position(2)}).chats}
+    assert [each.text for each in changed["bad"].messages] == [UNREADABLE, "after"]
+    assert [each.text for each in ChatReader().messages("bad").messages[1:]] == [
+        "before",
+        UNREADABLE,
+        "after",
+    ]
+    assert {info.id for info in ChatReader().page()} == {"good", "bad"}
+    json.dumps([each.data for each in page.messages], allow_nan=False)
+    # It is let go like any other.
+    bad.acknowledge("joe", seq)
+    bad.delete_message(seq)
+    assert UNREADABLE not in [each.text for each in bad.history("joe").messages]
+    assert good.news("joe").unread == 1
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+@pytest.mark.parametrize("field", ["s", "c", "t", "n", "m"])
+def test_what_is_beside_a_text_fails_no_list_either(redis: Redis, field: str, value: bytes) -> None:
+    bad, _good = scene()
+    seq = put_into_chat(redis, bad.id, **{field: value})
+
+    assert [each.seq for each in bad.history("joe").messages] == [1, 2, seq]
+    assert {each.chat_id for each in Inbox("joe").chats()} == {"good", "bad"}
+    assert {each.chat_id for each in Inbox("joe").fetch()} == {"good", "bad"}
+    assert len(ChatReader().messages("bad").messages) == 3
+    assert bad.acknowledge("joe", seq) == seq
+    bad.configure(max_age=3600)
+    bad.send("jill", "after")
+    assert {each.chat_id for each in Inbox("joe").chats()} == {"good", "bad"}
+    assert bad.history("joe").messages[-1].text == "after"
+    assert {each.user for each in bad.members()} == {"joe", "jill"}
+
+
+def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
+    bad, _good = scene()
+    stream = keys.chat_messages(bucket(bad.id), bad.id)
+    redis.xadd(stream, {"a": "b"}, id="3-0")
+    redis.hset(keys.chat(bucket(bad.id), bad.id), "seq", 3)
+
+    assert [each.is_unreadable for each in bad.history("joe").messages] == [False, False, True]
+    assert {each.chat_id for each in Inbox("joe").fetch()} == {"good", "bad"}
+    assert bad.trim(before=4) == 3
+
+
+# What is stored beside the messages of a chat
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+@pytest.mark.parametrize(
+    "field",
+    ["settings", "title", "created_at", "created_by", "seq", "n", "at", "bytes", "cut", "base", "revision"],
+)
+def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: str, value: bytes) -> None:
+    scene()
+    redis.hset(keys.chat(bucket("bad"), "bad"), field, value)
+
+    for found in (Inbox("joe").chats(), Inbox("joe").fetch()):
+        assert "good" in [each.chat_id for each in found]
+        assert sorted([*(each.chat_id for each in found), *found.unavailable]) == ["bad", "good"]
+    changes = Inbox("joe").changes({"bad": Position(1)})
+    assert changes.gone == []
+    assert "bad" in changes.positions
+    infos = {info.id: info for info in ChatReader().page()}
+    assert infos.keys() == {"bad", "good"}
+    assert not infos["good"].is_unreadable
+    assert ChatReader().find("bad") == infos["bad"]
+    ChatReader().messages("bad")
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+def test_a_membership_that_cannot_be_read_fails_no_list(redis: Redis, value: bytes) -> None:
+    bad, _good = scene()
+    members = keys.chat_members(bucket("bad"), "bad")
+    redis.hset(members, "joe", value)
+
+    found = Inbox("joe").chats()
+    assert ([each.chat_id for each in found], found.unavailable) == (["good"], ["bad"])
+    assert {each.user: each.is_unreadable for each in bad.members()} == {"jill": False, "joe": True}
+    assert {each.chat_id for each in Inbox("jill").chats()} == {"bad", "good"}
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"", b"x" * 2_000])
+def test_a_name_that_is_none_fails_no_list(redis: Redis, name: bytes) -> None:
+    bad, _good = scene()
+    tag, joes = bucket("bad"), bucket("joe")
+    record = redis.hget(keys.chat_members(tag, "bad"), "joe")
+    redis.hset(keys.chat_members(tag, "bad"), name, record)
+    redis.zadd(keys.chat_reads(tag, "bad"), {name: 1})
+    redis.hset(keys.chat_blocked(tag, "bad"), name, b"x")
+    redis.zadd(keys.inbox_chats(joes, "joe"), {name: 1})
+    redis.zadd(keys.inbox_past(joes, "joe"), {name: 1})
+    redis.zadd(keys.chat_names(tag), {name: 1})
+    redis.zadd(keys.chat_mentions(tag, "bad") + "/joe", {name: 1})
+    redis.zadd(keys.chat_own(tag, "bad") + "/joe", {name: 1})
+    redis.zadd(keys.chat_deleted(tag, "bad"), {name: 1})
+
+    assert {each.chat_id for each in Inbox("joe").chats()} == {"bad", "good"}
+    assert len(bad.members()) == 3
+    assert len(bad.blocked()) == 1
+    assert {"bad", "good"} <= {info.id for info in ChatReader().page()}
+    assert len(bad.history("joe").messages) == 2
+    bad.acknowledge("joe", 2)
+    bad.trim(before=2)
+    assert Inbox("joe").erase().chats == 0
+    assert {each.user for each in Chat("good").members()} == {"jill"}
+
+
+# Mailboxes
+
+
+@pytest.mark.parametrize("body", [body for name, body in BODIES.items() if not name.startswith("an event")])
+def test_a_mail_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) -> None:
+    jack = Mailbox("jack")
+    jack.push("jill", "before")
+    bad = put_into_mailbox(redis, "jack", body=body)
+    jack.push("jill", "after")
+
+    for found in (jack.peek(), jack.pull(), jack.pull(newest=True), MailboxReader().messages("jack")):
+        assert [(mail.text, mail.is_unreadable) for mail in found] == [
+            ("before", False),
+            (UNREADABLE, True),
+            ("after", False),
+        ]
+    assert jack.status(bad, sender="jill").fate is Fate.HANDED_OUT
+    assert [info.name for info in MailboxReader().page()] == ["jack"]
+    assert jack.acknowledge(bad) == 2
+    assert jack.status(bad, sender="jill").fate is Fate.ACKNOWLEDGED
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+@pytest.mark.parametrize("field", ["from", "at"])
+def test_what_is_beside_a_mail_fails_no_list_either(redis: Redis, field: str, value: bytes) -> None:
+    jack = Mailbox("jack")
+    jack.push("jill", "before")
+    bad = put_into_mailbox(redis, "jack", **{field: value})
+
+    assert [mail.id for mail in jack.pull()] == [bad - 1, bad]
+    assert jack.status(bad).fate is Fate.HANDED_OUT
+    assert jack.acknowledge(bad) == 2
+    assert jack.info().depth == 0
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+@pytest.mark.parametrize(
+    "field",
+    [
+        *(
+            "pulled_at",
+            "pushed",
+            "acknowledged",
+            "dropped",
+            "known",
+            "told",
+            "told_with",
+            "limit",
+            "first",
+            "last",
+        ),
+        *("last_dropped", "last_acknowledged", "last_clearing"),
+    ],
+)
+def test_a_mailbox_whose_figures_cannot_be_read_goes_on(redis: Redis, field: str, value: bytes) -> None:
+    jack = Mailbox("jack", limit=2, when_full="drop_oldest")
+    sent = [jack.push("jill", text) for text in "abc"]
+    redis.hset(keys.mailbox(bucket("jack"), "jack"), field, value)
+
+    assert [info.name for info in MailboxReader().page()] == ["jack"]
+    assert [mail.text for mail in jack.peek()] == ["b", "c"]
+    jack.status(sent[-1].id) if field not in ("first", "last") else None
+    assert jack.missed() >= 0
+    assert [mail.text for mail in jack.pull()] == ["b", "c"]
+    jack.push("jill", "d")
+    assert [mail.text for mail in jack.pull(after=jack.pull()[-1].id)] == []
+    assert jack.clear() == 0
+
+
+def test_names_of_mailboxes_and_senders_that_are_no_text_fail_no_list(redis: Redis) -> None:
+    jack = Mailbox("jack")
+    jack.push("jill", "a")
+    tag = bucket("jack")
+    redis.zadd(keys.mailbox_names(tag), {b"\xff": 1})
+    redis.hset(keys.mailbox_blocked(tag, "jack"), b"\xff", b"x")
+    redis.zadd(keys.mailbox_handed(tag, "jack"), {b"\xff": 1})
+    redis.zadd(keys.mailbox_dropped(tag, "jack"), {b"\xff": 1})
+
+    assert [info.name for info in MailboxReader().page()] == ["\\xff", "jack"]
+    assert list(jack.blocked()) == ["\\xff"]
+    assert len(jack.pull()) == 1
+
+
+# Address books and contacts
+
+
+def test_an_entry_of_an_address_book_that_cannot_be_read_is_shown_as_it_is(redis: Redis) -> None:
+    book = AddressBook("people")
+    for number, name in enumerate(["anna", "anton"]):
+        book.add(name, id=number)
+        book.select(number)
+    row_key = keys.book_rows("people")
+    for field, row in redis.hgetall(row_key).items():
+        redis.hset(row_key, field, row.replace(b"anton", b"ant\xffn"))
+    redis.zadd(keys.book_names("all"), {b"\xff": 0})
+
+    assert {each.id for each in book.complete("an")} >= {"0"}
+    assert len(book.top()) >= 1
+    assert "people" in [info.name for info in AddressBookReader().page()]
+    assert "people" in AddressBookReader().names()
+
+
+@pytest.mark.parametrize("field", ["count", "loaded_at", "version"])
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+def test_figures_of_a_book_that_cannot_be_read_fail_no_list(redis: Redis, field: str, value: bytes) -> None:
+    AddressBook("bad").add("anna", id=1)
+    AddressBook("good").add("anna", id=1)
+    redis.hset(keys.book("bad"), field, value)
+
+    assert [info.name for info in AddressBookReader().page()] == ["bad", "good"]
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"", b"jill"])
+def test_a_contact_that_cannot_be_read_fails_no_list(redis: Redis, name: bytes) -> None:
+    contacts = RecentContacts("joe")
+    contacts.touch("jack", label="Jack")
+    tag = bucket("joe")
+    redis.zadd(keys.contacts(tag, "joe"), {name: 1e300})
+    redis.hset(keys.contacts_labels(tag, "joe"), name, b"\xff\xfe")
+
+    assert len(contacts.list()) == 2
+    assert [each.id for each in contacts.complete("ja")] == ["jack"]
+
+
+# How deep something is
+
+
+@pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x,), lambda x: {"a": x}])
+def test_depth_is_counted_without_recursion(wrap: Callable[[object], object]) -> None:
+    value: object = 1
+    for depth in range(1, 2_000):
+        value = wrap(value)
+        assert is_too_deep(value) == (depth > MAX_DEPTH)
+
+
+def test_what_holds_itself_many_times_does_not_take_long() -> None:
+    endless: list[object] = []
+    endless += [endless] * 1_000
+    wide: list[object] = []
+    for _ in range(MAX_DEPTH - 1):
+        wide = [wide, wide]
+
+    assert is_too_deep(endless)
+    assert not is_too_deep(wide)
+    assert is_too_deep([wide])

@@ -1,0 +1,66 @@
+"""What no release writes, or only a newer one, put where messages and their surroundings are stored."""
+
+from __future__ import annotations
+
+from redis import Redis
+
+from components import keys
+from components.buckets import bucket
+
+_DEEP = b"[" * 1_480 + b"]" * 1_480
+_VERY_DEEP = b"[" * 30_000 + b"]" * 30_000
+
+#: Bodies of messages, by what is wrong with them.
+BODIES: dict[str, bytes] = {
+    "nested": b'j["a",' + _DEEP + b"]",
+    "nested endlessly": b'j["a",' + _VERY_DEEP + b"]",
+    "a little too nested": b'j["a",' + b"[" * 33 + b"]" * 33 + b"]",
+    "no JSON": b'j["a",',
+    "other JSON": b'j{"a": 1, "b": 2}',
+    "no pair": b"j5",
+    "no text": b"j[5, 5]",
+    "no number": b'j["a",NaN]',
+    "endless": b'j["a",1e999]',
+    "many digits": b'j["a",' + b"9" * 5_000 + b"]",
+    "half a character": b'j["a","\\ud800"]',
+    "half a character as text": b'j["\\ud800",1]',
+    "no UTF-8": b"t\xff\xfe",
+    "no UTF-8 in JSON": b'j["a","\xff"]',
+    "newer": b"zwhat comes next",
+    "no letter": b"\xff",
+    "empty": b"",
+    "an event of no kind": b"e3:odd0:0:0:",
+    "an event without parts": b"e5:joine",
+    "an event with a wrong length": b"e999999999999:joined0:0:0:",
+    "an event with a negative length": b"e-9:joined0:0:0:",
+}
+
+#: What may stand in any field, where a number, a name or words should be.
+FIELDS: dict[str, bytes] = {
+    "text": b"x",
+    "empty": b"",
+    "no UTF-8": b"\xff\xfe",
+    "a long number": b"9" * 40,
+    "words": b"1 2",
+}
+
+
+def put_into_chat(redis: Redis, chat_id: str, **fields: bytes) -> int:
+    """Append an entry with these fields, the others being right, behind the chat's back; its seq."""
+    tag = bucket(chat_id)
+    chat, stream = keys.chat(tag, chat_id), keys.chat_messages(tag, chat_id)
+    seq = int(redis.hincrby(chat, "seq", 1))
+    n, at = int(redis.hincrby(chat, "n", 1)), redis.hget(chat, "at")
+    right = {"s": b"jill", "c": b"c", "t": at, "n": n, "m": b"", "b": b"thello"}
+    redis.xadd(stream, {**right, **fields}, id=f"{seq}-0")
+    return seq
+
+
+def put_into_mailbox(redis: Redis, name: str, **fields: bytes) -> int:
+    """The same for a mailbox; the message's id."""
+    tag = bucket(name)
+    mailbox, stream = keys.mailbox(tag, name), keys.mailbox_messages(tag, name)
+    message = int(redis.hincrby(mailbox, "last", 1))
+    right = {"from": b"jill", "at": b"1700000000000", "body": b"thello"}
+    redis.xadd(stream, {**right, **fields}, id=f"{message}-0")
+    return message
