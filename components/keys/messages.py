@@ -135,7 +135,7 @@ def mailbox_dropped(tag: str, name: str) -> str:
 
 def mailbox_sent(tag: str, name: str) -> str:
     """
-    HASH per day (prefix of ":" and the day): what was pushed, who sent what went. Expires after two days. One with
+    HASH per day (prefix of ":" and the day): what was pushed, who sent what went. Expires after two days. One of
     10,000 fields, or two for each message of the limit, takes the place of that of the day before.
     """
     return _key("mailboxes", tag, f"sent:{name}")

@@ -52,6 +52,7 @@ def test_a_message_comes_until_it_is_acknowledged_and_its_sender_sees_that(joe: 
             "text": "hello",
             "data": {"a": [1, None]},
             "is_again": is_again,
+            "is_unreadable": False,
         }
         assert told["people"] == {joe.id: "joe"}
         assert fate(joe, jill, id) == "handed_out"
