@@ -289,8 +289,17 @@ def test_a_name_must_be_text_of_some_length(name: object) -> None:
         lock(name)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seconds", [-1, math.nan, math.inf, "5", True, 10**12])
-@pytest.mark.parametrize("option", ["timeout", "sleep", "blocking_timeout"])
+@pytest.mark.parametrize(
+    ("option", "seconds"),
+    [
+        *((option, seconds) for option in ("timeout", "sleep") for seconds in (-1, math.inf, 10**12)),
+        *(
+            (option, seconds)
+            for option in ("timeout", "sleep", "blocking_timeout")
+            for seconds in (math.nan, "5", True)
+        ),
+    ],
+)
 def test_a_duration_must_be_one(option: str, seconds: object) -> None:
     with pytest.raises(InvalidDuration, match=option):
         lock("a", **{option: seconds})  # type: ignore[arg-type]
@@ -302,18 +311,39 @@ def test_nothing_can_be_held_for_no_time(seconds: float) -> None:
         lock("a", timeout=seconds)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "waits"), [(-1, False), (-math.inf, False), (math.inf, True), (10**12, True)]
+)
+def test_patience_may_be_less_than_none_or_without_end(redis: Redis, seconds: float, waits: bool) -> None:
+    assert lock("a")._patience(None, seconds)[0] is waits
+    assert lock("a", blocking_timeout=seconds).acquire()
+
+
 def test_durations_given_later_are_checked_as_well(redis: Redis) -> None:
     held = lock("a")
+    with pytest.raises(InvalidDuration, match="blocking_timeout"):
+        held.acquire(blocking_timeout=math.nan)
     for wrong in (-1, math.nan):
-        with pytest.raises(InvalidDuration, match="blocking_timeout"):
-            held.acquire(blocking_timeout=wrong)
         with pytest.raises(InvalidDuration, match="sleep"):
             held.acquire(sleep=wrong)
     assert not held.locked()
     held.acquire()
     with pytest.raises(InvalidDuration, match="additional_time"):
-        held.extend(-1)
+        held.extend(math.nan)
     assert 29_000 < redis.pttl(key_of("a")) <= 30_000
+
+
+def test_what_is_extended_by_less_than_nothing_ends_sooner_or_is_lost(redis: Redis) -> None:
+    held = lock("a")
+    held.acquire()
+
+    assert held.extend(-20)
+    assert 9 < held.remaining <= 10
+    assert held.extend(-20)
+    assert held.remaining == 0
+    with pytest.raises(LockLost):
+        held.release()
+    assert lock("a").acquire(blocking=False)
 
 
 def test_renewal_needs_a_timeout_and_fairness_no_sleep() -> None:

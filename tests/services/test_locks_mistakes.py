@@ -37,7 +37,8 @@ MISTAKES: list[tuple[str, Callable[[Redis, Lock], Any], type[Exception], str]] =
     ("no name", lambda redis, held: Lock(redis, ""), InvalidName, "1 to 500"),
     ("a long name", lambda redis, held: Lock(redis, "x" * 501), InvalidName, "501 characters"),
     ("no text", lambda redis, held: Lock(redis, b"\xff"), InvalidName, "UTF-8"),
-    ("a number as name", lambda redis, held: Lock(redis, 7), InvalidName, "must be text"),  # type: ignore[arg-type]
+    ("a list as name", lambda redis, held: Lock(redis, ["a"]), InvalidName, "must be text"),  # type: ignore[arg-type]
+    ("a truth as name", lambda redis, held: Lock(redis, True), InvalidName, "must be text"),
     ("no names", lambda redis, held: locks([]), InvalidName, "at least one"),
     ("a name for names", lambda redis, held: locks("ab"), InvalidName, "give a list"),
     ("zero time", lambda redis, held: Lock(redis, "b", timeout=0), InvalidDuration, "timeout"),
@@ -48,8 +49,8 @@ MISTAKES: list[tuple[str, Callable[[Redis, Lock], Any], type[Exception], str]] =
     ("negative sleep", lambda redis, held: Lock(redis, "b", sleep=-1), InvalidDuration, "sleep"),
     ("NaN patience", lambda redis, held: held.acquire(blocking_timeout=math.nan), InvalidDuration, "blocking"),
     ("NaN sleep", lambda redis, held: held.acquire(sleep=math.nan), InvalidDuration, "sleep"),
-    ("negative extension", lambda redis, held: held.extend(-1), InvalidDuration, "additional_time"),
-    ("no extension", lambda redis, held: held.extend(0), InvalidDuration, "additional_time"),
+    ("endless extension", lambda redis, held: held.extend(-math.inf), InvalidDuration, "additional_time"),
+    ("true extension", lambda redis, held: held.extend(True), InvalidDuration, "additional_time"),
     ("NaN extension", lambda redis, held: held.extend(math.nan), InvalidDuration, "additional_time"),
     ("for ever", lambda redis, held: Lock(redis, "b", auto_renewal=True), ValueError, "needs a timeout"),
     ("fair sleep", lambda redis, held: Lock(redis, "b", fair=True, sleep=1), ValueError, "give no sleep"),
@@ -138,7 +139,7 @@ def test_a_client_of_the_other_kind_is_refused(redis: Redis) -> None:
 def test_coroutines_are_told_the_same(redis: Redis) -> None:
     async def main() -> None:
         client = get_async_client()
-        for options in ({"timeout": 0}, {"timeout": math.nan}, {"sleep": -1}, {"blocking_timeout": -1}):
+        for options in ({"timeout": 0}, {"timeout": math.nan}, {"sleep": -1}, {"blocking_timeout": math.nan}):
             with pytest.raises(InvalidDuration):
                 AsyncLock(client, "a", **options)  # type: ignore[arg-type]
         with pytest.raises(InvalidName):

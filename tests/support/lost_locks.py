@@ -105,6 +105,23 @@ def extend_twice(redis: Redis) -> Act:
     return lambda: (on(held).extend(20), held.extend(20), held.remaining // 20, forget(redis, "extension"))
 
 
+def extend_to_its_end(redis: Redis) -> Act:
+    held = lock("a", timeout=10)
+    held.acquire(token="one")
+    return lambda: (on(held).extend(-20), held.remaining, held.locked(), forget(redis, "ended"))
+
+
+def end_at_once(redis: Redis) -> Act:
+    held = lock("a", timeout=10)
+    held.acquire(token="one")
+    return lambda: (
+        on(held).extend(0, replace_ttl=True),
+        held.remaining,
+        held.locked(),
+        forget(redis, "ended"),
+    )
+
+
 def reacquire(redis: Redis) -> Act:
     held = lock("a", timeout=10)
     held.acquire(token="one")
@@ -120,7 +137,7 @@ CASES: dict[str, list[Callable[[Redis], Act]]] = {
         acquire_and_wait,
         acquire_of_another_client,
     ],
-    "locks/extend": [extend, extend_twice, reacquire],
+    "locks/extend": [extend, extend_twice, extend_to_its_end, end_at_once, reacquire],
     "locks/release": [release, release_lost, release_by_force, leave, leave_while_holding],
 }
 

@@ -23,10 +23,9 @@ from redis.exceptions import LockNotOwnedError
 from components import renewals
 from components.client import REDIS_FAILED
 from components.exceptions import LockNotAcquired
-from components.services.locks.core import DEFAULT_SLEEP, LockCore
+from components.services.locks.core import DEFAULT_SLEEP, LockCore, milliseconds_to_add
 from components.services.locks.holdings import Holding, Shared, TaskLocal
 from components.twins import cancellations, to_its_end
-from components.validation import check_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -153,10 +152,12 @@ class AsyncLock(LockCore, RedisLock):
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Awaitable[Literal[True]]:
         """Lock.extend(), to be awaited; what is wrong with the call itself is raised at once."""
         self._token_to_extend("extend")
-        return self.do_extend(check_seconds("additional_time", additional_time), replace_ttl)
+        milliseconds_to_add(additional_time)  # it is checked before anything is sent
+        return self.do_extend(additional_time, replace_ttl)
 
     async def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
-        if not await self._extend(self.local.token, round(additional_time * 1000), adds=not replace_ttl):
+        milliseconds, how = milliseconds_to_add(additional_time), "replaces" if replace_ttl else "adds"
+        if not await self._extend(self.local.token, milliseconds, how):
             raise self._loss("Cannot extend a lock that's no longer owned")
         return True
 
@@ -166,7 +167,7 @@ class AsyncLock(LockCore, RedisLock):
         return self.do_reacquire()
 
     async def do_reacquire(self) -> Literal[True]:
-        if not await self._extend(self.local.token, self._ms):
+        if not await self._extend(self.local.token, self._ms, "anew"):
             raise self._loss("Cannot reacquire a lock that's no longer owned")
         return True
 

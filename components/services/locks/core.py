@@ -16,6 +16,8 @@ import math
 import os
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext, suppress
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from redis.exceptions import LockError
@@ -30,7 +32,7 @@ from components.services.locks.names import LockKeys
 from components.services.locks.replicas import send_and_wait
 from components.services.locks.tokens import GivenToken, asker_of, new_token
 from components.twins import answer, cancellations
-from components.validation import check_seconds
+from components.validation import LONGEST, check_seconds
 
 #: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
 DEFAULT_SLEEP = 0.1
@@ -39,6 +41,23 @@ _ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its p
 
 ACQUIRE, RELEASE = Script("locks/acquire"), Script("locks/release")
 _extend = Script("locks/extend")
+
+
+def plain(seconds: Any) -> Any:
+    """Return *seconds* as a float if it is a Decimal or a Fraction, which redis-py takes as well."""
+    if isinstance(seconds, Decimal):
+        return math.nan if seconds.is_nan() else float(seconds)
+    return float(seconds) if isinstance(seconds, Fraction) else seconds
+
+
+def milliseconds_to_add(seconds: Any) -> int:
+    """Return what extend() was given, which may be less than none. Raises InvalidDuration."""
+    number = plain(seconds)
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        check_seconds("additional_time", abs(number), may_be_zero=True)
+    else:
+        check_seconds("additional_time", number)
+    return int(number * 1000)
 
 
 class LockCore:
@@ -51,6 +70,8 @@ class LockCore:
     blocking: bool
     blocking_timeout: float | None
     local: Any
+    #: Its timeout in milliseconds; 0 for ever.
+    _ms = 0
     #: Whether it raises this app's errors where Redis does not answer, not redis-py's.
     translates = False
     _keep: Callable[[Holding], None]
@@ -59,16 +80,15 @@ class LockCore:
     def _configure(self, *, fair: bool, auto_renewal: bool, owner: str | None, min_replicas: int) -> None:
         """Check what was given. Raises InvalidName, InvalidDuration or ValueError."""
         if self.timeout is not None:
-            check_seconds("timeout", self.timeout)
+            self._ms = int(check_seconds("timeout", plain(self.timeout)) * 1000)
         elif auto_renewal:
             raise ValueError("A lock with auto_renewal needs a timeout: it is what is renewed.")
-        check_seconds("sleep", self.sleep, may_be_zero=True)
+        self.sleep = check_seconds("sleep", plain(self.sleep), may_be_zero=True)
         self._patience(None, None)
         if fair and self._polls(None):
             raise ValueError("A fair lock waits in its queue: give no sleep.")
         self.keys = LockKeys.of(self.name, self.redis)
         self.fair, self.auto_renewal, self.owner, self.min_replicas = fair, auto_renewal, owner, min_replicas
-        self._ms = round(self.timeout * 1000) if self.timeout is not None else 0
         self._longest_block = 0.0
 
     def _polls(self, sleep: float | None) -> bool:
@@ -96,9 +116,13 @@ class LockCore:
         """Whether to wait, and how long, from what acquire() was given and what the lock was made with."""
         blocking = self.blocking if blocking is None else blocking
         patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
-        if patience is not None:
-            check_seconds("blocking_timeout", patience, may_be_zero=True)
-        return blocking and patience != 0, patience
+        if patience is None:
+            return bool(blocking), None
+        patience = plain(patience)
+        if isinstance(patience, int | float) and not isinstance(patience, bool):
+            patience = min(max(patience, 0), LONGEST)  # as with redis-py, less than none is none; a NaN stays
+        check_seconds("blocking_timeout", patience, may_be_zero=True)
+        return bool(blocking) and patience > 0, patience
 
     def _token_to_release(self) -> bytes:
         token: bytes | None = self.local.token
@@ -250,15 +274,15 @@ class LockCore:
         fence = holding.fence if holding and holding.token == token else 0
         return token, asker_of(token), fence, "released"
 
-    async def _extend(self, token: bytes, milliseconds: int, *, adds: bool = False) -> bool:
+    async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
         """
-        Give it *milliseconds* to live from now, or more than it has; return False if it is lost.
+        Give it *milliseconds* to live from now ("replaces", "anew"), or more than it has ("adds").
 
-        With none left its time is over at once.
+        Return False if it is lost, or has no end, unless it is to begin anew. With none left its time is over.
         """
         asked_at = clock()
-        request = os.urandom(8).hex() if adds or milliseconds <= 0 else ""
-        args = (token, asker_of(token), milliseconds, request, int(adds))
+        request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
+        args = (token, asker_of(token), milliseconds, request, how)
         left: int = await self._send(_extend, self.keys.extend, args)
         holding: Holding | None = self.local.holding
         if left >= 0 and holding and holding.token == token:
@@ -268,7 +292,7 @@ class LockCore:
     async def _prolong(self, holding: Holding) -> bool:
         """Renew it, for whoever holds it."""
         asked_at = clock()
-        args = (holding.token, asker_of(holding.token), self._ms, "", 0)
+        args = (holding.token, asker_of(holding.token), self._ms, "", "anew")
         left: int = await self._send(_extend, self.keys.extend, args)
         if left >= 0:
             holding.valid_until = asked_at + left / 1000

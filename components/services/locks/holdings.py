@@ -29,7 +29,7 @@ class Holding:
         self.token = token
         self.fence = fence
         self.valid_until = valid_until
-        self.lease: float = lock.timeout or math.inf
+        self.lease: float = lock._ms / 1000 or math.inf
         self._is_lost = False
         self._event: Any = None
 

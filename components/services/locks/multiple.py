@@ -79,7 +79,7 @@ class _Several(Generic[_L]):
 
     async def _is_fresh(self, each: Any) -> bool:
         """Whether it is held, with most of its time left."""
-        if each.timeout is None or each.remaining > each.timeout * _FRESH:
+        if each.timeout is None or each.remaining > each._holding.lease * _FRESH:
             return True
         try:
             return bool(await answer(each.reacquire()))

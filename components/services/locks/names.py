@@ -104,10 +104,15 @@ def _parts(key: str) -> tuple[str, str]:
     return tag, key
 
 
-def _text(key: str | bytes | memoryview) -> str:
+def _text(key: Any) -> str:
+    """Return a name as redis-py sends it."""
     if isinstance(key, str):
         return key
+    if isinstance(key, int | float) and not isinstance(key, bool):
+        return repr(key)
     try:
         return bytes(memoryview(key)).decode()  # bytes() alone takes numbers as well
     except (UnicodeDecodeError, TypeError):
-        raise InvalidName(f"A lock cannot have the key {key!r}: it must be text, or its UTF-8.") from None
+        raise InvalidName(
+            f"A lock cannot have the key {key!r}: it must be text, its UTF-8, or a number."
+        ) from None

@@ -21,7 +21,14 @@ from components import renewals
 from components.client import REDIS_FAILED
 from components.exceptions import LockNotAcquired
 from components.renewals import clock
-from components.services.locks.core import ACQUIRE, DEFAULT_SLEEP, RELEASE, LockCore
+from components.services.locks.core import (
+    ACQUIRE,
+    DEFAULT_SLEEP,
+    RELEASE,
+    LockCore,
+    milliseconds_to_add,
+    plain,
+)
 from components.services.locks.holdings import Holding, Shared, ThreadLocal
 from components.twins import at_once
 from components.validation import check_seconds
@@ -107,7 +114,7 @@ class Lock(LockCore, RedisLock):
         given = None if token is None else self.redis.get_encoder().encode(token)
         own = self._token(given, is_coroutine=False)
         if sleep is not None:
-            check_seconds("sleep", sleep, may_be_zero=True)
+            sleep = check_seconds("sleep", plain(sleep), may_be_zero=True)
         try:
             if self._polls(sleep):
                 return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
@@ -152,13 +159,16 @@ class Lock(LockCore, RedisLock):
         """
         Add *additional_time* seconds to its time, or, with *replace_ttl*, let it be that from now on.
 
+        Less than none takes from it; with none left it is over, and release() raises LockLost as after any loss.
         Raises LockError if it is not held here or has no timeout, LockLost if it is held no more.
         """
         self._token_to_extend("extend")
-        return self.do_extend(check_seconds("additional_time", additional_time), replace_ttl)
+        milliseconds_to_add(additional_time)  # it is checked before anything is sent
+        return self.do_extend(additional_time, replace_ttl)
 
     def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
-        if not at_once(self._extend(self.local.token, round(additional_time * 1000), adds=not replace_ttl)):
+        milliseconds, how = milliseconds_to_add(additional_time), "replaces" if replace_ttl else "adds"
+        if not at_once(self._extend(self.local.token, milliseconds, how)):
             raise self._loss("Cannot extend a lock that's no longer owned")
         return True
 
@@ -168,7 +178,7 @@ class Lock(LockCore, RedisLock):
         return self.do_reacquire()
 
     def do_reacquire(self) -> Literal[True]:
-        if not at_once(self._extend(self.local.token, self._ms)):
+        if not at_once(self._extend(self.local.token, self._ms, "anew")):
             raise self._loss("Cannot reacquire a lock that's no longer owned")
         return True
 

@@ -105,13 +105,9 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
             if not rest:
                 raise RuntimeError("This limit_concurrency is left more often than it was entered.")
             here, thread = _task(), threading.get_ident()
-            preferred: tuple[Callable[[_Entered], bool], ...] = (
-                lambda each: each.thread == thread and each.task == here,
-                lambda each: each.is_orphan,
-                lambda each: each.thread == thread,
-                lambda each: True,
-            )
-            found = next(each for fits in preferred for each in reversed(rest) if fits(each))
+            latest_first = rest[::-1]
+            found = next((each for each in latest_first if (each.thread, each.task) == (thread, here)), None)
+            found = found or max(latest_first, key=lambda each: (each.is_orphan, each.thread == thread))
             self._entered.remove(found)
         return found.permit
 
