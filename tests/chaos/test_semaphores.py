@@ -32,6 +32,7 @@ from tests.support.waiting import eventually
 
 PROCESSES = 16
 SECONDS = 8.0  # of trouble
+FORGOTTEN = 6.0  # seconds after the last heartbeat of a dead waiter, in which all of it is gone
 RECOVERY = 1.0  # seconds after the end of its lease, in which a dead holder's permit is somebody else's
 
 
@@ -233,7 +234,8 @@ def test_waiters_are_served_in_order_and_the_dead_among_them_hold_nobody_up(
     lines = crowd.lines()
     served = {line.at: pid for pid in pids for line in lines[pid] if line.kind == "+"}
     assert [served[at] for at in sorted(served)] == [pid for pid in pids if pid not in crowd.killed]
-    assert redis_is_clean(server)
+    # The last in the queue was killed, too, and may count as alive when all others are through: nobody comes after.
+    assert eventually(lambda: redis_is_clean(server), within=FORGOTTEN)
 
 
 def redis_is_clean(server: EmbeddedServer) -> bool:
