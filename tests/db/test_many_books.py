@@ -248,3 +248,21 @@ def test_of_two_patterns_the_longer_one_names_the_book(redis: Redis) -> None:
 def test_the_value_stands_at_the_end_of_the_name(name: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="it must end with"):
         ModelBooks(Box, "name", by="shelf", name=name)
+
+
+def test_the_last_row_takes_its_book_along(
+    shelves: ModelBooks, maps: Shelf, tools: Shelf, redis: Redis
+) -> None:
+    """Or each shelf that there ever was would leave an empty one."""
+    box = Box.objects.create(name="blue", shelf=maps)
+    Box.objects.create(name="brown", shelf=maps)
+    Box.objects.get(name="brown").delete()
+    assert AddressBookReader().names() == [f"shelf:{maps.pk}"]
+
+    box.shelf = tools
+    box.save()
+    assert AddressBookReader().names() == [f"shelf:{tools.pk}"]
+
+    tools.delete()
+    assert AddressBookReader().names() == []
+    assert [key for key in redis.keys("*") if redis.ttl(key) == -1] == []
