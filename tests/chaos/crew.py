@@ -24,6 +24,15 @@ _KILLED, _STUCK, _NO_REDIS = -signal.SIGKILL, 3, 2
 _NEVER_SAID = ("The worker ended by an error", "Exception in thread", "Fatal Python error")
 
 
+def _handles_sigterm(pid: int) -> bool:
+    """Whether a process has a handler for SIGTERM, as far as this system tells."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return True
+    caught = next(line for line in status.read_text().splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
 class Member:
     """A place in the crew, and the process that has it now."""
 
@@ -113,6 +122,8 @@ class Crew:
         self._is_over.set()
         self._watcher.join()
         for member in self.members:
+            # One that was started a moment ago would be killed: no handler is there before Django has been set up.
+            eventually(lambda member=member: member.command.has_ended() or _handles_sigterm(member.command.pid))
             member.command.signal(signal.SIGTERM)
         for member in self.members:
             assert eventually(member.command.has_ended), member.command.output

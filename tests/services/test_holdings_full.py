@@ -1,4 +1,4 @@
-"""A Redis at its `maxmemory` that evicts nothing: what is held can be renewed and given back, but nothing taken."""
+"""A Redis at its `maxmemory` that evicts nothing: what is held can be renewed and given back; permits can be taken."""
 
 from __future__ import annotations
 
@@ -115,6 +115,17 @@ def test_a_permit_is_refreshed_released_and_evicted(redis: Redis) -> None:
     assert semaphore.info().used == semaphore.info().waiting == 0
 
 
+def test_a_permit_is_taken_so_that_tasks_under_a_limit_can_be_run(redis: Redis) -> None:
+    semaphore = Semaphore("a", limit=1)
+
+    with full(redis):
+        permit = semaphore.acquire(wait=0)
+        assert semaphore.info().used == 1
+        permit.release()
+
+    assert semaphore.info().used == 0
+
+
 def test_a_fenced_value_is_deleted(redis: Redis) -> None:
     value = FencedValue("a")
     value.set("x", fence=1)
@@ -130,7 +141,6 @@ def test_a_fenced_value_is_deleted(redis: Redis) -> None:
     [
         lambda: lock("a").acquire(blocking=False),
         lambda: lock("a", fair=True).acquire(blocking_timeout=1),
-        lambda: Semaphore("a", limit=1).acquire(wait=1),
         lambda: FencedValue("a").set("x", fence=1),
     ],
 )

@@ -42,7 +42,7 @@ def create(redis: Redis) -> Callable[[], Any]:
 
 
 def send(redis: Redis) -> Callable[[], Any]:
-    chat = _chat(replace(FREE, rate_limit=100))
+    chat = _chat(replace(FREE, rate_limit=100, rate_period=36_000.0))
     return lambda: chat.send("jack", "hello", mentions=["jill", "joe"], client_id="a").seq
 
 

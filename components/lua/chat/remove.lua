@@ -71,7 +71,7 @@ else
   append(body)
   local muted = record and string.match(record, "^%S+ %S+ %S+ %S+ %S+ (%S+)") or "0"
   redis.call("ZREMRANGEBYSCORE", mutes, "-inf", now)
-  if muted == "-1" or tonumber(muted) > now then
+  if muted == "-1" or (tonumber(muted) or 0) > now then
     redis.call("ZADD", mutes, muted == "-1" and "+inf" or muted, person)
     redis.call("ZREMRANGEBYRANK", mutes, 0, -MOST_MUTED - 1)
   end
