@@ -123,7 +123,9 @@ class Crew:
         self._watcher.join()
         for member in self.members:
             # One that was started a moment ago would be killed: no handler is there before Django has been set up.
-            eventually(lambda member=member: member.command.has_ended() or _handles_sigterm(member.command.pid))
+            eventually(
+                lambda member=member: member.command.has_ended() or _handles_sigterm(member.command.pid)
+            )
             member.command.signal(signal.SIGTERM)
         for member in self.members:
             assert eventually(member.command.has_ended), member.command.output

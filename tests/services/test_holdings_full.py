@@ -1,4 +1,4 @@
-"""A Redis at its `maxmemory` that evicts nothing: what is held can be renewed and given back; permits can be taken."""
+"""A Redis at its `maxmemory` that evicts nothing: what is held is renewed and given back, and permits are granted."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ if limit > 0 or slow > 0 then
   paid = tonumber(paid) > now + period and now or math.max(now, paid)
   spoke = tonumber(spoke) > now + slow and 0 or spoke
   local wait = limit > 0 and paid - period * (limit - 1) / limit - now or 0
-  wait = math.ceil(math.max(wait, slow > 0 and math.min(spoke, now) + slow - now or 0))
+  wait = math.ceil(math.max(wait, slow > 0 and spoke + slow - now or 0))
   if wait > 0 then return { "fast", wait } end
   if limit > 0 then paid = paid + period / limit end
   local kept = math.ceil(math.max(paid - now, slow, 1))

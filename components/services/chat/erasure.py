@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from components.client import AnyRedis, redis_errors
 from components.exceptions import ChatNotFound, RedisUnavailable
-from components.scripts import reading
+from components.scripts import CLUSTERS, reading
 from components.services.autocomplete import RecentContacts
 from components.services.chat import core
 from components.services.chat.chats import Chat
@@ -29,7 +29,6 @@ from components.validation import is_name
 
 _LOOKED_AT = 500  # entries in one run of the script
 _PASSES = 10  # through the inbox: somebody may add them again and again, and what is left then the next erasure finds
-_IN_A_ROW = 3  # chats that cannot be reached before the rest is not tried: one node may be dead, or all
 
 #: The scores of a chat among the hints and in the past; None where it is not.
 _Scores = list[float | None]
@@ -48,17 +47,15 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
         noted = await _noted(client, person)
         if not (new := {name: its for name, its in noted.items() if seen.get(name) != its}):
             break
-        in_a_row = 0
         for name, scores in new.items():
             seen[name] = scores
             try:
                 gone = await _erase_from(client, text_of(name), person, others)
             except RedisUnavailable as error:
-                failed, in_a_row = error, in_a_row + 1
-                if in_a_row == _IN_A_ROW:
+                if not isinstance(client, CLUSTERS):
                     raise
+                failed = error  # another node may answer
                 continue
-            in_a_row = 0
             messages += gone[0]
             if gone[0]:
                 touched.add(name)
