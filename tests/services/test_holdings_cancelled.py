@@ -283,15 +283,15 @@ def test_a_limit_may_be_left_while_the_task_that_entered_it_goes_on(controls: Se
     shared = limit_concurrency("api", limit=9)
 
     async def main() -> None:
-        stack, done = AsyncExitStack(), asyncio.Event()
+        stack, entered, done = AsyncExitStack(), asyncio.Event(), asyncio.Event()
 
         async def enter() -> None:
             await stack.enter_async_context(shared)
+            entered.set()
             await done.wait()
 
         entering = asyncio.create_task(enter())
-        while not controls.info().used:
-            await asyncio.sleep(0.005)
+        await entered.wait()
         await stack.aclose()
         assert controls.info().used == 0
         done.set()
