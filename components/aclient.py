@@ -128,6 +128,7 @@ class _Cluster(RedisCluster):
     """
 
     _found_at = -float("inf")
+    _removed: Sequence[ClusterNode] = ()  # of the cluster no more, with connections that are still open
 
     async def initialize(self, *args: Any, **kwargs: Any) -> RedisCluster:
         """Find the nodes, if none are known, or one has failed since and they were not just found."""
@@ -135,12 +136,26 @@ class _Cluster(RedisCluster):
             if self.get_default_node() and time.monotonic() - self._found_at < _REFRESH:
                 self._initialize = False
             else:
+                before = [*self._removed, *self._nodes()]
                 try:
                     await super().initialize(*args, **kwargs)
                 except IndexError:  # so redis-py says that there is no master
                     raise SlotNotCoveredError("No node of the cluster serves any slot.") from None
+                finally:
+                    # redis-py closes the connections of such a node some time later, if the loop still runs then.
+                    now = [id(node) for node in self._nodes()]
+                    self._removed = [node for node in before if id(node) not in now and _is_connected(node)]
                 self._found_at = time.monotonic()
         return self
+
+    def _nodes(self) -> list[ClusterNode]:
+        manager = self.nodes_manager
+        return [*manager.startup_nodes.values(), *manager.nodes_cache.values()]
+
+    async def close_removed(self) -> None:
+        """Close the connections to nodes that are not of the cluster any more."""
+        for node in self._removed:
+            await node.disconnect()
 
     async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
         await self.initialize()
@@ -151,6 +166,10 @@ class _Cluster(RedisCluster):
                 raise
             # A connection that another coroutine has closed, after an error, has neither a reader nor a parser.
             raise ConnectionError("The connection was closed while it was in use.") from error
+
+
+def _is_connected(node: ClusterNode) -> bool:
+    return any(connection.is_connected for connection in node._connections)
 
 
 class _Commands(AsyncCommandsParser):
@@ -194,6 +213,7 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
     # After an outage the client takes itself for closed, while the nodes may still be connected.
     for attr in ("startup_nodes", "nodes_cache"):
         closing.push_async_callback(client.nodes_manager.aclose, attr)
+    closing.push_async_callback(client.close_removed)
     closing.push_async_callback(client.aclose)
     return cast(Redis, client)
 

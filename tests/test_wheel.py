@@ -11,6 +11,8 @@ from textwrap import dedent
 
 import pytest
 
+from components.locations import with_database
+
 ROOT = Path(__file__).parent.parent
 
 OPEN_THE_PAGE = """
@@ -79,6 +81,7 @@ def test_an_empty_project_opens_the_queues_page(site_packages, tmp_path, redis_s
         "DJANGO_SETTINGS_MODULE": "shop.settings",
         "PYTHONPATH": str(site_packages),
         "REDIS_URL": redis_server.url,
+        "CACHE_URL": with_database(redis_server.url, 1),
     }
     command = [sys.executable, "-W", "error", "-c", OPEN_THE_PAGE]
 

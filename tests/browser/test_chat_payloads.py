@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from components.services.chat import Chat, ChatSettings
 from tests.browser.payloads import HOSTILE_NAMES, PAYLOADS
@@ -57,7 +57,10 @@ def test_what_people_write_lies_inert(enter, chat, scripts):
     assert shown.evaluate_all("nodes => nodes.map((node) => node.textContent)") == (
         written if scripts else written[-50:]
     )
-    titles = page.locator(".chat-item-title").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    titles = _titles(page)
+    while (more := page.locator(".chat-more-chats a")).count() and not scripts:
+        more.click()
+        titles += _titles(page)
     assert sorted(titles) == sorted([*TITLES, PAYLOADS[0]])
     assert set(page.locator(".chat-message:not(.mine) .chat-by b").all_text_contents()) == set(HOSTILE_NAMES)
     assert page.title().endswith(f"{PAYLOADS[0]} · Fake Game")
@@ -80,3 +83,7 @@ def test_names_lie_inert_among_members_and_where_they_are_mentioned(enter, chat)
     expect(page.locator(".chat-message").last.locator("mark")).to_have_text(f"@{HOSTILE_NAMES[0]}")
     assert not page.evaluate(OWNED)
     assert window.complaints == []
+
+
+def _titles(page: Page) -> list[str]:
+    return page.locator(".chat-item-title").evaluate_all("nodes => nodes.map((node) => node.textContent)")
