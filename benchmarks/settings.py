@@ -20,7 +20,13 @@ USE_TZ = True
 DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
 # One alias for all: nobody clears a cache here.
 SILENCED_SYSTEM_CHECKS = ["components.W006"]
-CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url()}}
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": url(),
+        "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
+    }
+}
 TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}}
 
 LOGGING = {

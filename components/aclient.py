@@ -197,7 +197,7 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
     """A client for the cluster of which *urls* name nodes; what else the first says holds for all."""
     first, *others = urls
     nodes = [parse_url(url) for url in others]
-    client = _Cluster.from_url(
+    client: _Cluster = _Cluster.from_url(  # type: ignore[assignment]
         first,
         startup_nodes=[ClusterNode(node.get("host", "localhost"), node.get("port", 6379)) for node in nodes],
         retry=Retry(NoBackoff(), 0),

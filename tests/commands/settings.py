@@ -24,7 +24,13 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 # One alias for all: nobody clears a cache here.
 SILENCED_SYSTEM_CHECKS = ["components.W006"]
-CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": os.environ["REDIS_URL"]}}
+CACHES = {
+    "default": {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": os.environ["REDIS_URL"],
+        "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
+    }
+}
 TASKS = {
     "default": {
         "BACKEND": "components.backends.tasks.RedisBackend",
