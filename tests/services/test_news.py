@@ -432,16 +432,13 @@ def test_a_channel_that_is_forbidden_is_an_error_of_who_asks(redis: Redis, serve
 
 
 @pytest.mark.parametrize("protocol", [2, 3])
-@pytest.mark.parametrize("decodes", [False, True])
-def test_it_understands_both_protocols_and_decoded_answers(
-    redis: Redis, server: EmbeddedServer, protocol: int, decodes: bool
-) -> None:
+def test_it_understands_both_protocols(redis: Redis, server: EmbeddedServer, protocol: int) -> None:
     async def main() -> None:
         async with Listener.of_the_loop().interest(["ä"]) as interest:
             await publish("ä")
             assert await interest.wait(PATIENCE) == {"ä"}
 
-    pool = {"protocol": protocol, "decode_responses": decodes}
+    pool = {"protocol": protocol}
     kind = CLUSTER if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, CONNECTION_POOL_KWARGS=pool, **kind):
         run(main)

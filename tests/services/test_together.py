@@ -54,6 +54,7 @@ def test_the_first_goes_at_once_and_those_that_come_meanwhile_in_one_round_trip(
     script = append()
 
     async def main() -> list[list[int]]:
+        await together(script, [])  # the client of a cluster finds its nodes now
         return await asyncio.gather(*(together(script, [call(number)]) for number in range(10)))
 
     assert asyncio.run(main()) == [[number + 1] for number in range(10)]
