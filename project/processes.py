@@ -29,7 +29,8 @@ class _Printer(Printer):  # type: ignore[misc]
     """It does not matter if nobody listens any more: stopping the processes does."""
 
     def write(self, message: Any) -> None:
-        with suppress(OSError):
+        # RuntimeError: a signal to stop has interrupted a write, and honcho's handler writes a line of its own.
+        with suppress(OSError, RuntimeError):
             super().write(message)
 
 
