@@ -17,9 +17,10 @@ from django.utils.html import strip_tags
 from redis.connection import AbstractConnection
 
 from components import keys
-from components.services.queues import Progress, TaskQueue
+from components.services.queues import Consumer, Progress, TaskQueue
 from components.tasks import task
 from tests.admin import scene
+from tests.support.queues import claim, push_many
 
 ROOT = "/admin/components/queue/"
 STATES = ["ready", "delayed", "running", "dead", "successful"]
@@ -53,6 +54,17 @@ def trips() -> Iterator[list[object]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AbstractConnection, "send_packed_command", sent)
         yield made
+
+
+def test_starts_that_were_cut_off_are_counted_where_there_are_any(viewer):
+    push_many(2)
+    consumer = Consumer()
+    begun = claim(consumer, 2)
+    assert "Cut off" not in page(viewer)
+
+    consumer.release(begun, begun=begun)
+
+    assert "Cut off: 2" in page(viewer)
 
 
 def test_without_a_task_the_overview_says_so(viewer):
