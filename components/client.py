@@ -260,7 +260,7 @@ def _reason(error: BaseException) -> str | None:
 
 
 def _wrong(error: BaseException) -> str | None:
-    """What is wrong with the server, or with the settings for it, if that is what *error* says."""
+    """Return the sentence for an *error* that the server's version or the settings cause; None for any other."""
     if isinstance(error, RedisClusterException):
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error

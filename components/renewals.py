@@ -124,7 +124,7 @@ class _Scheduler:
         return None
 
     def _ask(self, server: Hashable, held: ref[Lease]) -> bool:
-        """Let the thread of *server* renew it; return False if the system gives no thread now."""
+        """Have the thread of *server* renew it. Return False if no thread could be started."""
         asked = self._asked.get(server)
         if asked is None:
             asked = SimpleQueue()

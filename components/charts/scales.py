@@ -103,8 +103,8 @@ def rate(series: Series) -> str:
     """
     Write how fast a counter counts: "30 a minute", in the shortest time in which it is one.
 
-    It has no more digits than what was counted. What is less than one in all the time that was looked at is told of
-    that: "1 in 2 h".
+    It has no more digits than what was counted. A rate below one in the whole period is given for that
+    period: "1 in 2 h".
     """
     if not series.total:
         return "\N{EN DASH}"

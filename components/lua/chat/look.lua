@@ -12,9 +12,9 @@
 -- ARGV[4] so many members may know how far each has read
 -- ARGV[5..] per chat: id; seq that he has ("read" for his reading position, "last" for the newest messages);
 --         revision that he has, "" for any
--- Returns the millisecond, and per chat: 0 if he is no member; 1 if nothing is new; 2 if what is stored of the chat
+-- Returns the millisecond, and per chat: 0 if not a member; 1 if nothing is new; 2 if what is stored of the chat
 --         cannot be read; else title, words (role, is closed, last seq, read, unread, mentions, members, revision,
---         missed, oldest, muted until, has more), reads, the last entry, entries after his seq
+--         missed, oldest, muted until, has more), reads, the last entry, entries after their seq
 local chat, messages, members, reads = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local mentions, own, deleted = KEYS[5], KEYS[6], KEYS[7]
 local person, most, most_bytes, most_told = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

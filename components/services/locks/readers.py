@@ -120,7 +120,7 @@ class LockReader:
         return None
 
     def at(self, key: str) -> LockInfo | None:
-        """Return the lock at *key*, as find() does. What is no lock's is not read, so never shown."""
+        """Return the lock at *key*, as find() does; None for a key that is not a lock's, without reading it."""
         of_lock, now = LockKeys.of(key, self._client), self._now()
 
         def add(pipe: Any) -> list[str]:

@@ -299,7 +299,7 @@ def _read_ms(score: float) -> datetime:
 
 
 def _read_names(names: Iterable[bytes]) -> list[str]:
-    """The names of queues, sorted. What is no text is no name that a queue can have."""
+    """Return the names of queues, sorted. Leave out bytes that are not UTF-8: no queue has such a name."""
     return sorted(name.decode() for name in names if _is_text(name))
 
 

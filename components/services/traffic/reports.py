@@ -59,7 +59,7 @@ class Traffic:
 
     def forget(self, before: date) -> int:
         """
-        Remove the tables of all days *before* that one; how many days. What was counted of them is gone.
+        Remove the tables of all days *before* that one, with their counts. Return how many days that were.
 
         Lines of such a day that are counted later make its tables anew: let workers reject them as late. Raises
         InvalidRange.
