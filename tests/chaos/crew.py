@@ -70,6 +70,8 @@ class Crew:
         self.troubles: defaultdict[int, list[float]] = defaultdict(list)
         #: Process id -> when it did not get a reply, and waited for it.
         self.unanswered: defaultdict[int, list[float]] = defaultdict(list)
+        #: Process id -> when it lost its connection instead of getting a reply.
+        self.cut_off: defaultdict[int, list[float]] = defaultdict(list)
         #: The place in the crew that each process had.
         self.places: dict[int, Member] = {}
         self.ends: Counter[str] = Counter()

@@ -92,6 +92,7 @@ def test_what_was_accepted_is_done_whatever_happens(
         for pid, place in crew.places.items():
             if place is deaf:
                 crew.unanswered[pid] += to_worker.muted_at
+                crew.cut_off[pid] += to_worker.cut_at
 
         verdict = Verdict(Ledger.read(folder), crew, monkey, get_client())
         verdict.check()

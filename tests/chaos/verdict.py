@@ -185,9 +185,10 @@ class Verdict:
         self._counted = [round(each.between(0.0, time.monotonic()), 1) for each in countable.values()]
         for over, waited, task_id in waits:
             if over > _GRACE:
+                runs = self._ledger.runs[task_id]
                 self.complaints.append(
-                    f"Task {task_id} waited {waited}, with a worker idle: {self._ended(task_id)}; "
-                    f"its runs: {self._ledger.runs[task_id]}"
+                    f"Task {task_id} waited {waited}, with a worker idle. "
+                    f"Its runs: {runs}; {self._ended(task_id)}"
                 )
 
     def _who(self, task_id: str) -> str:
@@ -200,9 +201,14 @@ class Verdict:
         return Countable(idle, [*away, *self._monkey.paused[queue]])
 
     def _idle(self) -> Iterator[tuple[float, float]]:
-        """When workers were idle; who waits for a reply is not."""
+        """
+        When workers were idle, and could take over what others had held: who waits for a reply cannot, nor who was
+        without Redis a moment ago.
+        """
+        recovery = plan.ASKS_AGAIN + plan.GRACE
         for pid, spans in self._ledger.idle.items():
-            deaf = [(at, at + plan.SOCKET_TIMEOUT) for at in self._crew.unanswered[pid]]
+            deaf = [(at, at + plan.SOCKET_TIMEOUT + recovery) for at in self._crew.unanswered[pid]]
+            deaf += [(at, at + recovery) for at in self._crew.cut_off[pid]]
             yield from without(spans, deaf)
 
     def _without_backlog(self, queue: str) -> list[tuple[float, float]]:

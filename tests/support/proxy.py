@@ -40,8 +40,9 @@ class LossyProxy:
         self._to, self._times, self._silently = b"", 0, False
         #: How many replies were lost so far.
         self.lost = 0
-        #: When replies were lost silently (monotonic seconds).
+        #: When replies were lost silently, and when with their connection (monotonic seconds).
         self.muted_at: list[float] = []
+        self.cut_at: list[float] = []
 
     @property
     def url(self) -> str:
@@ -108,6 +109,7 @@ class LossyProxy:
             link.loses_next = False
             self.lost += 1
             if not self._silently:
+                self.cut_at.append(time.monotonic())
                 return self._close(link)
             link.is_mute = True
             self.muted_at.append(time.monotonic())
