@@ -159,8 +159,12 @@ class Script:
         sent = [("EVALSHA", self.sha, len(keys), *keys, *args) for keys, args in calls]
         try:
             answers = await _send_together(node, sent)
-            if any(isinstance(each, NoScriptError) for each in answers):
-                return (await _send_together(node, [("SCRIPT LOAD", self.source), *sent]))[1:]
+            # Some may have been answered: another client has loaded the script between them.
+            unknown = [number for number, each in enumerate(answers) if isinstance(each, NoScriptError)]
+            if unknown:
+                again = [("SCRIPT LOAD", self.source), *(sent[number] for number in unknown)]
+                for number, each in zip(unknown, (await _send_together(node, again))[1:], strict=True):
+                    answers[number] = each
         except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)
             return [error] * len(calls)
         return answers

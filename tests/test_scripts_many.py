@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from components import keys
+from components import keys, scripts
 from components.buckets import BUCKETS
 from components.client import get_async_client, get_client
 from components.embedded import EmbeddedServer
@@ -74,6 +74,25 @@ def test_answers_come_in_the_order_of_the_calls_to_a_server_that_knows_the_scrip
         assert first == again == [b"%d" % number for number in range(len(KEYS))]
         assert redis.get(KEYS[7]) == b"7"
         assert many(SET, []) == []
+
+
+def test_what_was_answered_is_not_asked_again_when_the_script_was_unknown_to_the_others(
+    redis: Redis, many: Many, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another client may load the script while the server works through a pipeline."""
+    count = Source('return redis.call("INCR", KEYS[1])')
+    redis.script_flush()
+    send = scripts._send_together
+
+    async def interrupted(node: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        monkeypatch.undo()
+        before = await send(node, commands[:3])
+        redis.script_load(count.source)
+        return before + await send(node, commands[3:])
+
+    monkeypatch.setattr(scripts, "_send_together", interrupted)
+
+    assert many(count, [([key], []) for key in KEYS[:5]]) == [1] * 5
 
 
 def test_a_lost_reply_is_asked_for_once_more(redis_server: EmbeddedServer, redis: Redis, many: Many) -> None:
