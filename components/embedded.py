@@ -78,7 +78,11 @@ def socket_path(folder: Path) -> Path:
 
 def socket_url(folder: Path) -> str:
     """The URL of the server of *folder*, running or not, as redis-py and the CACHES setting take it."""
-    return f"unix://{quote(str(socket_path(folder)))}"
+    return _url(socket_path(folder))
+
+
+def _url(socket: Path) -> str:
+    return f"unix://{quote(str(socket))}"
 
 
 def is_running(folder: Path) -> bool:
@@ -93,6 +97,10 @@ def require_running(folder: Path) -> None:
             f"The embedded Redis in {folder} is not running. Start it with `make demo` or `manage.py demo`, "
             "or set REDIS_URL to a server of your own."
         )
+
+
+class _Torn(RedisNotStarted):
+    """The append-only file ends in the middle of a command or of a transaction."""
 
 
 class EmbeddedServer:
@@ -169,13 +177,16 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Let it write what it has and end."""
         try:
-            if self._watcher:
-                self._watcher.close()
-            if self._process:
-                _end(self._process)
+            self._end()
         finally:
             if self._lock:
                 self._lock.close()
+
+    def _end(self) -> None:
+        if self._watcher:
+            self._watcher.close()
+        if self._process:
+            _end(self._process)
 
     def kill(self) -> None:
         """End it as a crash would, with SIGKILL. start() brings it back."""
@@ -189,8 +200,16 @@ class EmbeddedServer:
     def __exit__(self, *exc_info: object) -> None:
         self.stop()
 
-    def _launch(self, server: Path, *, is_mended: bool = False) -> None:
-        options = {"unixsocket": str(socket_path(self.folder)), **self._options}
+    def _launch(self, server: Path) -> None:
+        try:
+            self._run(server, socket_path(self.folder))
+        except _Torn:
+            self._mend(server)
+            self._run(server, socket_path(self.folder))
+
+    def _run(self, server: Path, socket: Path, **more: str) -> None:
+        """Start the server, and return when it is ready. Raises RedisNotStarted, and _Torn if its file is."""
+        options = {"unixsocket": str(socket), **self._options, **more}
         with (self.folder / "redis.log").open("ab") as log:
             logged = log.tell()
             # A session of its own: Ctrl-C in the terminal is for us, and we stop it when we are done.
@@ -204,35 +223,32 @@ class EmbeddedServer:
                 umask=0o077,
             )
         self._watcher = Watcher(self._process.pid)
-        while _state(self.url) != "ready":
+        while _state(_url(socket)) != "ready":
             if self.has_ended():
                 said = self._log_since(logged)
-                if _TORN in said and not is_mended:
-                    self._mend(server)
-                    return self._launch(server, is_mended=True)
-                raise RedisNotStarted(f"Redis ended at once. Its log:\n{said}")
+                kind = _Torn if _TORN in said else RedisNotStarted
+                raise kind(f"Redis ended at once. Its log:\n{said}")
             time.sleep(_POLL)
-        return None
 
     def _mend(self, server: Path) -> None:
         """
-        Cut what a killed server had half written off the append-only file: none of it was acknowledged.
+        Write the append-only file anew, without what a killed server had half written: none of it was acknowledged.
 
-        Redis would do so itself (aof-load-truncated), but of a transaction it leaves the commands that are whole, and
-        carries them out at the next start but one, before those that were acknowledged since.
+        Redis can load such a file (aof-load-truncated). But of a transaction that was cut off it leaves the commands
+        that are whole in the file, and carries them out when it is started next, before those that were acknowledged
+        since. So nobody may write until the file is new: the server listens where nobody looks for it.
         """
-        files = [*self.folder.glob("appendonlydir/*.manifest"), *self.folder.glob("appendonly.aof")]
-        for file in files:
-            # The server program is also the one that checks files, if it is called so.
-            checked = subprocess.run(
-                ["redis-check-aof", "--fix", file],
-                executable=server,
-                input=b"y\n",
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-            with (self.folder / "redis.log").open("ab") as log:
-                log.write(checked.stdout)
+        hidden = _hidden(self.folder)
+        self._run(server, hidden, **{"aof-load-truncated": "yes"})
+        with Redis.from_url(_url(hidden), decode_responses=True) as client:
+            client.bgrewriteaof()
+            while (info := client.info("persistence"))["aof_rewrite_in_progress"]:
+                time.sleep(_POLL)
+            if info["aof_last_bgrewrite_status"] != "ok":
+                raise RedisNotStarted(
+                    f"Redis cannot write its append-only file in {self.folder} anew. Its log:\n{self._log_since(0)}"
+                )
+        self._end()
 
     def _refuse_newer_data(self, server: Path) -> None:
         version = _version(server)
@@ -249,18 +265,27 @@ class EmbeddedServer:
 
     def _end_orphan(self) -> None:
         """The lock is ours, so whoever still listens has lost its parent, and would share our files."""
+        for url in (self.url, _url(_hidden(self.folder))):
+            self._end_server(url)
+
+    def _end_server(self, url: str) -> None:
         deadline = time.monotonic() + _PATIENCE
-        while _state(self.url) != "absent":
+        while _state(url) != "absent":
             if time.monotonic() > deadline:
                 raise RedisNotStarted(
                     f"A Redis server that was left behind in {self.folder} does not end. Kill it (redis.pid "
                     "there has its process id) and start again."
                 )
             try:
-                with Redis.from_url(self.url, socket_timeout=_ANSWER) as client:
+                with Redis.from_url(url, socket_timeout=_ANSWER) as client:
                     client.shutdown(nosave=True)  # the append-only file is flushed all the same
             except RedisError:
                 time.sleep(_POLL)
+
+
+def _hidden(folder: Path) -> Path:
+    """Return where the server of *folder* listens while nobody may write."""
+    return Path(f"{socket_path(folder)}.m")
 
 
 def _version(server: Path) -> tuple[int, ...]:
