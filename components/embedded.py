@@ -201,15 +201,15 @@ class EmbeddedServer:
         self.stop()
 
     def _launch(self, server: Path) -> None:
+        options = {"unixsocket": str(socket_path(self.folder)), **self._options}
         try:
-            self._run(server, socket_path(self.folder))
+            self._run(server, self.url, options)
         except _Torn:
             self._mend(server)
-            self._run(server, socket_path(self.folder))
+            self._run(server, self.url, options)
 
-    def _run(self, server: Path, socket: Path, **more: str) -> None:
-        """Start the server, and return when it is ready. Raises RedisNotStarted, and _Torn if its file is."""
-        options = {"unixsocket": str(socket), **self._options, **more}
+    def _run(self, server: Path, url: str, options: Mapping[str, str]) -> None:
+        """Start the server, and return when it is ready at *url*. Raises RedisNotStarted, _Torn if its file is torn."""
         with (self.folder / "redis.log").open("ab") as log:
             logged = log.tell()
             # A session of its own: Ctrl-C in the terminal is for us, and we stop it when we are done.
@@ -223,7 +223,7 @@ class EmbeddedServer:
                 umask=0o077,
             )
         self._watcher = Watcher(self._process.pid)
-        while _state(_url(socket)) != "ready":
+        while _state(url) != "ready":
             if self.has_ended():
                 said = self._log_since(logged)
                 kind = _Torn if _TORN in said else RedisNotStarted
@@ -239,7 +239,8 @@ class EmbeddedServer:
         since. So nobody may write until the file is new: the server listens where nobody looks for it.
         """
         hidden = _hidden(self.folder)
-        self._run(server, hidden, **{"aof-load-truncated": "yes"})
+        options = {**self._options, "unixsocket": str(hidden), "aof-load-truncated": "yes"}
+        self._run(server, _url(hidden), options)
         with Redis.from_url(_url(hidden), decode_responses=True) as client:
             client.bgrewriteaof()
             while (info := client.info("persistence"))["aof_rewrite_in_progress"]:

@@ -56,7 +56,11 @@ class Demo:
         return next(process for process in reversed(self.family) if word in " ".join(process.cmdline()))
 
     def has_left_nothing(self) -> bool:
-        return all(map(has_ended, self.family))
+        return not self.left()
+
+    def left(self) -> list[psutil.Process]:
+        """The processes that have not ended."""
+        return [process for process in self.family if not has_ended(process)]
 
 
 class StartDemo(Protocol):
@@ -88,6 +92,7 @@ def launch(checkout: Path) -> Iterator[StartDemo]:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=heed_signals,
             )
             stack.enter_context(process)
             stack.callback(process.kill)
@@ -110,6 +115,11 @@ def start(launch: StartDemo) -> StartDemo:
         return demo
 
     return start
+
+
+def heed_signals() -> None:
+    """Whoever runs the tests with nohup lets their processes ignore this."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def free_port() -> int:
@@ -165,14 +175,14 @@ def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, nu
     demo.process.stdout.close()
     demo.process.send_signal(number)
 
-    assert eventually(demo.has_left_nothing)
+    assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
 
 
 def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
     demo = start()
     demo.process.kill()
 
-    assert eventually(demo.has_left_nothing)
+    assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
 
 
 @pytest.mark.parametrize(
