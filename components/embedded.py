@@ -209,7 +209,7 @@ class EmbeddedServer:
             self._run(server, self.url, options)
 
     def _run(self, server: Path, url: str, options: Mapping[str, str]) -> None:
-        """Start the server, and return when it is ready at *url*. Raises RedisNotStarted, _Torn if its file is torn."""
+        """Start the server, and return when it is ready at *url*. Raises RedisNotStarted; _Torn for a torn file."""
         with (self.folder / "redis.log").open("ab") as log:
             logged = log.tell()
             # A session of its own: Ctrl-C in the terminal is for us, and we stop it when we are done.
