@@ -19,8 +19,8 @@ from components.client import AnyRedis, get_async_client, get_client, redis_erro
 from components.exceptions import InvalidLimit
 from components.scripts import Call, Script
 from components.services.counters.core import Asked, ask, check_fill
-from components.services.counters.records import CounterInfo, Fill, Ranked, Series, instant
-from components.stored import text_of
+from components.services.counters.records import CounterInfo, Fill, Ranked, Series
+from components.stored import instant_of, text_of
 from components.twins import answer, at_once
 from components.validation import check_name
 
@@ -200,7 +200,7 @@ async def _page(client: AnyRedis, indexes: Sequence[str], offset: int, limit: in
     asked = [("zrange", key, 0, offset + limit - 1, True, True) for key in indexes]
     seen = [each for found in await _ask(client, asked) for each in found]
     last = heapq.nsmallest(offset + limit, seen, key=lambda each: (-each[1], each[0]))
-    return [CounterInfo(text_of(name), instant(score / 1_000_000)) for name, score in last[offset:]]
+    return [CounterInfo(text_of(name), instant_of(score / 1_000)) for name, score in last[offset:]]
 
 
 async def _families(client: AnyRedis) -> list[str]:

@@ -89,7 +89,7 @@ class RowReader:
         """
         client, checked = get_client(), check_cache_name(name)
         counts = ask(client, lambda pipe, tag: pipe.hget(keys.rows_counts(tag), checked))
-        return of_name(client, checked, sum(int(each or 0) for each in counts))
+        return of_name(client, checked, sum(map(number_of, counts)))
 
     def failures(self, name: str = "") -> Listed:
         """
