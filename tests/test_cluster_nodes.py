@@ -121,6 +121,33 @@ def test_what_redis_py_raises_when_its_connections_are_closed_under_it_is_an_out
     asyncio.run(main())
 
 
+def test_a_connection_that_is_closed_at_any_moment_of_a_command_is_an_outage_or_nothing(
+    site: Masters,
+) -> None:
+    """redis-py closes connections in use after errors of others; it then calls, or reads from, None."""
+
+    async def one(client: Any, node: Any, moment: int) -> bool:
+        """Whether the command is answered."""
+        await client.get(KEYS[0])  # there is a connection
+        asked = asyncio.create_task(client.incr(KEYS[0]))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        for connection in node._connections:
+            await connection.disconnect(nowait=True)
+        try:
+            with redis_errors():
+                return bool(await asked)
+        except RedisUnavailable:
+            return False
+
+    async def main() -> list[bool]:
+        client: Any = get_async_client()
+        await client.set(KEYS[0], 0)
+        return [await one(client, client.get_node_from_key(KEYS[0]), moment) for moment in range(60)]
+
+    assert set(asyncio.run(main())) == {True, False}
+
+
 # A node that is gone
 
 

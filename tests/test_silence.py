@@ -236,6 +236,8 @@ def test_a_server_that_hangs_behind_a_full_queue_of_connections_is_silent(
 
             assert fails(listen) < AT_ONCE
             assert is_silent(listen)
+        waiting.close()
+        assert eventually(lambda: succeeds(listen), within=3)
 
 
 def test_it_is_said_what_is_the_matter_and_that_nothing_was_sent(server: EmbeddedServer) -> None:

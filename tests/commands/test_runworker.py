@@ -11,7 +11,7 @@ from redis import Redis
 
 from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, NewTask, TaskQueue
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim_one, places
 from tests.support.waiting import eventually
@@ -105,6 +105,36 @@ def test_a_burst_ends_with_0_also_when_tasks_have_failed(server: EmbeddedServer,
 
     stats = queue.stats("default")
     assert (stats.successful, stats.dead) == (1, 1)
+
+
+@pytest.mark.parametrize("concurrency", ["1", "4"])
+@pytest.mark.parametrize(
+    ("options", "busy", "shares"),
+    [
+        (["--round-robin", *(f"-qq{number}" for number in range(10))], ["q0", "q1"], [35, 35]),
+        (["--round-robin", *(f"-qq{number}" for number in range(10))], ["q3", "q9"], [35, 35]),
+        (["-qhigh=6", "-qlow=1"], ["high", "low"], [60, 10]),
+        (["-qhigh=5", "-qnone=30", "-qlow=2"], ["high", "low"], [50, 20]),
+    ],
+    ids=["neighbours in turn", "others in turn", "by weight", "by weight beside an empty queue"],
+)
+def test_each_queue_that_has_tasks_gets_its_share(
+    server: EmbeddedServer,
+    queue: TaskQueue,
+    options: Sequence[str],
+    busy: Sequence[str],
+    shares: Sequence[int],
+    concurrency: str,
+) -> None:
+    queue.push_many([NewTask(name="tests.tasks.echo", queue=name) for _ in range(75) for name in busy])
+    arguments = ["-c", concurrency, "--max-tasks", str(sum(shares)), "--no-reload", *options]
+    with Command(server.url, "runworker", *arguments) as worker:
+        assert worker.exit_code() == 0
+
+    done = [queue.stats(name).successful for name in busy]
+    total = sum(done)
+    assert total >= 0.9 * sum(shares)  # the limit is lowered by chance
+    assert done == pytest.approx([share * total / sum(shares) for share in shares], abs=3)
 
 
 def test_a_worker_ends_with_0_after_its_last_task(server: EmbeddedServer, queue: TaskQueue) -> None:

@@ -309,12 +309,10 @@ class LockCore:
             with self._errors():
                 stored = await answer(self.redis.get(self.name))
                 is_held = stored in _spellings(holding.token)
-                if is_held and isinstance(
-                    holding.token, GivenToken
-                ):  # another may have acquired it with that, too
-                    is_held = await answer(self.redis.hget(self.keys.state, "by")) in _spellings(
-                        asker_of(holding.token)
-                    )
+                # Another acquisition may have the same token, if the caller chose it.
+                if is_held and isinstance(holding.token, GivenToken):
+                    by = await answer(self.redis.hget(self.keys.state, "by"))
+                    is_held = by in _spellings(asker_of(holding.token))
             if is_held:
                 return
         self._drop(holding)
