@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from components.services.counters import Counter
 from components.testing import redis_at
 from components.together import together
 from tests.support.masters import Masters, forget_clients, masters
+from tests.views.serving import serve
 
 CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
 TIMEOUT = 1.0
@@ -87,6 +89,19 @@ def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succe
 
         assert [each for each in found if isinstance(each, BaseException)] == []
         assert {news.chat_id for news in found[0]} == {chat.id for chat in chats}
+
+
+@pytest.mark.parametrize("path", ["sync", "sync?timeout=0.1", "chats"])
+def test_the_first_requests_of_a_fresh_site_all_succeed(site: Masters, path: str) -> None:
+    for number in range(20):
+        Chat.create("jill", members=[f"p{number}"], text="hello")
+
+    for _ in range(3):
+        with serve() as fresh, ThreadPoolExecutor(20) as pool:
+            asked = [pool.submit(fresh.ask, "GET", path, by=f"p{number}") for number in range(20)]
+            answers = [each.result() for each in asked]
+        assert [status for status, _told, _headers in answers] == [200] * 20
+        assert [len(told["chats"]) for _status, told, _headers in answers] == [1] * 20
 
 
 def test_a_cluster_that_moves_its_slots_disturbs_nobody(site: Masters) -> None:
