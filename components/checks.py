@@ -76,7 +76,7 @@ def _check_cache(alias: str) -> list[CheckMessage]:
 def check_clearing(**kwargs: Any) -> list[CheckMessage]:
     """W006: cache.clear() of some alias would empty the database of this app."""
     ours = components_setting().get("cache", Conf.cache)
-    if not is_redis(settings.CACHES.get(ours, {})):
+    if not isinstance(ours, str) or not is_redis(settings.CACHES.get(ours, {})):
         return []  # check_settings says so
     at, found = places(settings.CACHES[ours]), list[CheckMessage]()
     for alias, cache in settings.CACHES.items():

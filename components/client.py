@@ -200,7 +200,7 @@ def server_of(client: Any, key: str) -> Hashable:
     """
     Return what stands for the server that *client* asks about *key*: equal for what is sent to the same one.
 
-    That is its connection pool, and on a cluster the node of the key's slot besides. It asks nobody.
+    That is its connection pool, and on a cluster the node of the key's slot besides. Nothing is sent for it.
     """
     if isinstance(client, RedisCluster):
         try:
@@ -265,9 +265,8 @@ def _wrong(error: BaseException) -> str | None:
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
     if isinstance(error, ConnectionError) and isinstance(error.__cause__, ResponseError):
-        error = (
-            error.__cause__
-        )  # as the asynchronous client wraps what a server on a unix socket says at once
+        # So the asynchronous client wraps what a server on a unix socket says at once.
+        error = error.__cause__
     if not isinstance(error, ResponseError):
         return None
     text = str(error).partition(", with args")[0]  # which may be a password

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from django.utils.module_loading import import_string
 
@@ -61,7 +61,8 @@ def places(cache: Mapping[str, Any]) -> set[Place]:
     pool = {**options, **options.get("CONNECTION_POOL_KWARGS", {})}
     found = set[Place]()
     for url in urls(cache):
-        parts = urlsplit(url)
+        if (parts := _split(url)) is None:
+            continue  # mistakes() says so
         named = parse_qs(parts.query).get("db", [""])[0]
         if parts.scheme == "unix":
             server = posixpath.normpath(unquote(parts.path))
@@ -71,6 +72,14 @@ def places(cache: Mapping[str, Any]) -> set[Place]:
         database = "0" if is_cluster else str(named or pool.get("db") or 0)
         found.add(Place(server, database))
     return found
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of *url*; None if its host is none, such as one with a bracket that is not closed."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
 
 
 def _server(netloc: str, sentinels: Any) -> str:
@@ -102,7 +111,12 @@ def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
     if not urls(cache):
         yield "LOCATION names no server. Give it a URL, such as redis://localhost:6379/0."
     for url in given:
-        parts = urlsplit(url)
+        if (parts := _split(url)) is None:
+            yield (
+                "LOCATION is no URL of a Redis server: its host cannot be read. An IPv6 address stands in brackets, "
+                "as in redis://[::1]:6379/0."
+            )
+            continue
         if parts.scheme not in _SCHEMES:
             begins = f"begins with {parts.scheme}://" if "://" in url and parts.scheme else "has no scheme"
             yield (

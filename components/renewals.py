@@ -46,7 +46,7 @@ class Lease(Protocol):
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that is asked: what has the same is renewed in turn. It asks nobody."""
+        """What stands for the server that it is renewed at: leases at the same server are renewed in turn."""
 
     def renew(self) -> bool:
         """Prolong it; False if it is lost. Whatever it raises is logged, and tried again until valid_until."""
@@ -255,9 +255,8 @@ class _Timer:
         try:
             is_held = await lease.arenew()
         except asyncio.CancelledError:
-            if (
-                _timers.get(lease) is self
-            ):  # somebody has cancelled all tasks that there are, and it is held still
+            # Somebody has cancelled all tasks that there are, and it is held still.
+            if _timers.get(lease) is self:
                 self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
             raise
         except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)

@@ -10,12 +10,15 @@ several entries then shows a placeholder, so that one entry never fails a list.
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 #: How many lists and objects may lie inside of each other. A text or a number is 0 deep, [] is 1 deep.
 MAX_DEPTH = 32
 #: What is shown in place of a text that cannot be read.
 UNREADABLE = "This message cannot be read."
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
 
 
 class Unreadable(ValueError):
@@ -82,6 +85,14 @@ def number_of(raw: bytes | str | int | float | None, default: int = 0) -> int:
         return default if raw is None else int(raw)
     except (ValueError, OverflowError):
         return default
+
+
+def instant_of(milliseconds: float) -> datetime:
+    """Return the instant of a stored score, or the last one there is if the calendar has no such instant."""
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except (OverflowError, ValueError):
+        return _LAST_INSTANT
 
 
 def _no_number(name: str) -> NoReturn:

@@ -74,6 +74,15 @@ def test_each_check_speaks_of_what_it_is_for_and_of_nothing_else(check: str) -> 
     assert messages[check].is_serious() == check.startswith("E")
 
 
+@pytest.mark.parametrize("alias", [[], {}, None, 3, ("components",)])
+def test_an_alias_that_is_no_name_is_an_error_of_the_settings_and_of_no_check(alias: object) -> None:
+    with override_settings(**{**cache(), "COMPONENTS": {"CACHE": alias}}):
+        messages = found(deploy=True)
+
+    assert list(messages) == ["E001"]
+    assert "cache" in messages["E001"].msg
+
+
 @pytest.mark.parametrize("path", ["Users", "nowhere.Users", "components.people.__doc__"])
 @pytest.mark.parametrize("name", ["PEOPLE", "BOOKS", "API_AUTHENTICATION", "CHAT_CONSENT"])
 def test_a_dotted_path_that_leads_nowhere_is_named(name: str, path: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from components.services.counters import Counter
 from components.testing import redis_at
 from components.together import together
 from tests.support.masters import Masters, forget_clients, masters
+from tests.views.serving import serve
 
 CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
 TIMEOUT = 1.0
@@ -89,6 +91,19 @@ def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succe
         assert {news.chat_id for news in found[0]} == {chat.id for chat in chats}
 
 
+@pytest.mark.parametrize("path", ["sync", "sync?timeout=0.1", "chats"])
+def test_the_first_requests_of_a_fresh_site_all_succeed(site: Masters, path: str) -> None:
+    for number in range(20):
+        Chat.create("jill", members=[f"p{number}"], text="hello")
+
+    for _ in range(3):
+        with serve() as fresh, ThreadPoolExecutor(20) as pool:
+            asked = [pool.submit(fresh.ask, "GET", path, by=f"p{number}") for number in range(20)]
+            answers = [each.result() for each in asked]
+        assert [status for status, _told, _headers in answers] == [200] * 20
+        assert [len(told["chats"]) for _status, told, _headers in answers] == [1] * 20
+
+
 def test_a_cluster_that_moves_its_slots_disturbs_nobody(site: Masters) -> None:
     """redis-py closes all connections, also those in use, at each fifth answer that a slot was moved."""
 
@@ -119,6 +134,33 @@ def test_what_redis_py_raises_when_its_connections_are_closed_under_it_is_an_out
             await waiting
 
     asyncio.run(main())
+
+
+def test_a_connection_that_is_closed_at_any_moment_of_a_command_is_an_outage_or_nothing(
+    site: Masters,
+) -> None:
+    """redis-py closes connections in use after errors of others; it then calls, or reads from, None."""
+
+    async def one(client: Any, node: Any, moment: int) -> bool:
+        """Whether the command is answered."""
+        await client.get(KEYS[0])  # there is a connection
+        asked = asyncio.create_task(client.incr(KEYS[0]))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        for connection in node._connections:
+            await connection.disconnect(nowait=True)
+        try:
+            with redis_errors():
+                return bool(await asked)
+        except RedisUnavailable:
+            return False
+
+    async def main() -> list[bool]:
+        client: Any = get_async_client()
+        await client.set(KEYS[0], 0)
+        return [await one(client, client.get_node_from_key(KEYS[0]), moment) for moment in range(60)]
+
+    assert set(asyncio.run(main())) == {True, False}
 
 
 # A node that is gone

@@ -8,6 +8,7 @@ kernel accepts new ones.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -185,15 +186,58 @@ def test_a_server_that_hangs_before_the_first_connection_is_found_out_too(tmp_pa
             assert fails(aupdate) < AT_ONCE
 
 
-def test_a_server_whose_queue_of_connections_is_full_is_silent(tmp_path: Path) -> None:
-    path = tmp_path / "full.sock"
-    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as first:
-        listener.bind(str(path))
-        listener.listen(0)
-        first.connect(str(path))
-        with redis_at(f"unix://{path}", SOCKET_TIMEOUT=TIMEOUT):
-            fails(update)
+@pytest.mark.parametrize("act", [update, aupdate])
+def test_a_host_that_takes_no_connection_is_silent_until_it_does(act: Callable[[], None]) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as waiting:
+        for _ in range(3):  # the kernel drops who comes after the first
+            other = waiting.enter_context(socket.socket())
+            other.setblocking(False)
+            other.connect_ex(listener.getsockname())
+        host, port = listener.getsockname()
+        with redis_at(f"redis://{host}:{port}", SOCKET_TIMEOUT=TIMEOUT, SOCKET_CONNECT_TIMEOUT=TIMEOUT):
+            fails(act)
             assert fails(update) < AT_ONCE
+            assert fails(aupdate) < AT_ONCE
+            assert is_silent(act)
+
+            listener.close()  # so that who comes is refused
+
+            assert eventually(lambda: not is_silent(act), within=3)
+
+
+def is_silent(act: Callable[[], None]) -> bool:
+    """Whether nothing is sent, since the server is known not to answer."""
+    with pytest.raises(RedisUnavailable, match="does not answer") as error:
+        act()
+    return "and is not asked before it does" in str(error.value)
+
+
+def test_a_server_that_hangs_behind_a_full_queue_of_connections_is_silent(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """To be told that the queue is full is no sign of life."""
+    program = request.config.getoption("--redis-server")
+    with (
+        EmbeddedServer(tmp_path, server=program, appendonly=False) as server,
+        redis_at(server.url, SOCKET_TIMEOUT=TIMEOUT),
+        ExitStack() as waiting,
+    ):
+        pool = get_client().connection_pool
+        for connection in [pool.get_connection() for _ in range(4)]:
+            pool.release(connection)
+        with stopped(server):
+            path = server.url.removeprefix("unix://").partition("?")[0]
+            while True:
+                other = waiting.enter_context(socket.socket(socket.AF_UNIX))
+                other.setblocking(False)
+                if other.connect_ex(path) == errno.EAGAIN:
+                    break
+            fails(listen)
+
+            assert fails(listen) < AT_ONCE
+            assert is_silent(listen)
+        waiting.close()
+        assert eventually(lambda: succeeds(listen), within=3)
 
 
 def test_it_is_said_what_is_the_matter_and_that_nothing_was_sent(server: EmbeddedServer) -> None:

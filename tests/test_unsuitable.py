@@ -33,6 +33,7 @@ from tests.support.queues import ECHO
 WRONG = {
     "scheme": r"LOCATION is no URL of a Redis server: it begins with http://, and must begin with redis://",
     "no scheme": r"LOCATION is no URL of a Redis server: it has no scheme, and must begin with redis://",
+    "host": r"LOCATION is no URL of a Redis server: its host cannot be read",
     "port": r"LOCATION is no URL of a Redis server: Port could not be cast",
     "large number": r"names a database that the server does not have: DB index is out of range",
     "negative number": r"names the database '-1'; it must be a number",
@@ -51,6 +52,7 @@ def wrong(request: pytest.FixtureRequest, redis_server: EmbeddedServer) -> Itera
         urls: dict[str, Callable[[], str]] = {
             "scheme": lambda: "http://joe:secret@localhost:6379/0",
             "no scheme": lambda: "localhost:6379",
+            "host": lambda: "redis://joe:secret@[::1:6379/0",
             "port": lambda: "redis://localhost:redis",
             "large number": lambda: f"{redis_server.url}?db=99",
             "negative number": lambda: f"{redis_server.url}?db=-1",

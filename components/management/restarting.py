@@ -19,6 +19,8 @@ from django.utils import autoreload
 from components.services.counters import finish as send_counts
 from components.workers.signals import QUIETING, STOPPING
 
+logger = logging.getLogger(__name__)
+
 QUIETED = "--quieted"  # an option that says: be quiet from the beginning, as whoever was here before
 
 
@@ -40,12 +42,17 @@ def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> N
 
 def flush(last: Callable[[], None] | None = None) -> None:
     """
-    Write out what is buffered, and send what is counted, since neither an exec nor an _exit does. *last* is called
-    when nothing but the writing is left, which asks nobody.
+    Write out what is buffered, and send what is counted, since neither an exec nor an _exit does.
+
+    *last* is called when nothing is left but to write. What it raises is logged, since the process has to end:
+    threads that are stuck in tasks would keep it alive for ever.
     """
     send_counts()
     if last:
-        last()
+        try:
+            last()
+        except Exception:
+            logger.exception("The last words of this process could not be said.")
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -26,9 +26,7 @@ logger = logging.getLogger(__name__)
 
 GRACE = timedelta(minutes=1)  # a tick this late is still in time: a restart of all workers takes seconds
 RETRY = timedelta(minutes=1)  # from a tick that could not be pushed to the next try
-TURNED_BACK = timedelta(
-    seconds=1
-)  # by which the clock of Redis must have gone back for this worker to begin anew
+TURNED_BACK = timedelta(seconds=1)  # by which Redis' clock must have gone back for a worker to begin anew
 MOST = 1_000  # missed ticks that missed="all" makes up for
 _NEVER = LAST_INSTANT
 _EVER_BEFORE = EPOCH

@@ -45,9 +45,8 @@ TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offere
 _ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
 _TRIM_EVERY = 60.0  # seconds
 _MOST_BYTES = 8 * 1024 * 1024  # of what ended tasks have to say, in one request; one of them may be larger
-_CUT_LOSS = (
-    3  # times that a request with acks gets no answer, while Redis answers others, until they go apart
-)
+#: Times that a request with acks gets no answer, although the heartbeat before it did, until they go apart.
+_CUT_LOSS = 3
 #: Seconds that pass from the last words of a process until what it leaves unfinished may start elsewhere: its end is
 #: a matter of milliseconds.
 _PARTED = 1.0

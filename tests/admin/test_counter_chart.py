@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -10,6 +11,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 from django.utils.html import strip_tags
 
+import components
 from tests.admin.counting import counted
 
 
@@ -148,3 +150,29 @@ def test_the_queues_page_has_a_chart_of_what_was_counted_of_tasks(
     assert columns(html) == (
         ["tasks:enqueued", "tasks:successful", "tasks:failed", "tasks:retried"] if is_shown else []
     )
+
+
+def test_on_the_queues_page_failures_are_red_and_successes_green(redis, staff, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+    counted(redis, "tasks:successful", 7)
+
+    html = staff("view_queue", "view_counter").get("/admin/components/queue/").text
+
+    legend = dict(re.findall(r'<li data-key="([^"]+)">.*?class="chart-line line-(\d)"', html, re.DOTALL))
+    drawn = re.findall(r'<path class="chart-line line-(\d)" d="M0', html)
+    assert list(legend) == columns(html)
+    assert drawn == list(legend.values())
+    assert len(set(drawn)) == 4
+    for red, green, _blue in colours(legend["tasks:successful"]):
+        assert green > 1.4 * red
+    for red, green, _blue in colours(legend["tasks:failed"]):
+        assert red > 1.4 * green
+
+
+def colours(number):
+    """In each theme the red, green and blue of lines with this number."""
+    css = Path(components.__file__).with_name("static").joinpath("components/charts/charts.css").read_text()
+    assert f".line-{number} {{ color: var(--chart-{number});" in css
+    found = re.findall(rf"--chart-{number}: #(\w\w)(\w\w)(\w\w);", css)
+    assert len(found) == 3
+    return [[int(part, 16) for part in each] for each in found]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from components.embedded import EmbeddedServer
+from components.management.restarting import flush
 from components.services.queues import TaskQueue
 from tests.commands.processes import Command
 from tests.support.waiting import eventually
@@ -81,3 +85,15 @@ def test_a_stuck_worker_that_was_told_to_stop_ends_with_1(
 
         assert worker.exit_code() == 1
     assert "starting anew" not in worker.output
+
+
+def test_last_words_that_fail_keep_no_process_alive(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever flushes ends the process next, or begins it anew."""
+    monkeypatch.setattr(logging, "shutdown", lambda: None)  # it would close what pytest listens with
+
+    flush(lambda: [][0])
+
+    assert "The last words of this process could not be said" in caplog.text
+    assert "IndexError" in caplog.text

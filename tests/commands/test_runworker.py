@@ -10,10 +10,12 @@ import pytest
 from redis import Redis
 
 from components import keys
+from components.client import get_client
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, TaskQueue
+from components.exceptions import RedisRefused
+from components.services.queues import Consumer, NewTask, TaskQueue
 from tests.commands.processes import Command, Held, run_worker
-from tests.support.queues import claim_one, places
+from tests.support.queues import claim_one, found, places
 from tests.support.waiting import eventually
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -107,6 +109,36 @@ def test_a_burst_ends_with_0_also_when_tasks_have_failed(server: EmbeddedServer,
     assert (stats.successful, stats.dead) == (1, 1)
 
 
+@pytest.mark.parametrize("concurrency", ["1", "4"])
+@pytest.mark.parametrize(
+    ("options", "busy", "shares"),
+    [
+        (["--round-robin", *(f"-qq{number}" for number in range(10))], ["q0", "q1"], [35, 35]),
+        (["--round-robin", *(f"-qq{number}" for number in range(10))], ["q3", "q9"], [35, 35]),
+        (["-qhigh=6", "-qlow=1"], ["high", "low"], [60, 10]),
+        (["-qhigh=5", "-qnone=30", "-qlow=2"], ["high", "low"], [50, 20]),
+    ],
+    ids=["neighbours in turn", "others in turn", "by weight", "by weight beside an empty queue"],
+)
+def test_each_queue_that_has_tasks_gets_its_share(
+    server: EmbeddedServer,
+    queue: TaskQueue,
+    options: Sequence[str],
+    busy: Sequence[str],
+    shares: Sequence[int],
+    concurrency: str,
+) -> None:
+    queue.push_many([NewTask(name="tests.tasks.echo", queue=name) for _ in range(75) for name in busy])
+    arguments = ["-c", concurrency, "--max-tasks", str(sum(shares)), "--no-reload", *options]
+    with Command(server.url, "runworker", *arguments) as worker:
+        assert worker.exit_code() == 0
+
+    done = [queue.stats(name).successful for name in busy]
+    total = sum(done)
+    assert total >= 0.9 * sum(shares)  # the limit is lowered by chance
+    assert done == pytest.approx([share * total / sum(shares) for share in shares], abs=3)
+
+
 def test_a_worker_ends_with_0_after_its_last_task(server: EmbeddedServer, queue: TaskQueue) -> None:
     for _ in range(3):
         queue.push("tests.tasks.echo")
@@ -115,6 +147,39 @@ def test_a_worker_ends_with_0_after_its_last_task(server: EmbeddedServer, queue:
 
     stats = queue.stats("default")
     assert (stats.successful, stats.ready) == (2, 1)
+
+
+def test_a_full_server_is_drained_by_a_worker_that_runs_and_by_one_that_has_just_started(
+    server: EmbeddedServer, queue: TaskQueue, held: Held
+) -> None:
+    client = get_client()
+    with run_worker(server.url, LEASE="1") as running:
+        assert held.has_begun()
+        queue.push("tests.tasks.fail")
+        queue.push_many([NewTask(name="tests.tasks.echo") for _ in range(300)])
+        client.config_set("maxmemory-policy", "noeviction")
+        client.config_set("maxmemory", 1)
+        client.script_flush()
+        try:
+            with pytest.raises(RedisRefused, match="full"):
+                queue.push("tests.tasks.echo")
+            with run_worker(server.url, "--max-tasks", "100") as fresh:
+                assert fresh.exit_code() == 0
+            assert queue.stats("default").successful >= 89
+            until = found(held.id).lease_expires_at
+            assert eventually(lambda: found(held.id).lease_expires_at != until)
+            assert (found(held.id).state, found(held.id).starts) == ("running", 1)
+            held.end()
+            assert eventually(lambda: queue.stats("default").successful == 301)
+            assert found(held.id).starts == 1
+            with Command(server.url, "queues") as told:
+                assert told.exit_code() == 0
+            running.signal(signal.SIGTERM)
+            assert running.exit_code() == 0
+        finally:
+            client.config_set("maxmemory", 0)
+    assert queue.stats("default").dead == 1
+    assert queue.workers() == []
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
+from components import keys
+from components.buckets import bucket
 from components.services.chat import Chat, EventKind, Inbox, Position, erasure
 from tests.support.chats import FREE, let_pass, texts
 
@@ -79,16 +81,21 @@ def test_who_said_nothing_is_erased_without_a_word(chat: Chat) -> None:
     assert texts(chat.history("joe").messages)[-1] == "left"
 
 
-def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis) -> None:
+@pytest.mark.parametrize("has_left", [False, True])
+def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis, has_left: bool) -> None:
     chat = Chat.create("joe", members=["jill"], settings=replace(FREE, max_age=1000))
-    before = chat.info().bytes
-    chat.send("jill", "secret" * 100)
+    chat.send("jill", "secret" * 100, mentions=["joe"])
+    chat.send("jill", "", data={"key": "secret"})
+    if has_left:
+        chat.leave("jill")
     let_pass(redis, chat.id, 900)
     Inbox("jill").erase()
 
-    events = "".join(["left", "jill", "jill"]), "".join(["erased", "jill"])
-    assert before < chat.info().bytes < before + sum(map(len, events)) + 100
+    entries = redis.xrange(keys.chat_messages(bucket(chat.id), chat.id))
+    assert chat.info().bytes == sum(
+        len(fields[name]) for _id, fields in entries for name in (b"s", b"c", b"m", b"b")
+    )
     let_pass(redis, chat.id, 900)
-    assert texts(chat.history("joe").messages) == ["left", "erased"]
+    assert texts(chat.history("joe").messages) == (["erased"] if has_left else ["left", "erased"])
     let_pass(redis, chat.id, 200)
     assert texts(chat.history("joe").messages) == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from redis import Redis
 from redis.exceptions import OutOfMemoryError
 
+from components.exceptions import RedisRefused
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.counters import Counter, clean
 from components.services.rows import Loader, RowCache, RowControls, RowReader, member
@@ -67,6 +69,32 @@ def test_daemons_go_on_with_the_rows_that_are_on_the_schedule(
     assert claimed(Loader().claim(100)) == ["4", "5"]
     assert RowReader().failing() == 1
     assert RowReader().count() == 5
+
+
+def test_who_misses_a_row_of_the_schedule_loads_it_and_no_other_row_is_added(
+    redis: Redis, filled: Callable[[], None]
+) -> None:
+    cache = RowCache("items", SHAPE)
+    cache.schedule_many({str(key): 60 for key in range(3)})
+    filled()
+    asked: list[str] = []
+
+    def load(keys: Sequence[str]) -> dict[str, Sequence[Any]]:
+        asked.extend(keys)
+        return {key: ["sword", int(key)] for key in keys if key != "2"}
+
+    for _ in range(2):
+        rows = cache.get_or_load(["0", "1", "2"], load, delay=60)
+        assert [rows[key].is_deleted for key in "012"] == [False, False, True]
+    cache.invalidate("1")
+    assert cache.get_or_load(["1"], load, delay=60)["1"]["stock"] == 1
+    assert asked == ["0", "1", "2", "1"]
+
+    before = set(redis.keys("*"))
+    with pytest.raises(RedisRefused, match="full"):
+        cache.get_or_load(["9"], load, delay=60)
+    assert "9" not in asked
+    assert set(redis.keys("*")) == before
 
 
 def test_entries_and_contacts_leave_and_books_are_removed(redis: Redis, filled: Callable[[], None]) -> None:

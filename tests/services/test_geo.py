@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import threading
@@ -36,6 +37,7 @@ from components.services.geo import (
     locate,
     look,
     lookups,
+    place_name,
     storing,
     tables,
 )
@@ -368,10 +370,63 @@ def test_a_missing_manifest_is_told_and_mended(redis: Redis, tmp_path: Path) -> 
     assert locate("1.0.0.1") is not None
 
 
-@pytest.mark.parametrize("manifest", [b"junk", b"[]", b"{}", b'{"format": 1}', b'{"format": 1, "x": 2}'])
-def test_a_damaged_manifest_is_told_and_mended(redis: Redis, tmp_path: Path, manifest: bytes) -> None:
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        *(b"junk", b"[]", b"{}", b"\xff", b'{"format": 1}', b'{"format": 1, "x": 2}'),
+        *({"ipv4": "x"}, {"ipv4": -1}, {"ipv6": 10**9}, {"ipv6": True}, {"size": 0}, {"size": 1.5}),
+        *({"size": 10**30, "part": 10**30}, {"part": 0}, {"part": 1}, {"part": None}, {"stored_size": "x"}),
+        *({"digests": 3}, {"digests": []}, {"digests": [None]}, {"digests": [["x"]]}, {"source": 7}),
+    ],
+    ids=repr,
+)
+def test_a_damaged_manifest_is_told_and_mended(
+    redis: Redis, tmp_path: Path, manifest: bytes | dict[str, Any]
+) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    redis.set(keys.geo_manifest("default", done.version), manifest)
+    key = keys.geo_manifest("default", done.version)
+    good = json.loads(redis.get(key))
+    redis.set(key, json.dumps({**good, **manifest}) if isinstance(manifest, dict) else manifest)
+
+    for ask in (look, GeoTable.load):
+        with pytest.raises(GeoTableDamaged, match="manifest"):
+            ask()
+    assert place_name("US/CA") == "US/CA"
+
+    import_networks(tmp_path, NETWORKS)
+    assert locate("1.0.0.1") is not None
+
+
+def test_a_manifest_that_does_not_fit_its_table_is_told(redis: Redis, tmp_path: Path) -> None:
+    key = keys.geo_manifest("default", import_networks(tmp_path, NETWORKS).version)
+    good = json.loads(redis.get(key))
+    for ranges in ({"ipv4": 0}, {"ipv6": good["ipv6"] + 1}):
+        redis.set(key, json.dumps({**good, **ranges}))
+
+        with pytest.raises(GeoTableDamaged, match=r"cannot be read.*--force"):
+            GeoTable.load()
+        assert place_name("US/CA") == "US/CA"
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xff", b"soon", b"1" * 40, b"-" + b"1" * 40, None])
+def test_a_table_whose_import_has_no_instant_is_looked_at_all_the_same(
+    redis: Redis, tmp_path: Path, junk: bytes | None
+) -> None:
+    done = import_networks(tmp_path, NETWORKS)
+    key = keys.geo_current("default")
+    redis.hset(key, "imported_at", junk) if junk is not None else redis.hdel(key, "imported_at")
+
+    info = look()
+
+    assert info is not None
+    assert (info.version, info.imported_at.year) in [(done.version, 1970), (done.version, 9999)]
+    assert locate("1.0.0.1") is not None
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xff", b"nonsense"])
+def test_a_version_that_nobody_has_stored_is_told(redis: Redis, tmp_path: Path, junk: bytes) -> None:
+    import_networks(tmp_path, NETWORKS)
+    redis.hset(keys.geo_current("default"), mapping={"version": junk, "parts": "x"})
 
     for ask in (look, GeoTable.load):
         with pytest.raises(GeoTableDamaged, match="manifest"):

@@ -212,3 +212,21 @@ def test_a_name_may_be_as_long_as_names_may_be(redis: Redis) -> None:
 
     assert info
     assert info.name == name
+
+
+def test_who_was_made_to_release_does_not_take_anothers_acquisition_with_the_same_token_for_their_own(
+    redis: Redis, redis_mode: str
+) -> None:
+    first, second = (Lock(redis, "report", timeout=60) for _ in range(2))
+    assert first.acquire(token="mine")
+    first.ensure_held()
+    info = reader.find("report")
+    assert info
+    assert reader.force_release(info.key, info.token, info.fence)
+    assert second.acquire(token="mine")
+
+    second.ensure_held()
+    with pytest.raises(LockLost):
+        first.ensure_held()
+    second.ensure_held()
+    second.release()

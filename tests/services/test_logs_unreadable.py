@@ -131,6 +131,49 @@ def test_a_job_is_looked_at_although_something_in_it_cannot_be_read(redis: Redis
     assert list_jobs() == ["\\xff", "default"]
 
 
+def test_an_aggregation_that_takes_no_part_fails_no_look_at_its_job(redis: Redis) -> None:
+    fill(stream(), 3)
+    aggregation = joined()
+    aggregation.consumer().claim(1)
+    for name in (b"\xff", b"ghost", b""):
+        redis.hset(keys.log_aggregations("default"), name, "7 30000")
+    redis.xgroup_create(keys.log_stream("default"), b"\xfe", "0")
+    redis.hset(keys.log_aggregations("default"), b"\xfe", b"\xff")
+    redis.xreadgroup(b"\xfe", b"\xfd", {keys.log_stream("default"): ">"}, 1)
+
+    found = {each.name: each for each in look_at("default").aggregations}
+
+    assert sorted(found) == ["\\xfe", "geo"]
+    assert (found["geo"].claimed, found["geo"].waiting) == (1, 2)
+    assert (found["\\xfe"].claimed, found["\\xfe"].waiting) == (1, 2)
+    assert [each.id for each in found["\\xfe"].workers] == ["\\xfd"]
+    redis.delete(keys.log_stream("default"))
+    assert look_at("default").aggregations == []
+
+
+def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_them_cannot_be(
+    redis: Redis,
+) -> None:
+    aggregation = joined()
+    counts = {b"\xff": "3", "US": "7", "x": "many", "y": "", "z": "1.5", "w": "9" * 40, "debt": "-2"}
+    redis.hset(keys.log_table("default", "daily"), mapping=counts)
+    redis.zadd(keys.log_dead("default"), {"5-0 geo": float("inf"), "4-0 geo": 1_000, "3-0 geo": -1e300})
+    redis.zadd(keys.log_samples("default", "geo"), {"{}": float("inf")})
+
+    assert aggregation.table("daily") == {"\\xff": 3, "US": 7, "debt": -2}
+    assert [(name, at.year) for name, at in aggregation.dead()] == [
+        ("5-0", 9999),
+        ("4-0", 1970),
+        ("3-0", 9999),
+    ]
+    assert [(each.id, each.at.year) for each in dead_chunks("default", "geo")] == [
+        ("5-0", 9999),
+        ("4-0", 1970),
+        ("3-0", 9999),
+    ]
+    assert [at.year for _sample, at in aggregation.samples()] == [9999]
+
+
 def test_reports_leave_out_what_is_no_count_and_no_day(redis: Redis) -> None:
     table = keys.log_table("default", "days")
     redis.hset(

@@ -279,6 +279,20 @@ def test_a_worker_that_did_not_see_the_jump_goes_on_beside_one_that_did(
     assert said(caplog).count("more than one period ahead of the clock of Redis") == 1
 
 
+@pytest.mark.parametrize("missed", ["once", "all"])
+def test_a_worker_that_is_behind_does_not_wait_for_a_date_that_a_jump_has_left(
+    redis: Redis, missed: MissedPolicy
+) -> None:
+    entry = declare(missed=missed)
+    hand = Hand()
+    hand.tick()
+    was_last(redis, entry, server_time() + 1_000 * DAY)  # another worker's
+
+    hand.tick(3 * DAY)
+
+    assert len(stored()) == (1 if missed == "once" else 3)
+
+
 def test_a_worker_that_saw_the_jump_begins_anew_when_the_clock_is_back(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:

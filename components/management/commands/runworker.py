@@ -45,7 +45,7 @@ class Command(BaseCommand):
             action="append",
             metavar="NAME[=WEIGHT]",
             help="A queue to serve; repeat it for more, or '*' for all (the default). The order is the priority, "
-            "unless each has a weight: then the choice is by chance, in proportion.",
+            "unless each has a weight: then each gets its share of the tasks that are started.",
         )
         parser.add_argument("--round-robin", action="store_true", help="Ask the queues in turn.")
         parser.add_argument(

@@ -61,7 +61,7 @@ async def check_room(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> 
     if full and (full := await _full(client, chat_id, full)):
         shown = ", ".join(map(repr, full[:5]))[:200]
         raise TooManyChats(
-            f"Nobody may be in more than {conf().max_chats_joined:,} chats, and so many has: {shown}."
+            f"Nobody may be in more than {conf().max_chats_joined:,} chats. In as many already: {shown}."
         )
 
 

@@ -19,10 +19,10 @@ from components.client import AnyRedis, get_async_client, get_client, redis_erro
 from components.exceptions import InvalidLimit
 from components.scripts import Call, Script
 from components.services.counters.core import Asked, ask, check_fill
-from components.services.counters.records import CounterInfo, Fill, Ranked, Series, instant
-from components.stored import text_of
+from components.services.counters.records import CounterInfo, Fill, Ranked, Series
+from components.stored import instant_of, text_of
 from components.twins import answer, at_once
-from components.validation import check_name
+from components.validation import check_name, is_name
 
 _read = Script("counters/read")
 _top = Script("counters/top")
@@ -200,12 +200,13 @@ async def _page(client: AnyRedis, indexes: Sequence[str], offset: int, limit: in
     asked = [("zrange", key, 0, offset + limit - 1, True, True) for key in indexes]
     seen = [each for found in await _ask(client, asked) for each in found]
     last = heapq.nsmallest(offset + limit, seen, key=lambda each: (-each[1], each[0]))
-    return [CounterInfo(text_of(name), instant(score / 1_000_000)) for name, score in last[offset:]]
+    named = ((text_of(name), instant_of(score / 1_000)) for name, score in last[offset:])
+    return [CounterInfo(name, seen_at) for name, seen_at in named if is_name(name)]  # others cannot be read
 
 
 async def _families(client: AnyRedis) -> list[str]:
     found = await _ask(client, [("zrange", keys.counter_families(tag), 0, -1) for tag in BUCKETS])
-    return sorted({text_of(family) for some in found for family in some})
+    return sorted({name for some in found for name in map(text_of, some) if is_name(name)})
 
 
 async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -25,6 +25,7 @@ from components.services.geo.records import Place
 FORMAT = 1
 #: Bytes of a part before it is compressed: Redis sends what becomes of it in milliseconds.
 PART = 4 * 1024 * 1024
+_LARGEST = 2**40  # bytes that a table may have, far more than there are names and addresses for
 _FAST = 1  # zlib's level; the next ones take longer than they save
 _NARROW = 4  # bytes of an address of IPv4, and of a place
 
@@ -53,12 +54,24 @@ class Manifest:
         try:
             found = json.loads(text)
             if found["format"] <= FORMAT:
-                return Manifest(**found)
+                manifest = Manifest(**found)
+                manifest._check()
+                return manifest
         except (ValueError, TypeError, LookupError, RecursionError):
             raise GeoTableDamaged("its manifest cannot be read") from None
         raise UnknownFormat(
             f"The table of addresses has format {found['format']}, this release reads up to {FORMAT}: update it."
         )
+
+    def _check(self) -> None:
+        """Raise ValueError or TypeError unless the numbers can be those of a table, with a digest of each part."""
+        numbers = (self.ipv4, self.ipv6, self.size, self.part, self.stored_size)
+        if not all(type(number) is int and 0 <= number <= _LARGEST for number in numbers) or not self.part:
+            raise ValueError
+        if names_start(self) > self.size or len(self.digests) != -(-self.size // self.part):
+            raise ValueError
+        if not all(isinstance(each, str) for each in (self.source, *self.digests)):
+            raise TypeError
 
 
 def write_table(builder: Builder) -> bytearray:

@@ -49,6 +49,7 @@ class TableInfo:
     version: str
     #: What it was made from, for people.
     source: str
+    #: 1970 if what is stored of it cannot be read.
     imported_at: datetime
     #: Ranges of addresses.
     ipv4: int

@@ -8,7 +8,6 @@ after that, so who loads it meanwhile finds all of them; who was too slow even f
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import AF_INET, inet_pton
 from typing import TypeVar
@@ -18,7 +17,7 @@ from components.client import AnyRedis, get_async_client, get_client, redis_erro
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidAddress
 from components.services.geo.layout import Manifest, decompress, read_table
 from components.services.geo.records import UNKNOWN, Place, TableInfo
-from components.stored import text_of
+from components.stored import instant_of, number_of, text_of
 from components.twins import answer, at_once
 from components.validation import check_name
 
@@ -73,11 +72,19 @@ def load_version(name: str, load: Callable[[str, Manifest], _T]) -> _T:
         if (found := at_once(_read_manifest(client, name, version))) is None:
             continue
         try:
-            return load(version, found)
+            return _read(name, version, found, load)
         except GeoTableDamaged:
             if at_once(current_version(client, name)) == version:
                 raise
     raise GeoTableDamaged(f"The geo table {name!r} has no manifest in Redis. {_AGAIN}")
+
+
+def _read(name: str, version: str, manifest: Manifest, load: Callable[[str, Manifest], _T]) -> _T:
+    """Return what *load* makes of a version. Raises GeoTableDamaged if its bytes do not fit its manifest, too."""
+    try:
+        return load(version, manifest)
+    except (LookupError, RecursionError, TypeError, ValueError) as error:
+        raise GeoTableDamaged(f"The geo table {name!r} in Redis cannot be read: {error}. {_AGAIN}") from error
 
 
 def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
@@ -126,7 +133,7 @@ async def _look(client: AnyRedis, name: str) -> TableInfo | None:
         name=name,
         version=text_of(version),
         source=manifest.source,
-        imported_at=datetime.fromtimestamp(int(micros) / 1_000_000, UTC),
+        imported_at=instant_of(number_of(micros) / 1000),
         ipv4=manifest.ipv4,
         ipv6=manifest.ipv6,
         stored_size=manifest.stored_size,

@@ -60,6 +60,11 @@ def milliseconds_to_add(seconds: Any) -> int:
     return int(number * 1000)
 
 
+def _spellings(stored: bytes) -> tuple[bytes, str]:
+    """Return what a client may answer for these bytes; one that decodes answers text."""
+    return stored, stored.decode("latin-1")
+
+
 class LockCore:
     """The part that is the same; a mixin for the classes that derive from redis-py's."""
 
@@ -303,7 +308,12 @@ class LockCore:
         if holding.remaining:
             with self._errors():
                 stored = await answer(self.redis.get(self.name))
-            if stored in (holding.token, holding.token.decode("latin-1")):
+                is_held = stored in _spellings(holding.token)
+                # Another acquisition may have the same token, if the caller chose it.
+                if is_held and isinstance(holding.token, GivenToken):
+                    by = await answer(self.redis.hget(self.keys.state, "by"))
+                    is_held = by in _spellings(asker_of(holding.token))
+            if is_held:
                 return
         self._drop(holding)
         holding.lose()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -18,15 +18,15 @@ from redis import Redis
 from components import keys
 from components.buckets import BUCKETS
 from components.client import get_client, redis_errors
+from components.exceptions import InvalidName
 from components.scripts import Script
 from components.services.locks.names import LockKeys, key_of, name_of
 from components.services.locks.tokens import Holder
-from components.stored import number_of, text_of
+from components.stored import instant_of, number_of, text_of
 
 _release = Script("locks/release")
 
 _FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LockReader:
                 for tag, start, number in wanted
             ]
         )
-        found = self._look([text_of(key) for page in listed for key in page], now)
+        found = self._look([key for page in listed for key in map(text_of, page) if self._is_key(key)], now)
         return [info for info in found if info.is_held]
 
     def find(self, name: str) -> LockInfo | None:
@@ -161,6 +161,14 @@ class LockReader:
         args = [encoded, encoded, fence, "evicted"]
         return bool(_release(self._client, keys=of_lock.release, args=args))
 
+    def _is_key(self, key: str) -> bool:
+        """Return whether a lock can have the key *key*."""
+        try:
+            LockKeys.of(key, self._client)
+        except InvalidName:
+            return False
+        return True
+
     def _now(self) -> int:
         """Microseconds, by the server."""
         with redis_errors():
@@ -208,13 +216,13 @@ def _info(
     waiting: int,
 ) -> LockInfo:
     of = {name: number_of(value) for name, value in zip(_FIGURES, figures, strict=True)}
-    fence = -int(of_holder) if of_holder else of["fence"]
+    fence = number_of(-of_holder) if of_holder else of["fence"]
     return LockInfo(
         key=key,
         name=name_of(key) or key,
         token=(token or b"").decode(errors="surrogateescape"),
         fence=fence,
-        since=_EPOCH + timedelta(microseconds=fence) if fence else None,
+        since=instant_of(fence / 1000) if fence else None,
         remaining=left / 1000 if left >= 0 else None,
         waiting=waiting,
         acquired=of["acquired"] or int(bool(token)),

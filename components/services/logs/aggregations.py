@@ -10,6 +10,7 @@ chunk under which several consumers died is given up and listed as dead, until s
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from components.services.logs import codec
 from components.services.logs.jobs import DEFAULT_JOB, Keys
 from components.services.logs.samples import Sample, keep_samples, read_samples
 from components.services.logs.workers import LogWorkerInfo, WorkerRecord, list_workers, tell
+from components.stored import instant_of, text_of
 from components.validation import check_name, check_seconds
 
 logger = logging.getLogger(__name__)
@@ -51,6 +53,7 @@ _PAGE = 500
 _GONE = 3_600_000  # milliseconds: who holds nothing and has asked for nothing for so long was killed
 _FIELDS = 7  # words about a chunk in the answer to a claim
 _LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where Redis has no more numbers
+_NUMBER = re.compile(rb"-?[0-9]{1,19}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -103,10 +106,7 @@ class Aggregation:
         ours = f" {self.name}"
         with redis_errors():
             found: Any = get_client().zrevrange(self._keys.dead, 0, limit - 1, withscores=True)
-        named = [
-            (each.decode("utf-8", "backslashreplace"), _EPOCH + timedelta(milliseconds=at))
-            for each, at in found
-        ]
+        named = [(text_of(each), instant_of(at)) for each, at in found]
         return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
 
     def resend(self, chunks: Collection[str]) -> int:
@@ -137,10 +137,14 @@ class Aggregation:
             return sum(int(get_client().unlink(*page)) for page in pages)
 
     def table(self, table: str) -> dict[str, int]:
-        """All that was counted in *table*, such as "daily:country:2011-10-10"; of large ones Traffic reads pages."""
+        """
+        Return all that was counted in *table*, such as "daily:country:2011-10-10"; of large ones Traffic reads pages.
+
+        What is not a number there is left out.
+        """
         with redis_errors():
             found: Any = get_client().hgetall(keys.log_table(self.job, table))
-        return {member.decode(): int(count) for member, count in found.items()}
+        return {text_of(member): int(count) for member, count in found.items() if _NUMBER.fullmatch(count)}
 
 
 class Consumer:

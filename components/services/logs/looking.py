@@ -12,20 +12,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeAlias
+
+from redis.exceptions import ResponseError
 
 from components import keys
 from components.client import get_client, redis_errors
 from components.services.logs.jobs import DEFAULT_JOB, Keys, totals_of
 from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
+from components.stored import instant_of, text_of
 
 #: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
 MOST_WAITING = MOST_DEAD = 1_000
 _FIGURES = ("bytes", "chunks", "lines", "raw", "skipped", "limit")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 _DIGITS = re.compile(rb"-?[0-9]{1,19}")
+#: What Redis says of an aggregation that takes no part: it has just left, or somebody else wrote its name.
+_TAKES_NO_PART = re.compile(r"NOGROUP|no such key")
 #: As XINFO CONSUMERS has them.
 _Consumers: TypeAlias = Sequence[Mapping[str, Any]]
 
@@ -103,7 +107,7 @@ def list_jobs() -> list[str]:
     """Jobs that ever had a producer or an aggregation. Raises RedisUnavailable."""
     with redis_errors():
         found: Any = get_client().smembers(keys.log_jobs(DEFAULT_JOB))
-    return sorted(_text(each) for each in found)
+    return sorted(text_of(each) for each in found)
 
 
 def look_at(job: str) -> JobStatus:
@@ -118,7 +122,7 @@ def look_at(job: str) -> JobStatus:
         pipe.zrevrange(of_job.dead, 0, MOST_DEAD - 1)
         figures, aggregations, oldest, dead = pipe.execute()
     size, chunks, lines, raw, skipped, limit = figures
-    leases = {_text(name): _lease(about) for name, about in sorted(aggregations.items())}
+    leases = {name: _lease(about) for name, about in sorted(aggregations.items())}
     return JobStatus(
         job,
         _number(size),
@@ -128,7 +132,7 @@ def look_at(job: str) -> JobStatus:
         _number(raw),
         _number(skipped),
         _age(now, oldest[0][0]) if oldest else None,
-        _Looking(of_job, now).at(leases, [_text(each) for each in dead]),
+        _Looking(of_job, now).at(leases, [text_of(each) for each in dead]),
     )
 
 
@@ -137,14 +141,14 @@ def dead_chunks(job: str, aggregation: str) -> list[DeadChunk]:
     of_job, client, ours = Keys(job), get_client(), f" {aggregation}"
     with redis_errors(), client.pipeline(transaction=False) as pipe:
         found: Any = client.zrevrange(of_job.dead, 0, MOST_DEAD - 1, withscores=True)
-        dead = [(_text(name), int(at)) for name, at in found if _text(name).endswith(ours)]
+        dead = [(text_of(name), instant_of(at)) for name, at in found if text_of(name).endswith(ours)]
         ids = [name.removesuffix(ours) for name, _at in dead]
         for each in ids:
             known = each if _ID.fullmatch(each) else "0-1"  # no chunk has that id
             pipe.xrange(of_job.stream, known, known)
         entries = pipe.execute()
     return [
-        DeadChunk(name, _EPOCH + timedelta(milliseconds=at), *_source(entry))
+        DeadChunk(name, at, *_source(entry))
         for name, (_member, at), entry in zip(ids, dead, entries, strict=True)
     ]
 
@@ -155,11 +159,6 @@ def _source(entry: Sequence[Any]) -> tuple[str, int, int]:
     about = entry[0][1]
     file = about.get(b"file", b"").decode("utf-8", "surrogateescape")
     return file, _number(about.get(b"line")), _number(about.get(b"lines"))
-
-
-def _text(name: bytes) -> str:
-    """A name; what is none is shown as it is, and fails no list."""
-    return name.decode("utf-8", "backslashreplace")
 
 
 def _number(text: bytes | None) -> int:
@@ -178,7 +177,8 @@ class _Looking:
     def __init__(self, of_job: Keys, now: int) -> None:
         self._keys, self._now = of_job, now
 
-    def at(self, leases: Mapping[str, float], dead: Sequence[str]) -> list[AggregationStatus]:
+    def at(self, leases: Mapping[bytes, float], dead: Sequence[str]) -> list[AggregationStatus]:
+        """Return how those of *leases* stand that take part."""
         if not leases:
             return []
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
@@ -186,29 +186,30 @@ class _Looking:
             for name in leases:
                 pipe.xpending(self._keys.stream, name)
                 pipe.xinfo_consumers(self._keys.stream, name)
-                pipe.hgetall(keys.log_table(self._keys.job, totals_of(name)))
-            groups, *found = pipe.execute()
-        last = {each["name"].decode(): each["last-delivered-id"].decode() for each in groups}
-        consumers: dict[str, _Consumers] = dict(zip(leases, found[1::3], strict=True))
-        new, records = self._more(last, consumers)
+                pipe.hgetall(keys.log_table(self._keys.job, totals_of(text_of(name))))
+            groups, *found = [_unless_gone(each) for each in pipe.execute(raise_on_error=False)]
+        last = {each["name"]: each["last-delivered-id"].decode() for each in groups or ()}
+        answers = dict(zip(leases, zip(found[::3], found[1::3], found[2::3], strict=True), strict=True))
+        there = [name for name in leases if name in last and None not in answers[name]]
+        new, records = self._more(last, {name: answers[name][1] for name in there})
         return [
-            self._aggregation(name, lease, consumers[name], new[name], records, dead, *answers)
-            for (name, lease), *answers in zip(leases.items(), found[::3], found[2::3], strict=True)
+            self._aggregation(text_of(name), leases[name], new[name], records, dead, *answers[name])
+            for name in there
         ]
 
     def _aggregation(
         self,
         name: str,
         lease: float,
-        consumers: _Consumers,
         new: Sequence[Any],
         records: Mapping[str, bytes | None],
         dead: Sequence[str],
         pending: Mapping[str, Any],
+        consumers: _Consumers,
         totals: Mapping[bytes, bytes],
     ) -> AggregationStatus:
         ids = [*([pending["min"]] if pending["min"] else []), *(each for each, _fields in new[:1])]
-        unheld = sum(each["pending"] for each in consumers if each["name"].decode() == NOBODY)
+        unheld = sum(each["pending"] for each in consumers if text_of(each["name"]) == NOBODY)
         return AggregationStatus(
             name=name,
             lease=lease,
@@ -216,15 +217,15 @@ class _Looking:
             waiting=len(new) + unheld,
             lag=max((_age(self._now, each) for each in ids), default=None),
             dead=sum(each.endswith(f" {name}") for each in dead),
-            totals={_text(member): _number(count) for member, count in totals.items()},
+            totals={text_of(member): _number(count) for member, count in totals.items()},
             workers=worker_infos(consumers, records),
         )
 
     def _more(
-        self, last: Mapping[str, str], consumers: Mapping[str, _Consumers]
-    ) -> tuple[dict[str, list[Any]], dict[str, bytes | None]]:
+        self, last: Mapping[bytes, str], consumers: Mapping[bytes, _Consumers]
+    ) -> tuple[dict[bytes, list[Any]], dict[str, bytes | None]]:
         """Of each aggregation what was not handed out; and what each consumer says of itself."""
-        ids = [each["name"].decode() for some in consumers.values() for each in some]
+        ids = [text_of(each["name"]) for some in consumers.values() for each in some]
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             for name in consumers:
                 pipe.xrange(self._keys.stream, f"({last[name]}", count=MOST_WAITING)
@@ -233,6 +234,15 @@ class _Looking:
             found = pipe.execute()
         new = dict(zip(consumers, found[: len(consumers)], strict=True))
         return new, dict(zip(ids, found[len(consumers) :], strict=True))
+
+
+def _unless_gone(answer: Any) -> Any:
+    """Return *answer*, or None if Redis has said that there is no such aggregation. Raises any other error."""
+    if isinstance(answer, ResponseError) and _TAKES_NO_PART.search(str(answer)):
+        return None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
 def _age(now: int, name: bytes) -> float:

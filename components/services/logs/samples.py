@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from components import keys
 from components.client import get_client, redis_errors
 from components.scripts import Script
+from components.stored import instant_of
 
 _sample = Script("logs/sample")
 
@@ -24,7 +25,6 @@ KEPT = 100
 #: The reason of a sample that this release cannot read.
 UNREADABLE = "unreadable"
 _SHOWN = 200  # bytes of such a one
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def read_samples(job: str, aggregation: str, limit: int) -> list[tuple[Sample, d
     """
     with redis_errors():
         found: Any = get_client().zrevrange(keys.log_samples(job, aggregation), 0, limit - 1, withscores=True)
-    return [(_read(text), _EPOCH + timedelta(milliseconds=at)) for text, at in found]
+    return [(_read(text), instant_of(at)) for text, at in found]
 
 
 def _read(text: bytes) -> Sample:

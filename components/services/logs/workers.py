@@ -14,6 +14,7 @@ from typing import Any
 
 from components import keys
 from components.client import get_client, redis_errors
+from components.stored import text_of
 
 #: Seconds after which nothing is known of a worker that says nothing.
 SILENCE = 15
@@ -77,7 +78,7 @@ def list_workers(job: str, aggregation: str) -> list[LogWorkerInfo]:
         if aggregation.encode() not in [group["name"] for group in groups]:
             return []
         found: Any = client.xinfo_consumers(stream, aggregation)
-        names = [each["name"].decode() for each in found]
+        names = [text_of(each["name"]) for each in found]
         records: Any = client.mget([keys.log_worker(job, name) for name in names]) if names else []
     return worker_infos(found, dict(zip(names, records, strict=True)))
 
@@ -89,7 +90,7 @@ def worker_infos(
     infos = [
         LogWorkerInfo(name, each["pending"], each["idle"] / 1000, _record(records[name]))
         for each in consumers
-        if (name := each["name"].decode()) != NOBODY
+        if (name := text_of(each["name"])) != NOBODY
     ]
     return sorted((each for each in infos if each.record or each.pending), key=lambda each: each.id)
 

@@ -293,9 +293,8 @@ class Consumer:
         # A server that is full takes each of these, but no transaction, whatever is in it.
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.queue_workers(self.alias), self.id)
-            pipe.delete(
-                keys.queue_worker(self.alias, self.id)
-            )  # one by one, for redis-py's client of a cluster
+            # One by one, for redis-py's client of a cluster.
+            pipe.delete(keys.queue_worker(self.alias, self.id))
             pipe.delete(keys.queue_order(self.alias, self.id))
             pipe.execute()
 

@@ -150,9 +150,8 @@ class QueueReader:
                 running=int(said["running"]),
                 started_at=from_us(started or b""),
                 seen_at=seen_at,
-                alive=now - lease
-                < seen_at
-                < now + lease,  # what is later was seen by a clock that had jumped ahead
+                # What is later was seen by a clock that had jumped ahead.
+                alive=now - lease < seen_at < now + lease,
                 is_quiet=bool(said.get("quiet", False)),
                 order=(order or b"").decode(errors="replace"),
             )

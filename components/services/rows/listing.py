@@ -36,7 +36,9 @@ def due_first(client: Redis, first: int) -> list[str]:
         heads = _heads(client, size)
         # What a bucket has beyond its head is due then or later, and may belong between what others have.
         known = min((head[-1][1] for head in heads if len(head) == size), default=math.inf)
-        found = sorted((due, each) for head in heads for each, due in head if due < known)
+        found = sorted(
+            (due, each) for head in heads for each, due in head if due < known or known == math.inf
+        )
         if len(found) >= first or known == math.inf:
             return [text_of(each) for _due, each in found[:first]]
         size *= 2

@@ -89,7 +89,7 @@ class RowReader:
         """
         client, checked = get_client(), check_cache_name(name)
         counts = ask(client, lambda pipe, tag: pipe.hget(keys.rows_counts(tag), checked))
-        return of_name(client, checked, sum(int(each or 0) for each in counts))
+        return of_name(client, checked, sum(map(number_of, counts)))
 
     def failures(self, name: str = "") -> Listed:
         """
@@ -114,7 +114,8 @@ def _add_names(pipe: Any, tag: str) -> None:
 
 
 def _late(now: int, due: float) -> float:
-    return max(0.0, now - due) / 1e6
+    """Return for how many seconds it has been due: no longer than since 1970, whatever is stored."""
+    return max(0.0, min(now, now - due)) / 1e6
 
 
 def look(client: Redis, members: Sequence[str]) -> list[RowInfo]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from components.services.rows.shapes import Shape
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from components.stored import instant_of
 
 
 class Row(Mapping[str, Any]):
@@ -145,4 +144,5 @@ class Listed:
 
 
 def instant(microseconds: float) -> datetime:
-    return _EPOCH + timedelta(microseconds=int(microseconds))
+    """Return the instant, or the last there is if the calendar has no such instant."""
+    return instant_of(microseconds / 1000)

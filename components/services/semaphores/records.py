@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from components.services.locks import Holder
 from components.services.semaphores.ids import holder_of, weight_of
-from components.stored import number_of, text_of
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from components.stored import instant_of, number_of, text_of
 
 #: The figures that Redis keeps, in the order of the fields below.
 FIGURES = ("declared", "granted", "waits", "waited", "longest", "given_up", "expired")
@@ -78,7 +76,7 @@ def read_info(
 ) -> SemaphoreInfo:
     """From what readers.look() asks for: *over* are leases that have ended, *weights* of heavy permits."""
     of = {name: number_of(value) for name, value in zip(FIGURES, figures, strict=True)}
-    heavier = sum(int(weight) - 1 for permit, weight in weights if permit not in over)
+    heavier = sum(number_of(weight, 1) - 1 for permit, weight in weights if permit not in over)
     return SemaphoreInfo(
         name=name,
         declared=of["declared"] or None,
@@ -102,7 +100,7 @@ def read_holder(permit: bytes, since: bytes, left: int) -> HolderInfo:
         id=permit_id,
         weight=weight_of(permit_id),
         holder=holder_of(permit_id),
-        since=_EPOCH + timedelta(microseconds=int(since)),
+        since=instant_of(float(since) / 1000),
         remaining=left / 1e6,
     )
 

@@ -95,6 +95,22 @@ def test_typing_on_asks_nobody_where_all_is_known(opened: Any) -> None:
     assert asked == ["j"]
 
 
+def test_typing_on_after_a_hyphen_alone_asks_again(opened: Any) -> None:
+    """A hyphen finds what begins with one; before a word it does not count."""
+    page = opened()
+    asked = requests(page)
+    field(page).focus()
+    with page.expect_event("requestfinished", lambda request: "?q=-&" in request.url):
+        page.keyboard.type("-")
+    expect(options(page)).to_have_count(0)
+
+    page.keyboard.type("jen")
+
+    expect(options(page)).to_have_text(["Jenny", "Ann Jensen"])
+    assert asked[0] == "-"
+    assert len(asked) > 1
+
+
 def test_an_answer_that_is_overtaken_is_dropped_by_its_number_alone(held: Held) -> None:
     """All of them arrive: none is aborted. What is offered is always what fits the text that is in the field."""
     page = held.page

@@ -1,0 +1,49 @@
+"""Pages of locks, semaphores, counters and rows, where somebody else has written names or scores that are none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from components import keys
+from components.buckets import bucket
+from components.services.counters import Counter
+from components.services.locks import lock
+from components.services.rows import RowCache, member
+from components.services.semaphores import Semaphore
+from tests.support.rows import SHAPE
+
+NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
+PAGES = [
+    *("lock/", "lock/?q=good", "semaphore/", "semaphore/semaphore/?semaphore=good"),
+    *("counter/", "cachedrow/", "cachedrow/model/?model=items", "cachedrow/row/?row=items:good"),
+]
+
+
+@pytest.mark.parametrize("score", [math.inf, -math.inf, 1e300, 1e17])
+def test_every_page_is_there(admin_client, redis, score):
+    lock("good").acquire()
+    semaphore = Semaphore("good", limit=3)
+    semaphore.acquire()
+    Counter("good:one").update(3)
+    RowCache("items", SHAPE).schedule("good", 60)
+    row = member("items", "good")
+    for key in (
+        keys.lock_held(bucket("good")),
+        keys.semaphore_names(bucket("good")),
+        keys.semaphore_holders(bucket("good"), "good"),
+        keys.semaphore_since(bucket("good"), "good"),
+        keys.semaphore_heavy(bucket("good"), "good"),
+        keys.semaphore_queue(bucket("good"), "good"),
+        keys.semaphore_beats(bucket("good"), "good"),
+        keys.counter_names(bucket("good:one")),
+        keys.rows_schedule(bucket(row)),
+    ):
+        redis.zadd(key, dict.fromkeys(NAMES, score))
+    redis.zadd(keys.rows_schedule(bucket(row)), {row: score})
+
+    for page in PAGES:
+        response = admin_client.get(f"/admin/components/{page}", follow=True)
+        assert response.status_code == 200, page
+        assert "good" in response.text, page
