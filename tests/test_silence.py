@@ -28,6 +28,7 @@ from components import silence
 from components.client import get_async_client, get_client, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.services.chat import Inbox
 from components.services.counters import Counter
 from components.services.queues import Consumer, TaskQueue
 from components.silence import ServerSilent
@@ -117,6 +118,25 @@ def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
         fails(act)
 
         assert max(fails(act) for _ in range(5)) < AT_ONCE
+
+
+def test_who_waits_for_news_of_a_server_that_hangs_waits_for_one_timeout(site: EmbeddedServer) -> None:
+    async def follow() -> None:
+        await Inbox("ann").achanges({}, wait=20)
+
+    async def main() -> None:
+        took = []
+        for _ in range(6):
+            began = time.monotonic()
+            with pytest.raises(RedisUnavailable, match="does not answer|has not answered"):
+                await follow()
+            took.append(time.monotonic() - began)
+        assert took[0] < TIMEOUT + silence._PATIENCE + AT_ONCE
+        assert max(took[1:]) < AT_ONCE
+
+    update()
+    with stopped(site):
+        asyncio.run(main())
 
 
 def test_what_one_thread_has_found_out_all_threads_and_loops_know(site: EmbeddedServer) -> None:
