@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from components.exceptions import RedisUnavailable
 from components.services.rows.shapes import Shape
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -87,6 +88,8 @@ class Claims:
     claims: tuple[Claim, ...]
     #: Seconds until another row is due; 0 if one is, None if none is on the schedule.
     pause: float | None
+    #: Why rows of some nodes of a cluster could not be asked for, if that is so.
+    error: RedisUnavailable | None = None
 
     def __len__(self) -> int:
         return sum(len(claim.members) for claim in self.claims)
