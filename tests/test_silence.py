@@ -23,6 +23,7 @@ from django.core.cache import caches
 from django.test import Client as Browser
 from django.test.utils import override_settings
 from redis import Redis
+from redis.exceptions import ConnectionError
 
 from components import silence
 from components.client import get_async_client, get_client, redis_errors
@@ -345,6 +346,31 @@ def test_connections_that_the_cache_has_made_before_are_guarded_too(
             with stopped(server):
                 fails(update)
                 assert fails(update) < AT_ONCE
+
+
+def test_another_cache_at_the_server_costs_nothing_either(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.config.getoption("--redis-server")
+    with EmbeddedServer(tmp_path, server=program, appendonly=False) as server:
+        options = {"CLIENT_CLASS": "components.client.Client", "SOCKET_TIMEOUT": TIMEOUT}
+        cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": options}
+        aliases = {
+            "default": {**cache, "LOCATION": f"{server.url}?db=0"},
+            "pages": {**cache, "LOCATION": f"{server.url}?db=1"},
+        }
+        with override_settings(CACHES=aliases, COMPONENTS={}):
+            caches["pages"].set("a", 1)
+            update()
+            with stopped(server):
+                fails(update)
+                began = time.monotonic()
+                for _ in range(5):
+                    with pytest.raises(ConnectionError):
+                        caches["pages"].get("a")
+                assert time.monotonic() - began < AT_ONCE
+            assert eventually(lambda: succeeds(update), within=1)
+            assert caches["pages"].get("a") == 1
 
 
 def test_a_forked_process_finds_out_by_itself(server: EmbeddedServer) -> None:
