@@ -63,13 +63,16 @@ def test_rows_of_the_other_nodes_are_loaded_as_ever(
     dead = nodes[2]
     lost = keys_of(dead)
     there = set(KEYS) - lost
-    assert lost and there
+    assert lost
+    assert there
 
     dead.kill()
     before = dict(source.loads)
     with caplog.at_level(logging.WARNING, "components"):
         assert eventually(
-            lambda: bool(worker._try_tick() >= 0) and all(source.loads[key] > before[key] + 2 for key in there),
+            lambda: (
+                bool(worker._try_tick() >= 0) and all(source.loads[key] > before[key] + 2 for key in there)
+            ),
             within=30,
         )
     assert {key: source.loads[key] for key in lost} == {key: before[key] for key in lost}

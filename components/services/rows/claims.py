@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from components.buckets import BUCKETS
 from components.client import AnyRedis, get_client
 from components.exceptions import RedisUnavailable
-from components.scripts import ASYNCHRONOUS, Call, Script
+from components.scripts import ASYNCHRONOUS, Call, Script, all_well
 from components.services.rows.core import LEASE, Keys, by_bucket, micro, parts, send
 from components.services.rows.records import Claim, Claims
 from components.services.rows.shapes import Shape
@@ -108,12 +108,11 @@ async def _settled(
         found = await outcomes_together(script, calls)
     else:
         found = await script.aoutcomes(client, calls)
-    errors = [each for each in found if isinstance(each, Exception)]
-    for each in errors:
-        if not isinstance(each, RedisUnavailable) or len(errors) == len(found):
-            raise each
-    answers = [None if isinstance(each, Exception) else each for each in found]
-    return answers, next(iter(errors), None)
+    away = [each for each in found if isinstance(each, RedisUnavailable)]
+    if len(away) == len(found):
+        raise away[0]
+    answers = all_well([None if isinstance(each, RedisUnavailable) else each for each in found])
+    return answers, next(iter(away), None)
 
 
 async def begin(
