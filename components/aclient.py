@@ -40,6 +40,9 @@ _PRIMARY = "primary"  # as redis-py calls masters
 #: Seconds in which a cluster is not asked for its nodes again, although one of them fails. MOVED is obeyed at once.
 _REFRESH = 1.0
 
+#: Seconds that a server has at most to accept a connection for news, and again to answer what is said first there.
+_CONNECTING = 4.0
+
 
 class _Clients:
     """The clients of one loop."""
@@ -220,8 +223,9 @@ def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitS
 
 async def connect(client: Redis | RedisCluster) -> AbstractConnection:
     """
-    A new connection beside those of *client*, to any node of a cluster. Its reader must be patient: it has no
-    timeouts but those of connecting. To be closed by who asked for it.
+    Return a new connection beside those of *client*, to any node of a cluster; whoever asked for it must close it.
+
+    Its reader must be patient: it has timeouts only while it connects, and no longer ones than _CONNECTING.
     """
     if not isinstance(client, RedisCluster):
         pool = client.connection_pool
@@ -238,13 +242,17 @@ async def connect(client: Redis | RedisCluster) -> AbstractConnection:
 
 
 async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> AbstractConnection:
-    connection = kind(**{**options, "socket_timeout": None, "retry": Retry(NoBackoff(), 0)})
+    timeout = min(options.get("socket_timeout") or _CONNECTING, _CONNECTING)
+    connecting = min(options.get("socket_connect_timeout") or timeout, _CONNECTING)
+    limits = {"socket_timeout": timeout, "socket_connect_timeout": connecting}
+    connection: Any = kind(**{**options, **limits, "retry": Retry(NoBackoff(), 0)})
     try:
-        await connection.connect()  # type: ignore[no-untyped-call]
+        await connection.connect()  # a server that hangs answers nothing of what is said first
+        connection.socket_timeout = None
     except BaseException:  # cancelled in the middle, it would stay open
         await connection.disconnect(nowait=True)
         raise
-    return connection
+    return cast(AbstractConnection, connection)
 
 
 def _counterpart(kind: type) -> Any:

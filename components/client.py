@@ -389,15 +389,26 @@ def _unlink(client: Redis, names: Sequence[bytes]) -> None:
             pipe.execute()
 
 
-class Client(LockMixin, SparingMixin, DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
+class GuardedMixin:
+    """The cache does not wait for a server that is known not to answer: its commands fail at once."""
+
+    def connect(self, index: int = 0) -> Redis:
+        """Return a new client of the server *index*, whose connections are guarded."""
+        client: Redis = super().connect(index)  # type: ignore[misc]
+        guard(client.connection_pool)
+        return client
+
+
+class Client(LockMixin, SparingMixin, GuardedMixin, DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
     """
     django-redis' client for a single server: OPTIONS {"CLIENT_CLASS": "components.client.Client"}.
 
-    Its cache.lock() makes this app's Lock, and its cache.clear() spares this app's keys.
+    Its cache.lock() makes this app's Lock, and its cache.clear() spares this app's keys. While the server hangs, the
+    cache fails at once (ConnectionError) where it would wait for a timeout each time.
     """
 
 
-class SentinelClient(LockMixin, SparingMixin, _SentinelClient):  # type: ignore[misc]
+class SentinelClient(LockMixin, SparingMixin, GuardedMixin, _SentinelClient):  # type: ignore[misc]
     """
     The same for a service that Sentinels know: OPTIONS {"CLIENT_CLASS": "components.client.SentinelClient",
     "CONNECTION_FACTORY": "components.client.SentinelConnectionFactory", "SENTINELS": [(host, port), …]}.

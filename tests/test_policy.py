@@ -8,9 +8,10 @@ import pickle
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -799,6 +800,20 @@ def test_an_instant_before_1970_breaks_nothing_of_a_unique_task(redis: Redis, ye
     is_free = redis.hlen(keys.queue_uniques("default")) == 0
     assert is_free == (verb != "resend")
     assert (only_one.enqueue().id == result.id) == (verb == "resend")
+
+
+@pytest.mark.parametrize("hours", [14, 0, -12])
+def test_the_first_instant_of_all_is_past_and_any_time_zone_can_show_it(hours: int) -> None:
+    run_after = datetime.min.replace(tzinfo=timezone(timedelta(hours=hours)))
+
+    result = lease.using(run_after=run_after).enqueue()
+
+    assert result.task.run_after is not None
+    assert result == lease.get_result(result.id)
+    [info] = TaskQueue().tasks("default", "ready")
+    assert (info.id, info.run_after) == (result.id, result.task.run_after)
+    for name in ("Pacific/Kiritimati", "America/Los_Angeles"):
+        assert result.task.run_after.astimezone(ZoneInfo(name)).year == 1
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,13 @@ from django.core.cache import caches
 from django.test import Client as Browser
 from django.test.utils import override_settings
 from redis import Redis
+from redis.exceptions import ConnectionError
 
 from components import silence
 from components.client import get_async_client, get_client, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.services.chat import Inbox
 from components.services.counters import Counter
 from components.services.queues import Consumer, TaskQueue
 from components.silence import ServerSilent
@@ -118,6 +120,25 @@ def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
         fails(act)
 
         assert max(fails(act) for _ in range(5)) < AT_ONCE
+
+
+def test_who_waits_for_news_of_a_server_that_hangs_waits_for_one_timeout(site: EmbeddedServer) -> None:
+    async def follow() -> None:
+        await Inbox("ann").achanges({}, wait=20)
+
+    async def main() -> None:
+        took = []
+        for _ in range(6):
+            began = time.monotonic()
+            with pytest.raises(RedisUnavailable, match="does not answer"):
+                await follow()
+            took.append(time.monotonic() - began)
+        assert took[0] < TIMEOUT + silence._PATIENCE + AT_ONCE
+        assert max(took[1:]) < AT_ONCE
+
+    update()
+    with stopped(site):
+        asyncio.run(main())
 
 
 def test_what_one_thread_has_found_out_all_threads_and_loops_know(site: EmbeddedServer) -> None:
@@ -369,6 +390,31 @@ def test_connections_that_the_cache_has_made_before_are_guarded_too(
             with stopped(server):
                 fails(update)
                 assert fails(update) < AT_ONCE
+
+
+def test_another_cache_at_the_server_costs_nothing_either(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.config.getoption("--redis-server")
+    with EmbeddedServer(tmp_path, server=program, appendonly=False) as server:
+        options = {"CLIENT_CLASS": "components.client.Client", "SOCKET_TIMEOUT": TIMEOUT}
+        cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": options}
+        aliases = {
+            "default": {**cache, "LOCATION": f"{server.url}?db=0"},
+            "pages": {**cache, "LOCATION": f"{server.url}?db=1"},
+        }
+        with override_settings(CACHES=aliases, COMPONENTS={}):
+            caches["pages"].set("a", 1)
+            update()
+            with stopped(server):
+                fails(update)
+                began = time.monotonic()
+                for _ in range(5):
+                    with pytest.raises(ConnectionError):
+                        caches["pages"].get("a")
+                assert time.monotonic() - began < AT_ONCE
+            assert eventually(lambda: succeeds(update), within=1)
+            assert caches["pages"].get("a") == 1
 
 
 def test_a_forked_process_finds_out_by_itself(server: EmbeddedServer) -> None:

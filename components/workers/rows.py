@@ -45,6 +45,8 @@ class RowWorker:
         self._done = 0
         self._pauses: dict[str, float] = {}
         self._next_pulse = 0.0
+        #: Why the last claim could not ask all nodes of a cluster.
+        self._unasked: RedisUnavailable | None = None
 
     # These are safe from signal handlers and other threads.
 
@@ -79,11 +81,13 @@ class RowWorker:
         if self.pulse and time.monotonic() >= self._next_pulse:
             self.pulse.beat()
             self._next_pulse = time.monotonic() + _PULSE
+        self._unasked = None
         if self._is_quiet or self._stop.is_set():
             return _LONGEST_NAP
         claims = self.loader.claim(self._batch)
         if len(claims):
             self.handle(claims)
+        self._unasked = claims.error
         return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
 
     def handle(self, claims: Claims) -> None:
@@ -129,7 +133,10 @@ class RowWorker:
             pause = self.tick()
         except RedisUnavailable as error:
             return self.outage.goes_on(error)
-        self.outage.is_over()
+        if self._unasked:  # a node of a cluster: those on the others wait for nothing
+            self.outage.goes_on(self._unasked)
+        else:
+            self.outage.is_over()
         return pause
 
     def _sleep(self, seconds: float) -> None:

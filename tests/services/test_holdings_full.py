@@ -126,6 +126,23 @@ def test_a_permit_is_taken_so_that_tasks_under_a_limit_can_be_run(redis: Redis) 
     assert semaphore.info().used == 0
 
 
+def test_a_limit_is_set_and_reset_and_who_waits_is_woken(redis: Redis) -> None:
+    semaphore = Semaphore("a", limit=1)
+    take(semaphore, 1)
+    waiter = Waiter(semaphore)
+    assert waiter.ask() == "wait"
+
+    with full(redis):
+        semaphore.set_limit(2)
+        assert waiter.is_woken(redis)
+        assert semaphore.info().limit == 2
+        assert waiter.ask() == "granted"
+        semaphore.reset_limit()
+
+    assert semaphore.info().limit == 1
+    assert semaphore.info().used == 2
+
+
 def test_a_fenced_value_is_deleted(redis: Redis) -> None:
     value = FencedValue("a")
     value.set("x", fence=1)

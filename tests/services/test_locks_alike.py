@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -50,6 +51,9 @@ DIFFERENCES = {
     "a token that was lost and is in use again": ["a token that another uses by now"],
     "a thread that never acquired it": ["another thread asks"],
     "coroutines that share an object": ["another task asks"],
+    "a `with` block that raises": ["a block that raises, lost", "a block that raises, released"],
+    "a `blocking_timeout` below the `sleep`": ["patience below the sleep"],
+    "a key of another type": ["a list"],
 }  # fmt: skip
 
 
@@ -256,6 +260,44 @@ async def in_a_block(stage: Stage, how: str, raises: bool) -> list[Any]:
     return [await do(enter), stage.redis.get("a")]
 
 
+async def in_a_block_that_raises(stage: Stage, how: str) -> list[Any]:
+    lock = stage.make(timeout=9)
+
+    async def leave() -> None:
+        if how == "lost":
+            stage.redis.delete("a")
+        elif how == "released":
+            await do(lock.release)
+        raise ZeroDivisionError
+
+    async def enter() -> None:
+        if hasattr(lock, "__aenter__"):
+            async with lock:
+                await leave()
+        else:
+            with lock:
+                await leave()
+
+    return [await do(enter), stage.redis.get("a")]
+
+
+async def with_patience_below_the_sleep(stage: Stage) -> list[Any]:
+    stage.is_held_by_another()
+    began = time.monotonic()
+    got = await do(lambda: stage.make(timeout=9).acquire(blocking_timeout=0.09))
+    return [got, time.monotonic() - began > 0.08]
+
+
+async def at_a_list(stage: Stage) -> list[Any]:
+    stage.redis.rpush("a", "b")
+    lock = stage.make(timeout=9)
+    return [
+        await do(lambda: lock.acquire(blocking=False)),
+        await do(lock.owned),
+        stage.redis.lrange("a", 0, -1),
+    ]
+
+
 async def another_thread_asks(stage: Stage) -> list[Any]:
     lock = stage.make(timeout=9)
     await do(lock.acquire)
@@ -360,6 +402,12 @@ CASES: dict[str, Callable[[Stage], Awaitable[list[Any]]]] = {
         for how in ("held", "not free", "lost", "another's", "released")
         for raises in (True, False)
     },
+    **{
+        f"a block that raises, {how}": partial(in_a_block_that_raises, how=how)
+        for how in ("held", "lost", "released")
+    },
+    "patience below the sleep": with_patience_below_the_sleep,
+    "a list": at_a_list,
     "two objects with one token": two_objects_with_one_token,
     "two objects wait with one token": two_objects_wait_with_one_token,
     "a token that another uses by now": a_token_that_another_uses_by_now,

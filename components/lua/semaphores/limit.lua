@@ -14,12 +14,12 @@ local DAY, WOKEN = 86400, 2000 -- seconds; milliseconds
 local time = redis.call("TIME")
 local now = time[1] * 1000000 + time[2]
 
+redis.call("HDEL", limits, name) -- first: a full server lets a script begin with what frees memory, and do the rest
 if limit ~= "" then
   redis.call("HSET", limits, name, limit)
   redis.call("ZADD", names, "inf", name)
   redis.call("PERSIST", names)
 else
-  redis.call("HDEL", limits, name)
   redis.call("ZADD", names, "XX", math.floor(time[1] / DAY), name)
 end
 

@@ -3,8 +3,9 @@ The buffer of this process: counts are added in memory, and sent once a second i
 
 Nobody who counts ever waits: who finds the buffer in use, be it by another thread or by what this one was doing when
 a signal came, leaves his count in a queue beside it. A call that was not answered is sent again unchanged, and what
-is counted meanwhile is added up, so Redis may be away for long. A process that is killed takes its last second with
-it; one that ends otherwise sends it (endings.py). A forked child begins with nothing: its parent sends what it had.
+is counted meanwhile is added up, so Redis may be away for long. On a cluster that holds for the buckets of a node
+that is away; the others get theirs. A process that is killed takes its last second with it; one that ends otherwise
+sends it (endings.py). A forked child begins with nothing: its parent sends what it had.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
+from components.buckets import bucket
 from components.client import get_client
 from components.endings import at_end
 from components.exceptions import CountRefused
 from components.renewals import clock
+from components.scripts import CLUSTERS
 from components.services.counters.core import Addition, add_script, additions, check_count
 from components.services.counters.precisions import plan
 from components.services.counters.records import is_time
@@ -51,10 +54,11 @@ class Buffer:
         self._inbox: SimpleQueue[tuple[str, int] | None] = SimpleQueue()
         self._sending = threading.Lock()
         self._unanswered: list[Addition] = []
-        self._sent_at = 0.0
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
         self._is_away = False
+        #: Whether anything was answered at the last sending.
+        self._was_answered = False
 
     def begin(self, name: str, count: int) -> None:
         """The first of a name since the last sending; by who holds the guard. Raises InvalidName."""
@@ -80,9 +84,9 @@ class Buffer:
                 self._inbox.put(None)  # the thread looks whether anything is left
 
     def finish(self) -> None:
-        """flush() at the end of the process: not where Redis was away a moment ago."""
+        """flush() at the end of the process: not where all of Redis was away a moment ago."""
         is_sent = False
-        if not self._is_away and self._sending.acquire(timeout=_LAST_WAIT):
+        if (not self._is_away or self._was_answered) and self._sending.acquire(timeout=_LAST_WAIT):
             try:
                 is_sent = self._try_flush()
             finally:
@@ -132,17 +136,28 @@ class Buffer:
         return True
 
     def _flush(self) -> None:
-        if self._unanswered and clock() - self._sent_at > PATIENCE:
-            self._give_up(self._unanswered)
-        self._send()
+        self._was_answered = False
+        if late := [call for call in self._unanswered if clock() - call.sent_at > PATIENCE]:
+            self._give_up(late)
+        failed = self._send(self._unanswered)
+        if failed and not isinstance(get_client(), CLUSTERS):
+            raise failed
         plan()  # wrong settings raise before anything is taken
-        self._unanswered, self._sent_at = additions(self._take_all()), clock()
-        self._send()
+        calls = additions(self._take_all(but={call.tag for call in self._unanswered}))
+        for call in calls:
+            call.sent_at = clock()
+        self._unanswered += calls
+        if failed := self._send(calls) or failed:
+            raise failed
 
-    def _take_all(self) -> dict[str, int]:
+    def _take_all(self, but: Container[str]) -> dict[str, int]:
+        """Take what is counted, *but* what belongs to these buckets: their last calls are not answered yet."""
         self._fold(self._late())
         with self._holding():
             counts, self.counts = self.counts, {}
+            if but:
+                kept = self.counts = {name: count for name, count in counts.items() if bucket(name) in but}
+                counts = {name: count for name, count in counts.items() if name not in kept}
         return counts
 
     def _late(self) -> list[tuple[str, int] | None]:
@@ -158,24 +173,27 @@ class Buffer:
             for name, number in filter(None, late):
                 self.counts[name] = self.counts.get(name, 0) + number
 
-    def _send(self) -> None:
-        if not self._unanswered:
-            return
-        calls = list(self._unanswered)
+    def _send(self, calls: Iterable[Addition]) -> Exception | None:
+        """Send these of what is unanswered. Return the error of a node that is away; the others count theirs."""
+        calls = list(calls)
+        if not calls:
+            return None
         outcomes = add_script.outcomes(get_client(), [(call.keys, call.args) for call in calls])
-        failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+        failed = None
         for call, outcome in zip(calls, outcomes, strict=True):
-            if isinstance(outcome, Exception):  # of a node that is away: the others have counted theirs
+            if isinstance(outcome, Exception):
+                failed = failed or outcome
                 continue
+            self._was_answered = True
             try:
                 call.check(outcome)
             except CountRefused as error:
                 logger.error("%s What belongs there is dropped.", error)
                 self._give_up([call])
+                continue
             call.is_over()
             self._unanswered = [each for each in self._unanswered if each is not call]
-        if failed:
-            raise failed[0]
+        return failed
 
     def _give_up(self, calls: list[Addition]) -> None:
         """Sent once more, they might count twice, or be refused again."""

@@ -43,6 +43,8 @@ class Addition:
     #: What it adds, for telling: of what was counted, and of microseconds.
     size: int
     microseconds: int
+    #: When it was sent first, by components.renewals.clock().
+    sent_at: float = 0.0
 
     @property
     def keys(self) -> Sequence[str]:

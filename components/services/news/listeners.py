@@ -13,7 +13,7 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -105,11 +105,18 @@ class Listener:
                     backoff = _BACKOFF[0]
                 except (RedisError, OSError, TimeoutError) as error:
                     self._lose(error)
-                    await asyncio.sleep(backoff * random.uniform(0.5, 1))
+                    await self._pause(backoff * random.uniform(0.5, 1))
                     backoff = min(2 * backoff, _BACKOFF[1])
         finally:
             self._lose(ConnectionError("the listener for news was closed"))
             self._task = None
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for *seconds*, or until somebody comes, who is to learn at once whether Redis is back."""
+        self._changed.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
 
     async def _connect(self) -> AbstractConnection:
         async with asyncio.timeout(_CONNECTING):

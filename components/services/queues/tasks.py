@@ -9,7 +9,7 @@ is in readers.py, and what is done to tasks afterwards in controls.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -28,6 +28,7 @@ from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, f
 from components.twins import at_once
 
 MAX_NAME = 200  # characters of a queue's name
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it, and it is as good as any that is past
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hold later instants no more
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
@@ -178,6 +179,8 @@ class _Checked:
                 f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
             )
         _check_instant(task)
+        if task.at is not None and task.at < EARLIEST:
+            task = replace(task, at=EARLIEST)
         args, kwargs = normalize_call(task.name, task.args, task.kwargs)
         body = encode(task.name, args, kwargs, max_body=options.max_body, sensitive=task.sensitive)
         return cls(task, task.id or new_id(), args, kwargs, body)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 
 from components.buckets import BUCKETS
 from components.client import AnyRedis, get_client
-from components.scripts import Script
+from components.exceptions import RedisUnavailable
+from components.scripts import ASYNCHRONOUS, Call, Script, all_well
 from components.services.rows.core import LEASE, Keys, by_bucket, micro, parts, send
 from components.services.rows.records import Claim, Claims
 from components.services.rows.shapes import Shape
 from components.stored import text_of
+from components.together import outcomes_together
 from components.twins import at_once
 from components.validation import check_seconds
 
@@ -52,21 +54,31 @@ class Loader:
         self._number = 0
 
     def claim(self, limit: int = AT_A_TIME) -> Claims:
-        """Claim rows that are due, about *limit* of them, of all buckets alike, in one round trip to each node."""
+        """
+        Claim rows that are due, about *limit* of them, of all buckets alike, in one round trip to each node.
+
+        Raises RedisUnavailable if no node answers; what some could not be asked for is in the `error` of the claims.
+        """
         token, number = self._next_token(), min(_MOST, -(-limit // len(BUCKETS)))
         args = [token, number, micro(self.lease)]
         calls = [(Keys(tag).claim(self.id), args) for tag in BUCKETS]
-        answers = at_once(send(get_client(), _claim, calls))
+        answers, error = at_once(_settled(get_client(), _claim, calls))
         claims, pauses = [], []
-        for tag, (now, next_at, *members) in zip(BUCKETS, answers, strict=True):
+        for tag, answered in zip(BUCKETS, answers, strict=True):
+            if answered is None:
+                continue
+            now, next_at, *members = answered
             if next_at:
                 pauses.append(max(0, int(next_at) - int(now)) / 1e6)
             if members:
                 claims.append(Claim(tag, token, int(now), tuple(text_of(each) for each in members)))
-        return Claims(tuple(claims), min(pauses, default=None))
+        return Claims(tuple(claims), min(pauses, default=None), error)
 
     def store(self, claims: Iterable[Claim], rows: Mapping[str, Stored]) -> set[str]:
-        """Store the *rows*, by their members; which of them were refused, in one round trip to each node."""
+        """
+        Store the *rows*, by their members, in one round trip to each node. Return those that were not stored: others
+        have claimed them since, or their node is away. Raises RedisUnavailable if all nodes are.
+        """
         return at_once(store(get_client(), claims, rows, lease=self.lease))
 
     def fail(self, claims: Iterable[Claim], errors: Mapping[str, str]) -> None:
@@ -80,6 +92,27 @@ class Loader:
     def _next_token(self) -> str:
         self._number += 1
         return f"{self.id}-{self._number}"
+
+
+async def _settled(
+    client: AnyRedis, script: Script, calls: Sequence[Call]
+) -> tuple[list[Any], RedisUnavailable | None]:
+    """
+    Return the answers to *calls*, None in place of those of nodes that are away, and why these have not answered.
+
+    Raises what send() raises where no node answers, or one answers with an error of another kind.
+    """
+    if len(calls) <= 1:
+        return await send(client, script, calls), None
+    if isinstance(client, ASYNCHRONOUS):
+        found = await outcomes_together(script, calls)
+    else:
+        found = await script.aoutcomes(client, calls)
+    away = [each for each in found if isinstance(each, RedisUnavailable)]
+    if len(away) == len(found):
+        raise away[0]
+    answers = all_well([None if isinstance(each, RedisUnavailable) else each for each in found])
+    return answers, next(iter(away), None)
 
 
 async def begin(
@@ -123,11 +156,11 @@ async def store(
                 args += (member, int(rows[member].is_there), rows[member].body)
             calls.append((Keys(claim.tag).store, args))
             sent.append(some)
-    answers = await send(client, _store, calls)
+    answers, _error = await _settled(client, _store, calls)
     return {
         member
         for members, stored in zip(sent, answers, strict=True)
-        for member, is_stored in zip(members, stored, strict=True)
+        for member, is_stored in zip(members, stored or [0] * len(members), strict=True)
         if not is_stored
     }
 
@@ -142,7 +175,7 @@ async def fail(client: AnyRedis, claims: Iterable[Claim], errors: Mapping[str, s
                 args += (member, _printable(errors[member]))
         if len(args) > 3:
             calls.append((Keys(claim.tag).fail, args))
-    await send(client, _fail, calls)
+    await _settled(client, _fail, calls)
 
 
 async def release(
@@ -155,7 +188,7 @@ async def release(
         for claim in claims
         if (mine := [member for member in claim.members if member in wanted])
     ]
-    await send(client, _release, calls)
+    await _settled(client, _release, calls)
 
 
 def _printable(error: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from components.exceptions import RedisUnavailable
 from components.services.rows.shapes import Shape
 from components.stored import instant_of
 
@@ -86,6 +87,8 @@ class Claims:
     claims: tuple[Claim, ...]
     #: Seconds until another row is due; 0 if one is, None if none is on the schedule.
     pause: float | None
+    #: Why rows of some nodes of a cluster could not be asked for, if that is so.
+    error: RedisUnavailable | None = None
 
     def __len__(self) -> int:
         return sum(len(claim.members) for claim in self.claims)

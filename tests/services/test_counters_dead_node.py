@@ -1,0 +1,89 @@
+"""A node of a cluster is away: what is counted goes on reaching the others, and reaches it when it is back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components import keys
+from components.buckets import bucket
+from components.client import get_client
+from components.exceptions import RedisUnavailable
+from components.services.counters import Counter, buffers, count, flush
+from tests.support.cluster import Node, three_masters
+from tests.support.waiting import eventually
+
+NAMES = [f"page:{number}" for number in range(24)]
+
+
+@pytest.fixture
+def nodes(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[Node]]:
+    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)  # nothing is sent but by flush()
+    with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
+        yield nodes
+
+
+def names_of(node: Node) -> list[str]:
+    return [name for name in NAMES if node.has(keys.counter_names(bucket(name)))]
+
+
+def count_all(times: int) -> None:
+    for name in NAMES:
+        count(name, times)
+
+
+def totals(names: list[str]) -> set[int]:
+    return {Counter(name).get(3_600).total for name in names}
+
+
+def test_what_a_dead_node_leaves_unanswered_holds_nothing_of_the_others_up(nodes: list[Node]) -> None:
+    dead = nodes[1]
+    lost, there = names_of(dead), [name for node in (nodes[0], nodes[2]) for name in names_of(node)]
+    assert lost
+    assert there
+    count_all(1)
+    flush()
+
+    dead.kill()
+    for done in (2, 3, 4):
+        count_all(1)
+        with pytest.raises(RedisUnavailable):
+            flush()
+        assert totals(there) == {done}
+
+    dead.start()
+    assert eventually(lambda: get_client().cluster_info()["cluster_state"] == "ok", within=60)  # type: ignore[no-untyped-call]
+    assert eventually(flushes, within=60)
+    assert totals(there) == {4}
+    assert totals(lost) == {3}  # the first of all is gone with the node's memory
+    assert not buffers._buffer.counts.keys() & set(NAMES)
+
+
+def flushes() -> bool:
+    try:
+        flush()
+    except RedisUnavailable:
+        return False
+    return True
+
+
+def test_the_end_of_the_process_sends_what_can_be_sent(
+    nodes: list[Node], caplog: pytest.LogCaptureFixture
+) -> None:
+    dead = nodes[0]
+    lost, there = names_of(dead), [name for node in nodes[1:] for name in names_of(node)]
+    count_all(1)
+    dead.kill()
+    assert not buffers._buffer._try_flush()
+    count_all(1)
+
+    with caplog.at_level(logging.WARNING, "components"):
+        buffers.finish()
+
+    assert totals(there) == {2}
+    assert f"{2 * len(lost)} counts are lost" in caplog.text
