@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
+from components import keys
+from components.buckets import bucket
 from components.services.chat import Chat, EventKind, Inbox, Position, erasure
 from tests.support.chats import FREE, let_pass, texts
 
@@ -92,3 +94,19 @@ def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis) -> None:
     assert texts(chat.history("joe").messages) == ["left", "erased"]
     let_pass(redis, chat.id, 200)
     assert texts(chat.history("joe").messages) == []
+
+
+def test_an_erasure_may_take_as_many_bytes_as_its_event_brings(redis: Redis) -> None:
+    """A difference of nought was written as -0, which Redis refuses: then the rest of the erasure was not done."""
+    chats = [Chat.create("joe", members=["jill"], settings=FREE) for _ in range(40)]
+    for length, chat in enumerate(chats, 1):
+        chat.send("jill", "x" * length)
+
+    erased = Inbox("jill").erase()
+
+    assert (erased.chats, erased.messages) == (40, 40)
+    for chat in chats:
+        entries = redis.xrange(keys.chat_messages(bucket(chat.id), chat.id))
+        assert chat.info().bytes == sum(
+            len(entry[field]) for _id, entry in entries for field in map(str.encode, "scmb")
+        )
