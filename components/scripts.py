@@ -172,7 +172,7 @@ class Script:
 
 async def reading(send: Callable[[], Any]) -> Any:
     """
-    Return the answer to what *send* sends with either client: a command, or a pipeline, that changes nothing.
+    Return the answer to what *send* sends with either client: what changes nothing, or nothing the second time.
 
     It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
     """

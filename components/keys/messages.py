@@ -147,5 +147,5 @@ def mailbox_blocked(tag: str, name: str) -> str:
 
 
 def mailbox_names(tag: str) -> str:
-    """ZSET name by the day of its last use. An entry goes a year after."""
+    """ZSET name by the day of its last use. An entry goes a year after. Expires with the last."""
     return _key("mailboxes", tag, "names")

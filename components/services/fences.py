@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from components import keys
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
+from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import StaleFence
-from components.scripts import Script
-from components.twins import answer, at_once
+from components.scripts import Script, reading
+from components.twins import at_once
 from components.validation import check_fence, check_name, check_seconds
 
 _SET = Script("fences/set")
@@ -63,9 +63,8 @@ class FencedValue:
         return await self._get(get_async_client())
 
     async def _get(self, client: AnyRedis) -> bytes | None:
-        with redis_errors():
-            value: bytes | None = await answer(client.get(keys.fenced_value(self.name)))
-            return value
+        value: bytes | None = await reading(lambda: client.get(keys.fenced_value(self.name)))
+        return value
 
     def delete(self, *, fence: int) -> None:
         """Let there be no value; an older holder can still not write one. Raises as set() does."""

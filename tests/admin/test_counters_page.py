@@ -396,7 +396,19 @@ def test_a_file_has_room_for_all_that_is_kept(viewer):
 
 
 #: What spreadsheets take for formulas, also those that heed the width of signs no more than people do.
-FORMULAS = ["=1+2", "+1", "-1", "@SUM(A1)", "\ttab", "\n=1+2", "\rx", "\x0b=1", " =1", "\u200b=1"]
+FORMULAS = [
+    "=1+2",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\ttab",
+    "\n=1+2",
+    "\rx",
+    "\x0b=1",
+    " =1",
+    "\u200b=1",
+    " \u2028=1",
+]
 WIDE = ["\uff1d1+2", "\uff0b1", "\uff0d1", "\uff20A", "\ufe661", "\u22121"]
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from components.client import get_client
 from components.embedded import EmbeddedServer
-from components.services.chat import Chat, ChatReader, Inbox
-from components.services.chat.memberships import hint_all
+from components.services.chat import Chat, ChatReader, Inbox, core
 from components.testing import empty
-from components.twins import at_once
 from tests.chaos.chats import adders
 from tests.commands.processes import Command
 from tests.support.waiting import eventually
@@ -55,18 +54,53 @@ def test_nobody_is_left_behind_whom_no_repeated_erasure_finds(url: str) -> None:
     assert words_of("jack") == {}
 
 
-def test_who_is_about_to_be_added_while_they_are_erased_is_found_by_the_next_erasure(url: str) -> None:
-    """The adder dies before it looks at the hint again."""
+def test_who_is_about_to_be_added_while_they_are_erased_is_found_by_the_next_erasure(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two add the same person at once. They are erased in between, and the second dies as soon as they are in."""
     chat = Chat.create("joe")
-    at_once(hint_all(get_client(), chat.id, ["jack"]))
+    enter, seen = core.enter.acall, []
+
+    async def late(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(core.enter, "acall", enter)
+        before = await enter(
+            *args, **options
+        )  # the first look, before which the other has written a hint, too
+        monkeypatch.setattr(core.enter, "acall", once)
+        return before
+
+    async def once(*args: Any, **options: Any) -> Any:
+        monkeypatch.setattr(core.enter, "acall", enter)
+        chat.add(["jack"])
+        Inbox("jack").erase()
+        seen.append(await enter(*args, **options))
+        raise SystemExit("It was killed.")
+
+    monkeypatch.setattr(core.enter, "acall", late)
+    with pytest.raises(SystemExit):
+        chat.add(["jack"])
     Inbox("jack").erase()
-    at_once(chat._enter(get_client(), "", ["jack"], "call", is_done=True))
-    chat.send("jack", "secret")
-    assert words_of("jack") == {chat.id: 1}
 
-    assert Inbox("jack").erase().messages == 1
-
+    assert seen
     assert words_of("jack") == {}
+
+
+def test_who_adds_beside_an_erasure_notes_it_anew(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was noted before the erasure is gone, so it is noted again, and they are in."""
+    chat = Chat.create("joe")
+    enter, looks = core.enter.acall, []
+
+    async def beside(*args: Any, **options: Any) -> Any:
+        looks.append(options)
+        if len(looks) == 2:
+            Inbox("jack").erase()
+        return await enter(*args, **options)
+
+    monkeypatch.setattr(core.enter, "acall", beside)
+    assert chat.add(["jack"]) == ["jack"]
+
+    assert len(looks) == 4
+    assert [each.chat_id for each in Inbox("jack").chats()] == [chat.id]
 
 
 def test_what_nobody_is_about_to_enter_leaves_nothing_in_the_inbox(url: str) -> None:

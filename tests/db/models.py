@@ -144,6 +144,7 @@ class Flower(CachedRow):
     corner = models.ForeignKey(Bed, models.DO_NOTHING, null=True, related_name="+")
     vase = models.ForeignKey("Vase", models.SET_NULL, null=True, related_name="+")
     pot = models.ForeignKey("Vase", models.CASCADE, null=True, related_name="+")
+    graft = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+")
 
     class Meta:
         app_label = "db"

@@ -204,10 +204,11 @@ def test_a_deleted_child_or_proxy_whose_key_was_changed_in_memory_is_told_likewi
         assert TREES_BY_NAME.get("elm") is None
 
 
-@pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot"])
+@pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot", "graft"])
 def test_rows_that_refer_to_what_is_deleted_are_told(redis: Redis, field: str) -> None:
     """The deletion sets their columns, without a signal of theirs; that of corner as a database may by itself."""
-    target = (Vase if field in ("vase", "pot") else RaisedBed).objects.create()
+    kinds: dict[str, type[models.Model]] = {"vase": Vase, "pot": Vase, "graft": Flower}
+    target = kinds.get(field, RaisedBed)._default_manager.create()
     flower, other = (Flower.objects.create(**{field: each}) for each in (target, None))
     row = Flower.cached.get(flower.pk)
     assert getattr(row, f"{field}_id") == target.pk

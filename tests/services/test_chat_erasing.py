@@ -9,7 +9,10 @@ from redis import Redis
 
 from components import keys
 from components.buckets import bucket
-from components.services.chat import Chat, EventKind, Inbox, Position, erasure
+from components.client import get_client
+from components.services.chat import Chat, EventKind, Inbox, Position, core, erasure
+from components.services.chat.formats import write_settings
+from components.twins import at_once
 from tests.support.chats import FREE, let_pass, texts
 
 
@@ -99,3 +102,41 @@ def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis, has_left
     assert texts(chat.history("joe").messages) == (["erased"] if has_left else ["left", "erased"])
     let_pass(redis, chat.id, 200)
     assert texts(chat.history("joe").messages) == []
+
+
+def test_an_erasure_may_take_as_many_bytes_as_its_event_brings(redis: Redis) -> None:
+    """A difference of nought was written as -0, which Redis refuses: then the rest of the erasure was not done."""
+    chats = [Chat.create("joe", members=["jill"], settings=FREE) for _ in range(40)]
+    for length, chat in enumerate(chats, 1):
+        chat.send("jill", "x" * length)
+
+    erased = Inbox("jill").erase()
+
+    assert (erased.chats, erased.messages) == (40, 40)
+    for chat in chats:
+        entries = redis.xrange(keys.chat_messages(bucket(chat.id), chat.id))
+        assert chat.info().bytes == sum(
+            len(entry[field]) for _id, entry in entries for field in map(str.encode, "scmb")
+        )
+
+
+@pytest.mark.parametrize("kept", [10_000, 5])
+def test_counts_that_change_since_the_history_lets_go_are_told_as_well(redis: Redis, kept: int) -> None:
+    """A client that syncs between a message and what its sender lets go then, or before an administrator trims."""
+    chat = Chat.create("joe", members=["jack"], settings=replace(FREE, max_messages=kept))
+    for number in range(5):
+        chat.send("joe", f"{number}", mentions=["jack"])
+    changes = Inbox("jack").changes({})
+    before = changes.chats[0].last_seq - 1
+    if kept < 10_000:
+        redis.hset(
+            keys.chat(bucket(chat.id), chat.id), "settings", write_settings(replace(FREE, max_messages=2))
+        )
+        at_once(core.trim_all(get_client(), chat.id))
+    else:
+        assert chat.trim(before=before) == before - 1
+
+    [news] = Inbox("jack").changes(changes.positions).chats
+
+    assert (changes.chats[0].unread, news.unread, news.mentions) == (5, 2, 2)
+    assert Inbox("jack").changes({chat.id: news.position}).chats == []

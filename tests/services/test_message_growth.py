@@ -93,7 +93,7 @@ def test_each_key_of_a_mailbox_has_an_end(redis: Redis) -> None:
     assert {re.sub(r":\d+$", "", name) for name in ends} == {
         *("mailbox:jack", "messages:jack", "handed:jack", "dropped:jack", "sent:jack", "names"),
     }
-    assert ends.pop("names") == -1  # its entries go a year after the last use
+    assert 0 < ends.pop("names") <= YEAR + TWO_DAYS  # its entries go a year after the last use
     assert all(0 < left <= YEAR for left in ends.values())
     assert 0 < ends["dropped:jack"] <= MONTH
     assert all(left <= TWO_DAYS for name, left in ends.items() if name.startswith("sent:"))
@@ -117,6 +117,13 @@ def test_names_of_mailboxes_go_a_year_after_their_last_use(redis: Redis) -> None
     Mailbox("jack").push("jill", "a")
 
     assert redis.zrange(keys.mailbox_names(TAG), 0, -1) == [b"jack"]
+    assert 366 < redis.ttl(keys.mailbox_names(TAG)) / 86_400 <= 368, (
+        "nobody may come after who uses this bucket"
+    )
+
+    redis.delete(keys.mailbox_names(TAG))
+    Mailbox("jack").pull()
+    assert redis.ttl(keys.mailbox_names(TAG)) > 0
 
 
 def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None:

@@ -167,10 +167,11 @@ def _relations(model: type[models.Model]) -> list[Any]:
 
 def _is_a(model: type[models.Model], relation: Any) -> bool:
     """Return whether *relation* refers to rows of *model*; what it names may be a model that is not there yet."""
-    target = relation.remote_field.model
+    target: Any = resolve_relation(relation.model, relation.remote_field.model)  # "self" is its own model
     if isinstance(target, str):
-        label = str(resolve_relation(relation.model, target)).lower()
-        return any(label == each._meta.label_lower for each in model.__mro__ if hasattr(each, "_meta"))
+        return any(
+            target.lower() == each._meta.label_lower for each in model.__mro__ if hasattr(each, "_meta")
+        )
     ours, theirs = model._meta.concrete_model, target._meta.concrete_model
     return bool(ours and theirs) and issubclass(ours, theirs)  # type: ignore[arg-type]
 

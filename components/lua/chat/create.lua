@@ -41,6 +41,7 @@ redis.call("DEL", chat)
 redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "base", counted)
 redis.call("HSET", chat, "level", 0, "revision", 0, "owners", 1, "joined", (#ARGV - 7) / 2, "settings", settings)
 redis.call("HSET", chat, "title", title, "created_at", now, "created_by", owner, "call", client_id)
+redis.call("HSET", chat, "out", time[1] .. "." .. time[2])
 local age = tonumber(string.match(settings, "^%S+ %S+ %S+ (%S+)"))
 if age > 0 then for _, key in ipairs({ messages, sent .. "0:0" }) do redis.call("PEXPIRE", key, age) end end
 for each = 8, #ARGV, 2 do

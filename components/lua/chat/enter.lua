@@ -10,24 +10,29 @@
 -- ARGV[2] call
 -- ARGV[3] 1 to do it, 0 to see whether it may be done
 -- ARGV[4] channel of the chat
--- ARGV[5..] per person: person, body of the event, channel of his inbox
--- Returns "added" and who was new; "unknown"; "closed"; "denied"; "blocked" and who; "full" and the limit
+-- ARGV[5] when somebody was let out last, as it was told before their hints were written; "" if that is to be told
+-- ARGV[6..] per person: person, body of the event, channel of his inbox
+-- Returns "added", when somebody was let out last, and who was new; "again", if that was since ARGV[5]; "unknown";
+--         "closed"; "denied"; "blocked" and who; "full" and the limit
 local chat, messages, members, reads, blocked, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mutes = KEYS[7]
-local by, call, is_done, channel = ARGV[1], ARGV[2], ARGV[3] == "1", ARGV[4]
+local by, call, is_done, channel, known = ARGV[1], ARGV[2], ARGV[3] == "1", ARGV[4], ARGV[5]
 
-local head = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "joined", "settings", "closed", "gone")
+local head = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "joined", "settings", "closed", "gone", "out")
 if not head[1] or head[8] then return { "unknown" } end
 local seq, n, bytes, joined = head[1], tonumber(head[2]), head[4], head[5]
 local shown, most, is_open = string.match(head[6], "^(%S+) %S+ %S+ %S+ %S+ %S+ %S+ (%S+) %S+ %S+ %S+ (%S+)")
-local record, new, again, is_joining = redis.call("HGET", members, by), {}, { "added" }, false
-for each = 5, #ARGV, 3 do
-  is_joining = by ~= "" and #ARGV == 7 and ARGV[each] == by
+local out = head[9] or "0"
+local record, new, again, is_joining = redis.call("HGET", members, by), {}, { "added", out }, false
+for each = 6, #ARGV, 3 do
+  is_joining = by ~= "" and #ARGV == 8 and ARGV[each] == by
   local there = redis.call("HGET", members, ARGV[each])
   if not there then table.insert(new, each) end
   if there and string.match(there, "%S+$") == call then table.insert(again, ARGV[each]) end
 end
 if redis.call("EXISTS", calls .. call) == 1 then return again end
+-- Who was let out since then may have been erased, and their hints with it.
+if is_done and known ~= "" and known ~= out then return { "again" } end
 if by ~= "" and not record and not (is_joining and is_open == "1") then return { "unknown" } end
 if record and #new > 0 and is_open == "0" and string.sub(record, 1, 1) == "u" then return { "denied" } end
 for _, each in ipairs(new) do
@@ -38,7 +43,7 @@ if #new > 0 and redis.call("HLEN", members) + #new > tonumber(most) then return 
 
 local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
-local added, low, high = { "added" }, 0, shown == "-" and 0 or seq + 1
+local added, low, high = { "added", out }, 0, shown == "-" and 0 or seq + 1
 -- The last seq that he may not see; found by halves, since ordinals grow with the sequence.
 while is_done and high - low > 1 do
   local middle = math.floor((low + high) / 2)

@@ -16,7 +16,8 @@
 -- ARGV[3] by whom; "" for the system
 -- ARGV[4] call
 -- ARGV[5] body of the event
--- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back
+-- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back;
+--         "erased", if nobody may let him in who wrote the hint in his inbox before
 -- ARGV[7] channel of the chat
 -- ARGV[8] channel of his inbox
 -- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"; "crowded", if so many
@@ -36,10 +37,15 @@ if not head[1] or head[7] or (by ~= "" and not actor) then return "unknown" end
 local rank = by == "" and 4 or RANK[string.sub(actor, 1, 1)]
 local role = record and string.sub(record, 1, 1)
 if kind ~= "left" and rank <= (record and RANK[role] or 1) then return "denied" end
+local time = redis.call("TIME")
+local out = time[1] .. "." .. time[2]
+if not record and kind == "erased" then
+  redis.call("HDEL", members, person) -- changes nothing, but a server that is full takes what begins with it
+  redis.call("HSET", chat, "out", out)
+end
 if not record and kind ~= "blocked" then return "absent" end
 local is_crowded = kind == "blocked" and redis.call("HLEN", blocked) >= MOST_BLOCKED
 if is_crowded and redis.call("HEXISTS", blocked, person) == 0 then return "crowded" end
-local time = redis.call("TIME")
 local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), head[3])
 local is_new = kind == "blocked" and redis.call("HEXISTS", blocked, person) == 0
 if not record and not is_new then return "nothing" end
@@ -87,7 +93,7 @@ else
     redis.call("HSET", members, heir, "o" .. string.sub(redis.call("HGET", members, heir), 2))
     append("e4:role0:" .. #heir .. ":" .. heir .. "5:owner")
   end
-  redis.call("HSET", chat, "seq", seq, "at", now, "bytes", bytes, "owners", owners)
+  redis.call("HSET", chat, "seq", seq, "at", now, "bytes", bytes, "owners", owners, "out", out)
 end
 local answer = record and "removed" or "blocked"
 redis.call("SET", calls .. call, answer, "PX", 60000)

@@ -8,9 +8,10 @@
 -- ARGV[1] seq up to which all goes; 0 for what the limits say
 -- ARGV[2] call
 -- ARGV[3] so many at most
+-- ARGV[4] channel of the chat
 -- Returns how many went, and 1 if there are more
 local chat, messages, reads, sent, deleted, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local before, call, most_now = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local before, call, most_now, channel = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4]
 
 local answered = redis.call("GET", calls .. call)
 if answered then
@@ -78,5 +79,10 @@ end
 redis.call("ZREMRANGEBYSCORE", deleted, "-inf", cut)
 if age > 0 then redis.call("PEXPIRE", messages, math.max(1, head[3] + age - now)) end
 redis.call("HSET", chat, "bytes", bytes, "cut", cut, "base", base, "due_at", math.ceil(due_at))
+-- Whoever had not read what is gone has other counts now, which is news, though it has no seq.
+if tonumber(cut) > slowest and tonumber(cut) > tonumber(head[5]) then
+  redis.call("HINCRBY", chat, "revision", 1)
+  if before > 0 then redis.call("PUBLISH", channel, "trimmed") end
+end
 redis.call("SET", calls .. call, gone .. " " .. more, "PX", 60000)
 return { gone, more }

@@ -55,6 +55,7 @@ if limit > 0 then
   redis.call("HSET", mailbox, "pulled_at", now)
   if redis.call("ZADD", names, "GT", "CH", day, name) == 1 then
     redis.call("ZREMRANGEBYSCORE", names, "-inf", day - 367)
+    redis.call("EXPIRE", names, 368 * 86400)
   end
 end
 local mine = string.match(redis.call("HGET", mailbox, "last_acknowledged") or "", "^(%d+) " .. call .. "$")

@@ -72,6 +72,7 @@ end
 for _, key in ipairs({ mailbox, messages, handed }) do redis.call("PEXPIRE", key, YEAR) end
 if redis.call("ZADD", names, "GT", "CH", day, name) == 1 then
   redis.call("ZREMRANGEBYSCORE", names, "-inf", day - 367)
+  redis.call("EXPIRE", names, 368 * 86400)
 end
 redis.call("PUBLISH", channel, id)
 return { "pushed", record }

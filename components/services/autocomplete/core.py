@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
+from typing import Any
 
 from components import keys
-from components.client import AnyRedis, redis_errors
+from components.client import AnyRedis
 from components.exceptions import BookNotFound
-from components.scripts import Script
+from components.scripts import Script, reading
 from components.services.autocomplete import usage
 from components.services.autocomplete.contacts import check_limit, new_call
 from components.services.autocomplete.folding import FOLDING, check_id, check_label, check_prefix, ways
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.counters import tally
 from components.stored import number_of, text_of
-from components.twins import answer
 from components.validation import check_name
 
 MAX_COMPLETIONS = 100
@@ -135,8 +135,7 @@ class Core:
         return bool(said)
 
     async def _count(self, client: AnyRedis) -> int:
-        with redis_errors():
-            return number_of(await answer(client.hget(Keys(self.name).book, "count")))
+        return number_of(await reading(lambda: client.hget(Keys(self.name).book, "count")))
 
     async def _info(self, client: AnyRedis) -> BookInfo:
         [info] = await look(client, [self.name])
@@ -146,20 +145,18 @@ class Core:
 
     async def _erase(self, client: AnyRedis) -> None:
         """First from the list: who adds to it meanwhile puts it there anew."""
-        with redis_errors():
-            await answer(client.zrem(keys.book_names(ALL), self.name))
-            await answer(client.unlink(*Keys(self.name).erase))
+        await reading(lambda: client.zrem(keys.book_names(ALL), self.name))
+        await reading(lambda: client.unlink(*Keys(self.name).erase))
 
     async def _vacate(self, client: AnyRedis) -> bool:
         """Remove it from the list as well, but put it there again if somebody has made it anew meanwhile."""
         its = Keys(self.name)
         if not await _vacate.acall(client, keys=its.vacate, args=[]):
             return False
-        with redis_errors():
-            await answer(client.zrem(keys.book_names(ALL), self.name))
-            if await answer(client.exists(its.book)):
-                await self._list(client)
-                return False
+        await reading(lambda: client.zrem(keys.book_names(ALL), self.name))
+        if await reading(lambda: client.exists(its.book)):
+            await self._list(client)
+            return False
         return True
 
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
@@ -169,8 +166,7 @@ class Core:
             await _select.amany(client, calls)
 
     async def _list(self, client: AnyRedis) -> None:
-        with redis_errors():
-            await answer(client.zadd(keys.book_names(ALL), {self.name: 0}))
+        await reading(lambda: client.zadd(keys.book_names(ALL), {self.name: 0}))
         await _list.acall(client, keys=[Keys(self.name).book], args=[1])
 
     def _not_found(self) -> BookNotFound:
@@ -205,7 +201,8 @@ def row(entry: str | int, label: str, *, words: bool) -> str:
 
 async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:
     """How these books stand now, in one round trip to each node; None for one that is not there."""
-    with redis_errors():
+
+    def ask() -> Any:
         pipe = client.pipeline(transaction=False)
         for its in map(Keys, names):
             pipe.hgetall(its.book)
@@ -215,7 +212,9 @@ async def look(client: AnyRedis, names: Sequence[str]) -> list[BookInfo | None]:
             pipe.exists(its.loading)
             for key in its.all:
                 pipe.memory_usage(key)
-        found = iter(await answer(pipe.execute()) if names else [])
+        return pipe.execute()
+
+    found = iter(await reading(ask) if names else [])
     answers = zip(*[found] * 11, strict=True)
     return [_read(name, *each) for name, each in zip(names, answers, strict=True)]
 

@@ -3,10 +3,11 @@ What is compared when a name is looked for: its search key, and the other ways o
 
 Compatibility forms become plain ones (NFKC), case is folded, accents and vowel points go, letters with a stroke lose
 it, and digits of all scripts are those of ASCII. Marks that make another letter stay: the vowel signs of Indic
-scripts, the voicing of kana. Korean syllables are taken apart, so that one without a final consonant begins those
-with one. Apostrophes go. Hyphens, dots and other punctuation become one blank, as white space does; what they join is
-also found written as one word. Emoji stand at the end of the key, each as a word. What was typed is folded as names
-are, so they meet whatever the keyboard. static/components/autocomplete/matching.js follows the same rules.
+scripts, the voicing of kana. Korean syllables are taken apart as they are typed: one without a final consonant begins
+those with one, and a vowel or a final of two parts begins with the first. Apostrophes go. Hyphens, dots and other
+punctuation become one blank, as white space does; what they join is also found written as one word. Emoji stand
+at the end of the key, each as a word. What was typed is folded as names are, so they meet whatever the keyboard.
+static/components/autocomplete/matching.js follows the same rules.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_PREFIX = 200  # characters
 MAX_KEY = 200  # characters of a search key that count: one of Arabic can stand for eighteen
 MAX_WORDS = 8  # under which a name is found: each costs a member of the index
 #: The number of these rules. A book knows by which its names were folded.
-FOLDING = 2
+FOLDING = 3
 
 #: What is written or left out as one likes: accents, Hebrew points, Arabic vowels; and what cannot be seen.
 _OPTIONAL = re.compile(
@@ -47,12 +48,14 @@ _PLAIN = """
     \u0671\u0627 \u0649\u064a \u06cc\u064a \u06d0\u064a \u06a9\u0643
     \u0629\u0647 \u06c1\u0647 \u06be\u0647 \u06d5\u0647
 """
-#: Apostrophes and inner quotation marks, also those of Hebrew.
+#: Apostrophes and inner quotation marks, also those of Hebrew; and letters for a glottal stop.
 _APOSTROPHES = "'\"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4"
+_APOSTROPHES += "\u0241\u0242\u0294\u0295\u02a1\u02a2"
 #: Signs that compatibility makes a blank and an accent; they are typed as apostrophes.
 _ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], "'")
-#: What joins words though it is no punctuation: minus, dots between letters, and the double hyphen of kana.
-_JOINING = "=~\u2212\u2219\u22c5\ua78f"
+#: What joins words though it is no punctuation: minus, dots between letters, the double hyphen of kana, and letters
+#: for clicks, which are typed as exclamation marks or left out.
+_JOINING = "=~\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
 #: Punctuation that makes a difference.
 _KEPT = "#%&*@"
 _APART, _JOINED, _SYMBOL = (
@@ -99,13 +102,21 @@ _BETWEEN = re.compile(f"[{_JOINED} ]+")
 _SYLLABLE = re.compile("[\uac00-\ud7a3]")
 #: A letter or digit after something else, which may be a mark on a letter.
 _START = re.compile(r"(?<![^\W_])[^\W_]")
-#: Of Korean, as it stands in keys: a final consonant that may turn out to begin the next syllable, and which that is.
-_BEGUN = """
-    \u1100 \u1101 \u11a8\u1109 \u1102 \u11ab\u110c \u11ab\u1112 \u1103 \u1105 \u11af\u1100 \u11af\u1106 \u11af\u1107
-    \u11af\u1109 \u11af\u1110 \u11af\u1111 \u11af\u1112 \u1106 \u1107 \u11b8\u1109 \u1109 \u110a \u110b \u110c \u110e
-    \u110f \u1110 \u1111 \u1112
+#: Of Korean: vowels and finals that are typed as two, and these.
+_TWO = """
+    \u116a\u1169\u1161 \u116b\u1169\u1162 \u116c\u1169\u1175 \u116f\u116e\u1165 \u1170\u116e\u1166 \u1171\u116e\u1175
+    \u1174\u1173\u1175 \u11aa\u11a8\u11ba \u11ac\u11ab\u11bd \u11ad\u11ab\u11c2 \u11b0\u11af\u11a8 \u11b1\u11af\u11b7
+    \u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba
 """
-_FINALS = {chr(0x11A8 + number): begun for number, begun in enumerate(_BEGUN.split())}
+_PARTS = {ord(each[0]): each[1:] for each in _TWO.split()}
+#: A final consonant that may turn out to begin the next syllable, and which that is.
+_FINALS = dict(
+    zip(
+        "\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2",
+        "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112",
+        strict=True,
+    )
+)
 
 
 class Spelling(NamedTuple):
@@ -148,7 +159,7 @@ def spell(text: str) -> Spelling:
     signs = folded.translate(_signs)
     symbols = _MARKED.findall(signs)
     signs = normalize("NFKC", _OUTER.sub("", _MARKED.sub(_JOINED, signs)).strip(_JOINED + " "))
-    signs = _SYLLABLE.sub(lambda found: normalize("NFD", found[0]), signs)
+    signs = _SYLLABLE.sub(lambda found: normalize("NFD", found[0]), signs).translate(_PARTS)
     words = [_word(word) for word in _BETWEEN.split(signs) if word]
     if not words and not symbols:  # nothing but punctuation, which is all there is to compare
         plain = normalize("NFKC", _OPTIONAL.sub("", folded)).split()
@@ -172,7 +183,7 @@ def _word(word: str) -> tuple[str, list[int]]:
 def _spelling(words: Sequence[tuple[str, list[int]]], joined: Sequence[int]) -> Spelling:
     """Return that of *words*, each with further starts in it; *joined* numbers those that need no blank before."""
     key = " ".join(word for word, _starts in words)
-    most = MAX_KEY if key.isascii() else MAX_KEY * (3 if re.search("[\u1100-\u11ff]", key) else 1)
+    most = MAX_KEY if key.isascii() else MAX_KEY * (5 if re.search("[\u1100-\u11ff]", key) else 1)
     found, joints, at = set(), [], 0
     for number, (word, further) in enumerate(words):
         if number in joined:

@@ -16,13 +16,13 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from components.client import AnyRedis, redis_errors
+from components.client import AnyRedis
 from components.exceptions import LoadSuperseded
-from components.scripts import ASYNCHRONOUS, Script
+from components.scripts import ASYNCHRONOUS, Script, reading
 from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.core import BATCH, Core, Keys, row
 from components.services.autocomplete.folding import FOLDING
-from components.twins import answer, at_once
+from components.twins import at_once
 
 #: Calls of the script that are sent together.
 _TOGETHER = 4
@@ -95,8 +95,7 @@ class Loading(Core):
             first += BATCH - gone
 
     async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
-        with redis_errors():
-            return list(await answer(client.zrange(Keys(self.name).ranks, first, last)))
+        return list(await reading(lambda: client.zrange(Keys(self.name).ranks, first, last)))
 
     def _superseded(self) -> LoadSuperseded:
         return LoadSuperseded(

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components import keys
-from components.client import AnyRedis, get_client, redis_errors
+from components.client import AnyRedis, get_client
+from components.scripts import reading
 from components.services.autocomplete import usage
 from components.services.autocomplete.core import ALL, Keys, look
 from components.services.autocomplete.records import BookInfo
 from components.services.autocomplete.usage import BookUsage
 from components.stored import number_of, text_of
-from components.twins import answer, at_once
+from components.twins import at_once
 
 
 class AddressBookReader:
@@ -60,19 +61,16 @@ def _range(beginning: str) -> tuple[bytes, bytes]:
 
 
 async def _count(client: AnyRedis, beginning: str) -> int:
-    with redis_errors():
-        return int(await answer(client.zlexcount(keys.book_names(ALL), *_range(beginning))))
+    return int(await reading(lambda: client.zlexcount(keys.book_names(ALL), *_range(beginning))))
 
 
 async def _names(client: AnyRedis, beginning: str, offset: int, limit: int) -> list[str]:
-    with redis_errors():
-        names = await answer(
-            client.zrangebylex(keys.book_names(ALL), *_range(beginning), start=offset, num=limit)
-        )
+    names = await reading(
+        lambda: client.zrangebylex(keys.book_names(ALL), *_range(beginning), start=offset, num=limit)
+    )
     return [text_of(name) for name in names]
 
 
 async def _loading(client: AnyRedis, its: Keys) -> int | None:
-    with redis_errors():
-        token, count = await answer(client.hmget(its.loading, "token", "count"))
+    token, count = await reading(lambda: client.hmget(its.loading, "token", "count"))
     return number_of(count) if token else None

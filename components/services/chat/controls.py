@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
+from components.client import AnyRedis, get_async_client, get_client
+from components.scripts import reading
 from components.services import news
 from components.services.chat import core
 from components.services.chat.formats import (
@@ -23,7 +24,7 @@ from components.services.chat.moderation import Moderation
 from components.services.chat.readers import look_at
 from components.services.chat.records import ChatInfo, EventKind
 from components.services.chat.talking import check_seq
-from components.twins import answer, at_once
+from components.twins import at_once
 
 
 class Controls(Moderation):
@@ -103,8 +104,7 @@ class Controls(Moderation):
         event = write_event(EventKind.CONFIGURED, core.check_actor(by))
         said = b"other"
         while said == b"other":  # somebody configures it at the same moment
-            with redis_errors():
-                found = await answer(client.hget(self._keys.settings, "settings"))
+            found = await reading(lambda: client.hget(self._keys.settings, "settings"))
             if found is None:
                 raise core.unknown(self.id)
             before = found.decode()
@@ -134,9 +134,8 @@ class Controls(Moderation):
 
     async def _trim(self, client: AnyRedis, before: int) -> int:
         keys = self._keys
-        with redis_errors():
-            if not await answer(client.hexists(keys.settings, "settings")):
-                raise core.unknown(self.id)
+        if not await reading(lambda: client.hexists(keys.settings, "settings")):
+            raise core.unknown(self.id)
         return await core.trim_all(client, self.id, before=max(check_seq("before", before) - 1, 0))
 
     async def _info(self, client: AnyRedis) -> ChatInfo:

@@ -34,6 +34,7 @@ from components.exceptions import (
 from components.scripts import Script, reading
 from components.services.chat.formats import instant
 from components.services.chat.ids import new_call
+from components.services.news import channel
 from components.stored import number_of, text_of
 from components.validation import check_name
 
@@ -155,7 +156,7 @@ async def trim_all(client: AnyRedis, chat_id: str, *, before: int = 0, runs: int
     """Let go what a chat's limits say, or all up to *before*; how many entries that were."""
     gone, more = 0, 1
     while more and (runs is None or runs > 0):
-        args = [before, new_call(), TRIMMED]
+        args = [before, new_call(), TRIMMED, channel("chat", chat_id)]
         went, more = await trim.acall(client, keys=keys_of(chat_id).trim, args=args)
         gone, runs = gone + int(went), runs and runs - 1
     return gone

@@ -4,16 +4,17 @@ in these chats forget them as a contact, as do their own contacts, and they forg
 knows.
 
 Others may add them to a chat meanwhile. So an entry of the inbox goes only if it is what was read before the chat was
-looked at, and the inbox is read again until nothing new is in it, some times at most. A hint that is young and that
-its chat denies stays: somebody may be about to enter them, and a repeated erasure finds it. Interrupted, it is done
-again from the beginning.
+looked at, and the inbox is read again until nothing new is in it, some times at most. Whoever has written the hint
+before, and is about to let them in, is refused by the chat, and writes it again. A young hint of a chat that is not
+there stays: somebody may be about to create it, and a repeated erasure finds it. Interrupted, it is done again from
+the beginning.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from components.client import AnyRedis, redis_errors
+from components.client import AnyRedis
 from components.exceptions import ChatNotFound, RedisUnavailable
 from components.scripts import CLUSTERS, reading
 from components.services.autocomplete import RecentContacts
@@ -24,7 +25,6 @@ from components.services.chat.ids import is_id, new_call
 from components.services.chat.records import Erased, EventKind
 from components.services.news import channel
 from components.stored import text_of
-from components.twins import answer
 from components.validation import is_name
 
 _LOOKED_AT = 500  # entries in one run of the script
@@ -67,8 +67,7 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
     await RecentContacts(person)._erase(client, others)
     if failed:
         raise failed
-    with redis_errors():
-        await answer(client.delete(core.keys_of_limits(person)[0]))
+    await reading(lambda: client.delete(core.keys_of_limits(person)[0]))  # twice is as once
     return Erased(len(touched), messages)
 
 
@@ -84,20 +83,20 @@ async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
 async def _erase_from(
     client: AnyRedis, chat_id: str, person: str, others: dict[str, None]
 ) -> tuple[int, bool]:
-    """How many messages are gone, and whether they were a member, or can be none."""
+    """How many messages are gone, and whether nobody can let them in who wrote the hint in their inbox before."""
     if not is_id(chat_id):
         return 0, True
     with suppress(ChatNotFound):
         members = await Chat(chat_id)._members(client, None)
         others |= dict.fromkeys(each.user for each in members if is_name(each.user))
     body = write_event(EventKind.LEFT, person, person)
-    args = [chat_id, person, person, new_call(), body, EventKind.LEFT]
+    args = [chat_id, person, "", new_call(), body, "erased"]
     args += [channel("chat", chat_id), channel("inbox", person)]
     said = await core.remove.acall(client, keys=core.keys_of(chat_id).remove, args=args)
     messages = await _erase(client, chat_id, person)
     if said == b"removed":
         await core.trim_all(client, chat_id, runs=1)
-    return messages, said == b"removed"
+    return messages, said != b"unknown"
 
 
 async def _erase(client: AnyRedis, chat_id: str, person: str) -> int:

@@ -107,30 +107,40 @@ class Membership(Talk):
     async def _add(self, client: AnyRedis, users: Sequence[str], by: str | None) -> list[str]:
         actor = core.check_actor(by)
         persons = list(dict.fromkeys(map(core.check_person, users)))
-        new = await self._enter(client, actor, persons, new_call(), is_done=False)
-        if new:
-            if actor:
-                await charge(client, actor, people=len(new))
-                await check_room(client, self.id, new)
+        new, out = await self._enter(client, actor, persons)
+        if new and actor:
+            await charge(client, actor, people=len(new))
+            await check_room(client, self.id, new)
+        while new:
             await hint_all(client, self.id, new, is_limited=bool(actor))
-            new = await self._enter(client, actor, persons, new_call(), is_done=True)
-            # An erasure may have taken the hint between the two.
-            await hint_all(client, self.id, new)
-            await core.trim_all(client, self.id, runs=1)
-        return new
+            entered = await self._enter(client, actor, persons, after=out)
+            if entered[0] is not None:
+                # Who waited long between the two may find the hint cleared away.
+                await hint_all(client, self.id, entered[0])
+                await core.trim_all(client, self.id, runs=1)
+                return entered[0]
+            # Somebody was let out meanwhile. If it was one of these, and erased, their hint is gone.
+            new, out = await self._enter(client, actor, persons)
+        return []
 
     async def _enter(
-        self, client: AnyRedis, by: str, persons: Sequence[str], call: str, *, is_done: bool
-    ) -> list[str]:
-        """Who is new among *persons*."""
-        args: list[str | bytes | int] = [by, call, int(is_done), self._channel]
+        self, client: AnyRedis, by: str, persons: Sequence[str], *, after: bytes = b""
+    ) -> tuple[list[str] | None, bytes]:
+        """
+        Return who is new among *persons*, and when somebody was let out last; with *after* let them in.
+
+        None if somebody was let out after that.
+        """
+        args: list[str | bytes | int] = [by, new_call(), int(bool(after)), self._channel, after]
         for person in persons:
             event = write_event(EventKind.JOINED, by, person)
             args += [person, event, news.channel("inbox", person)]
         said, *facts = await core.enter.acall(client, keys=self._keys.enter, args=args)
+        if said == b"again":
+            return None, b""
         if said != b"added":
             raise core.refusal(self.id, said, *facts)
-        return [person.decode() for person in facts]
+        return [person.decode() for person in facts[1:]], facts[0]
 
     async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
         actor = core.check_actor(by)

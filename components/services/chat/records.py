@@ -177,7 +177,7 @@ class ChatNews:
     #: Unread ones that mention him.
     mentions: int
     members: int
-    #: Grows when somebody reads, in chats whose *reads* are told, and when counts change by an erasure.
+    #: Grows when somebody reads, in chats whose *reads* are told, and when counts change since something is gone.
     revision: int
     #: Messages and events after the position asked for, oldest first.
     messages: Sequence[ChatMessage] = ()

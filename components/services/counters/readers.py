@@ -15,13 +15,13 @@ from typing import Any
 
 from components import keys
 from components.buckets import BUCKETS, bucket
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
+from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import InvalidLimit
-from components.scripts import Call, Script
+from components.scripts import Call, Script, reading
 from components.services.counters.core import Asked, ask, check_fill
 from components.services.counters.records import CounterInfo, Fill, Ranked, Series
 from components.stored import instant_of, text_of
-from components.twins import answer, at_once
+from components.twins import at_once
 from components.validation import check_name, is_name
 
 _read = Script("counters/read")
@@ -210,11 +210,13 @@ async def _families(client: AnyRedis) -> list[str]:
 
 
 async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-    with redis_errors():
+    def ask() -> Any:
         pipe = client.pipeline(transaction=False)
         for command, *args in commands:
             getattr(pipe, command)(*args)
-        return list(await answer(pipe.execute()))
+        return pipe.execute()
+
+    return list(await reading(ask))
 
 
 def _check_limit(limit: object) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from components import keys
 from components.buckets import bucket
-from components.client import AnyRedis, redis_errors
+from components.client import AnyRedis
 from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound, TooManyBlocked
 from components.scripts import Script, reading
 from components.services.counters import tally
@@ -23,7 +23,6 @@ from components.services.mailboxes.formats import check_client_id, decode, diges
 from components.services.mailboxes.records import Delivery, Fate, Mail, Mails, Pushed, WhenFull
 from components.services.news import channel
 from components.stored import UNREADABLE, number_of, text_of
-from components.twins import answer
 from components.validation import check_name
 
 MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
@@ -150,8 +149,8 @@ class Core:
             )
 
     async def _unblock(self, client: AnyRedis, sender: str) -> None:
-        with redis_errors():
-            await answer(client.hdel(self._keys.blocked, check_name("person", sender)))
+        who = check_name("person", sender)
+        await reading(lambda: client.hdel(self._keys.blocked, who))  # twice is as once
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
         found = await reading(lambda: client.hgetall(self._keys.blocked))

@@ -52,5 +52,5 @@ def _is_calculated(text: str) -> bool:
     """Return whether *text* begins a formula, or with what may hide that: a tab, the end of a line, a blank."""
     if category(text[:1] or "x") in ("Cc", "Zl", "Zp"):
         return True
-    visible = next((each for each in text if category(each) not in ("Zs", "Cf", "Cc")), "")
+    visible = next((each for each in text if category(each) not in ("Zs", "Zl", "Zp", "Cf", "Cc")), "")
     return normalize("NFKC", visible) in tuple(_CALCULATED)

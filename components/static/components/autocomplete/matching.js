@@ -24,9 +24,9 @@ const PLAIN = new Map((
     "ґг ғг ҕг қк ҝк ҡк ӄк ңн ҥн ӈн үу ұу өо әа һх ҳх ҷч ҹч ҙз ҫс ҏр җж " +
     "\u0671\u0627 \u0649\u064a \u06cc\u064a \u06d0\u064a \u06a9\u0643 \u0629\u0647 \u06c1\u0647 \u06be\u0647 \u06d5\u0647"
 ).split(" ").map(([letter, ...plain]) => [letter, plain.join("")]));
-const APOSTROPHE = /['"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4]/u;
+const APOSTROPHE = /['"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua78b\ua78c\u07f4\u0241\u0242\u0294\u0295\u02a1\u02a2]/u;
 const ACCENT = /[\u00b4\u0384\u1fbd\u1fbf\u1fef\u1ffd\u1ffe]/u; // compatibility makes them a blank and an accent
-const JOINING = /[=~\u2212\u2219\u22c5\ua78f]|(?![#%&*@])\p{P}/u;
+const JOINING = /[=~\u2212\u2219\u22c5\ua78f\u01c0-\u01c3]|(?![#%&*@])\p{P}/u;
 const UNSEEN = /[\p{Cf}\p{Sk}]/u;
 const FORMAT = /\p{Cf}/u;
 const BLANK = /[\p{Cc}\p{Z}]/u;
@@ -39,11 +39,17 @@ const FIRST = /[\p{L}\p{N}]/u; // of a word inside of a name
 const MOST = 8; // words by which a name is found
 /** What apostrophes and what joins words become. */
 const APART = "\u0001", JOINED = "\u0002";
-/** Of Korean: a final consonant that may turn out to begin the next syllable, and which that is. */
-const FINALS = new Map((
-    "\u1100 \u1101 \u11a8\u1109 \u1102 \u11ab\u110c \u11ab\u1112 \u1103 \u1105 \u11af\u1100 \u11af\u1106 \u11af\u1107 \u11af\u1109 " +
-    "\u11af\u1110 \u11af\u1111 \u11af\u1112 \u1106 \u1107 \u11b8\u1109 \u1109 \u110a \u110b \u110c \u110e \u110f \u1110 \u1111 \u1112"
-).split(" ").map((begun, at) => [String.fromCodePoint(0x11a8 + at), begun]));
+/** Of Korean: vowels and finals that are typed as two, and these. */
+const PARTS = new Map((
+    "\u116a\u1169\u1161 \u116b\u1169\u1162 \u116c\u1169\u1175 \u116f\u116e\u1165 \u1170\u116e\u1166 \u1171\u116e\u1175 " +
+    "\u1174\u1173\u1175 \u11aa\u11a8\u11ba \u11ac\u11ab\u11bd \u11ad\u11ab\u11c2 \u11b0\u11af\u11a8 \u11b1\u11af\u11b7 " +
+    "\u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba"
+).split(" ").map(([letter, ...parts]) => [letter, parts.join("")]));
+/** A final consonant that may turn out to begin the next syllable, and which that is. */
+const BEGUN = "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112";
+const FINALS = new Map(
+    [..."\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2"].map((final, at) => [final, BEGUN[at]]),
+);
 
 /** The digit of ASCII that *digit* is: those of a script follow each other. */
 function value(digit) {
@@ -74,7 +80,9 @@ function signs(text, become) {
         const composed = [...folded(letter)].map(become).join("").normalize("NFKC");
         for (const each of composed) {
             const parts = SYLLABLE.test(each) ? each.normalize("NFD") : each;
-            for (const part of parts) found.push({ sign: part, start, end: start + letter.length });
+            for (const whole of parts) {
+                for (const part of PARTS.get(whole) ?? whole) found.push({ sign: part, start, end: start + letter.length });
+            }
         }
     }
     return found;
