@@ -243,7 +243,7 @@ class EmbeddedServer:
         self._run(server, _url(hidden), options)
         with Redis.from_url(_url(hidden), decode_responses=True) as client:
             client.bgrewriteaof()
-            while (info := client.info("persistence"))["aof_rewrite_in_progress"]:
+            while (info := client.info())["aof_rewrite_in_progress"]:
                 time.sleep(_POLL)
             if info["aof_last_bgrewrite_status"] != "ok":
                 raise RedisNotStarted(
