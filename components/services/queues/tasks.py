@@ -32,6 +32,7 @@ LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hol
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
 
+_pause = Script("queues/pause")
 _push = Script("queues/push")
 
 
@@ -128,8 +129,11 @@ class TaskQueue(QueueControls):
     def pause(self, queue: str) -> bool:
         """Let no worker claim from *queue* until resume(); pushes go on. False if it was paused before."""
         check_queue(queue)
+        paused = keys.queue_paused(self.alias)
         with redis_errors():
-            return bool(self._client.sadd(keys.queue_paused(self.alias), queue))
+            was_paused = self._client.sismember(paused, queue)
+        _pause(self._client, keys=[paused], args=[queue])
+        return not was_paused
 
     def resume(self, queue: str) -> bool:
         """Let workers claim from *queue* again, and wake one. False if it was not paused."""
