@@ -55,7 +55,7 @@ if gone > 0 then
   else
     redis.call("HINCRBY", chat, "revision", 1)
   end
-  redis.call("HINCRBY", chat, "bytes", -bytes)
+  redis.call("HINCRBY", chat, "bytes", 0 - bytes) -- what is written as "-0" is refused
   redis.call("PUBLISH", channel, "erased")
 end
 local on = #entries == most and string.match(entries[most][1], "%d+") + 1 or 0
