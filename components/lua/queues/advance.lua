@@ -190,15 +190,22 @@ local function take_over(q)
   end
 end
 
--- Claim tasks of a queue; returns how many there were.
+-- Claim tasks of a queue; returns how many there were. An id with blanks or other than ASCII is none of ours: it would
+-- break the answer and the worker, and goes to the dead at once.
 local function claim(q, count)
   local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
-  local ids, written = {}, {}
-  for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
+  local ids, places, written = {}, {}, {}
+  for i = 1, #popped, 2 do
+    if string.find(popped[i], "^[\33-\126]+$") then
+      ids[#ids + 1], places[#places + 1] = popped[i], popped[i + 1]
+    else
+      redis.call("ZADD", q.dead, now_ms, popped[i])
+    end
+  end
   for i, before in ipairs(many(runs, ids)) do
     local run = read_run(before)
     run[1], run[2], run[3], run[4] = "running", token, text(count_of(run[3]) + 1), text(count_of(run[4]))
-    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
+    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(places[i])
     run[9] = text(count_of(run[9]))
     if #run >= 9 + STARTS then table.remove(run, 10) end
     run[#run + 1] = worker_id
@@ -206,7 +213,7 @@ local function claim(q, count)
     claimed[#claimed + 1] = q.number .. " " .. ids[i]
   end
   if #written > 0 then redis.call("HSET", runs, unpack(written)) end
-  return #ids
+  return #popped / 2
 end
 
 -- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and

@@ -8,6 +8,7 @@ is in readers.py, and what is done to tasks afterwards in controls.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -31,6 +32,7 @@ MAX_NAME = 200  # characters of a queue's name
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hold later instants no more
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
+_ID = re.compile(r"[!-~]{1,64}")
 
 _pause = Script("queues/pause")
 _push = Script("queues/push")
@@ -180,6 +182,11 @@ class _Checked:
         if task.priority not in _PRIORITIES:
             raise ValueError(
                 f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
+            )
+        if task.id is not None and not _ID.fullmatch(task.id):
+            raise ValueError(
+                f"The id of {task.name} is {task.id[:80]!r}; it must be 1 to 64 ASCII characters without blanks, as "
+                "new_id() makes them."
             )
         _check_instant(task)
         args, kwargs = normalize_call(task.name, task.args, task.kwargs)
