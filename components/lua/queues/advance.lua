@@ -217,9 +217,9 @@ local function claim(q, count)
 end
 
 -- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and
--- what a queue cannot fill to the others, again in proportion. The parts are whole numbers; from turn to turn they
--- begin elsewhere, so that over time each queue gets exactly its share. Where the shares are alike, one turn goes on
--- where the last one ended.
+-- what a queue cannot fill to the others, again in proportion. Where the shares are alike, the queues have turns, and
+-- one call goes on where the last one ended. Else the parts are whole numbers that from call to call begin elsewhere,
+-- so that over time each queue gets exactly its share.
 local function deal()
   local open, all = {}, 0
   for _, q in ipairs(queue) do all = all + q.share end
@@ -230,16 +230,20 @@ local function deal()
     if has_some then open[#open + 1] = q end
   end
   while #claimed < want and #open > 0 do
-    local left, total, alike, rest = want - #claimed, 0, true, {}
+    local left, total, alike, rest = want - #claimed, 0, not is_strict, {}
     for _, q in ipairs(open) do
       total, alike = total + q.share, alike and q.share == open[1].share
     end
-    local sum = alike and 1 - (turn % #open + 0.5) / #open or turn * GOLDEN % 1
+    local sum = turn * GOLDEN % 1
     local last = math.floor(sum) + left
     for i, q in ipairs(open) do
-      local before = math.floor(sum)
-      sum = sum + (is_strict and left or q.share * left / total)
-      local part = (is_strict or i < #open) and math.floor(sum) - before or last - before
+      local before, part = math.floor(sum), left
+      sum = sum + q.share * left / total
+      if alike then
+        part = math.floor((left - 1 - (i - 1 - turn) % #open) / #open) + 1 -- of the turns that are left
+      elseif not is_strict then
+        part = (i < #open and math.floor(sum) or last) - before
+      end
       part = math.min(part, want - #claimed)
       if claim(q, part) == part then rest[#rest + 1] = q end -- it may have more
     end
