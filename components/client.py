@@ -34,8 +34,10 @@ from redis.exceptions import (
     BusyLoadingError,
     ClusterError,
     ConnectionError,
+    InvalidResponse,
     MasterDownError,
     MaxConnectionsError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisClusterException,
@@ -75,6 +77,9 @@ _UNKNOWN_COMMAND = re.compile(r"unknown command|Unknown Redis command", re.IGNOR
 _WRONG_DATABASE = re.compile(
     r"(DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode)", re.I
 )
+
+#: What a server says inside a script to a user who may not do all that it does; outside there is a class for it.
+_NO_PERMISSION = re.compile(r"user executing the script|ACL failure in script")
 
 _LOGIN = (AuthenticationError, AuthorizationError)
 
@@ -268,6 +273,10 @@ def _wrong(error: BaseException) -> str | None:
         error = (
             error.__cause__
         )  # as the asynchronous client wraps what a server on a unix socket says at once
+    if isinstance(error, InvalidResponse):
+        return (
+            f"What answers at the LOCATION of CACHES[{conf().cache!r}] does not speak as Redis does: {error}"
+        )
     if not isinstance(error, ResponseError):
         return None
     text = str(error).partition(", with args")[0]  # which may be a password
@@ -276,6 +285,11 @@ def _wrong(error: BaseException) -> str | None:
         return (
             f"The Redis of {where} does not know a command that this app needs, as before Redis 6.2, or lets nobody "
             f"use it: {text.rstrip('.')}. Install Redis 6.2 or newer, or Valkey."
+        )
+    if isinstance(error, NoPermissionError) or _NO_PERMISSION.search(text):
+        return (
+            f"The user whom {where} names may not use a command, key or channel that this app needs: "
+            f"{text.rstrip('.')}. Let the user have them: the keys and channels begin with {conf().prefix}:."
         )
     if _WRONG_DATABASE.search(text):
         return (
