@@ -266,6 +266,10 @@ def _reason(error: BaseException) -> str | None:
 
 def _wrong(error: BaseException) -> str | None:
     """Return the sentence for an *error* that the server's version or the settings cause; None for any other."""
+    if isinstance(error, InvalidResponse):
+        return (
+            f"What answers at the LOCATION of CACHES[{conf().cache!r}] does not speak as Redis does: {error}"
+        )
     if isinstance(error, RedisClusterException):
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
@@ -273,10 +277,6 @@ def _wrong(error: BaseException) -> str | None:
         error = (
             error.__cause__
         )  # as the asynchronous client wraps what a server on a unix socket says at once
-    if isinstance(error, InvalidResponse):
-        return (
-            f"What answers at the LOCATION of CACHES[{conf().cache!r}] does not speak as Redis does: {error}"
-        )
     if not isinstance(error, ResponseError):
         return None
     text = str(error).partition(", with args")[0]  # which may be a password
@@ -289,7 +289,7 @@ def _wrong(error: BaseException) -> str | None:
     if isinstance(error, NoPermissionError) or _NO_PERMISSION.search(text):
         return (
             f"The user whom {where} names may not use a command, key or channel that this app needs: "
-            f"{text.rstrip('.')}. Let the user have them: the keys and channels begin with {conf().prefix}:."
+            f"{text.rstrip('.')}. Let the user have them: all keys and channels begin with {conf().prefix!r}."
         )
     if _WRONG_DATABASE.search(text):
         return (
