@@ -34,8 +34,10 @@ from redis.exceptions import (
     BusyLoadingError,
     ClusterError,
     ConnectionError,
+    InvalidResponse,
     MasterDownError,
     MaxConnectionsError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisClusterException,
@@ -75,6 +77,9 @@ _UNKNOWN_COMMAND = re.compile(r"unknown command|Unknown Redis command", re.IGNOR
 _WRONG_DATABASE = re.compile(
     r"(DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode)", re.I
 )
+
+#: What a server says inside a script to a user who may not do all that it does; outside there is a class for it.
+_NO_PERMISSION = re.compile(r"user executing the script|ACL failure in script")
 
 _LOGIN = (AuthenticationError, AuthorizationError)
 
@@ -261,6 +266,10 @@ def _reason(error: BaseException) -> str | None:
 
 def _wrong(error: BaseException) -> str | None:
     """Return the sentence for an *error* that the server's version or the settings cause; None for any other."""
+    if isinstance(error, InvalidResponse):
+        return (
+            f"What answers at the LOCATION of CACHES[{conf().cache!r}] does not speak as Redis does: {error}"
+        )
     if isinstance(error, RedisClusterException):
         reason = error.__cause__
         error = (reason.__context__ if isinstance(reason, RedisClusterException) else reason) or error
@@ -275,6 +284,12 @@ def _wrong(error: BaseException) -> str | None:
         return (
             f"The Redis of {where} does not know a command that this app needs, as before Redis 6.2, or lets nobody "
             f"use it: {text.rstrip('.')}. Install Redis 6.2 or newer, or Valkey."
+        )
+    if isinstance(error, NoPermissionError) or _NO_PERMISSION.search(text):
+        return (
+            f"The user whom {where} names may not use a command, key or channel that this app needs: "
+            f"{text.rstrip('.')}. Let the user have them: all keys and channels "
+            "begin with COMPONENTS['PREFIX'], which is 'components' unless it is set."
         )
     if _WRONG_DATABASE.search(text):
         return (

@@ -191,7 +191,7 @@ def _check_expression(expression: str) -> None:
                 f"cron({expression!r}): its {name} is {fields[place]!r}; allowed are {allowed}, "
                 "* for all, lists (1,2), ranges (1-5) and steps (*/2)."
             )
-    if not _is_readable(expression):
+    if not _is_readable(_without_idle_steps(expression)):
         raise InvalidSchedule(f"cron({expression!r}) never ticks: its month has no such day.")
 
 

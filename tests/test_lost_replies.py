@@ -237,6 +237,10 @@ def tell(redis: Redis) -> Callable[[], Any]:
     return lambda: TaskQueue().tell("worker", "stop")
 
 
+def pause(redis: Redis) -> Callable[[], Any]:
+    return lambda: TaskQueue().pause("default")
+
+
 def wake(redis: Redis) -> Callable[[], Any]:
     TaskQueue().pause("default")
     return lambda: TaskQueue().resume("default")
@@ -369,6 +373,7 @@ CASES: dict[str, list[Case]] = {
     "queues/progress": [progress],
     "queues/push": [push, push_guarded],
     "queues/park": [park],
+    "queues/pause": [pause],
     "queues/release": [release, release_later, release_cancelled, release_cut_off],
     "queues/renew": [renew],
     "queues/resend": [resend],

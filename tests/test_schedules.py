@@ -378,6 +378,8 @@ def test_equal_expressions_are_equal_however_they_are_written() -> None:
         ("@daily", "has 1 field; it must have five"),
         ("0 * * * * *", r"has 6 fields; .* every\(seconds"),
         ("0 0 31 2 *", "no such day"),
+        ("0 0 31 JUN-JUN/3 *", "no such day"),
+        ("0 0 30-31/1 2-2/3 *", "no such day"),
         ("* * */20 * 1L", "never ticks"),
         ("*/10 2 * 3 0L", "never ticks in Europe/Berlin"),  # the hour that is always leapt over
     ],

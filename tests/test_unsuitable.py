@@ -9,6 +9,8 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -121,6 +123,69 @@ def test_pages_say_that_redis_cannot_be_used(wrong: tuple[str, str], admin_clien
     url, _said = wrong
     with at(url):
         assert admin_client.get("/admin/components/queue/").status_code == 503
+
+
+# Users who may not do all that this app does
+
+
+@pytest.fixture
+def guest(redis_server: EmbeddedServer) -> Iterator[str]:
+    """The URL with a user who may use all commands, and none of the keys of this app."""
+    with Redis.from_url(redis_server.url) as client:
+        client.acl_setuser("guest", enabled=True, nopass=True, commands=["+@all"], keys=["others:*"])
+        try:
+            yield f"{redis_server.url}?username=guest&password=secret"
+        finally:
+            client.acl_deluser("guest")
+
+
+_FORBIDDEN = (
+    r"The user whom CACHES\['default'\] names may not use a command, key or channel that this app needs: "
+)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [use, ause, lambda: TaskQueue().push(ECHO), lambda: asyncio.run(Counter("sales").aupdate())],
+    ids=["command", "awaited", "script", "together"],
+)
+def test_both_clients_say_that_a_user_has_not_the_permissions(guest: str, act: Callable[[], object]) -> None:
+    with at(guest), pytest.raises(RedisUnsuitable, match=_FORBIDDEN):
+        act()
+
+
+@pytest.mark.parametrize("arguments", [["runworker", "--no-reload"], ["queues"], ["counters"]])
+def test_commands_say_that_a_user_has_not_the_permissions(guest: str, arguments: list[str]) -> None:
+    with Command(guest, *arguments) as command:
+        assert command.exit_code() == 2
+
+    assert re.search(_FORBIDDEN, command.output.splitlines()[-1])
+    assert "secret" not in command.output
+    assert "Traceback" not in command.output
+
+
+# What is no Redis
+
+
+@pytest.fixture
+def foreign() -> Iterator[str]:
+    """The URL of a web server."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(4_096)
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        yield f"redis://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("act", [use, ause, inspect_server], ids=["command", "awaited", "start"])
+def test_both_clients_say_that_a_server_is_no_redis(foreign: str, act: Callable[[], object]) -> None:
+    with at(foreign), pytest.raises(RedisUnsuitable, match="does not speak as Redis does"):
+        act()
 
 
 # Clusters

@@ -93,6 +93,7 @@ class TaskWorker(Worker):
         #: Functions that have timed out and still run, with what is to be handed in; since when there are any.
         self._stuck: dict[Claimed, Finished] = {}
         self._stuck_since = 0.0
+        self._may_part = False  # they have to end now, and Redis has just answered
         self._left_behind: list[Run] = []  # what still runs when the worker has closed
         self._claimed = 0
         self._look_at = self._learn_at = self._trim_at = 0.0  # when to claim, learn of queues, trim again
@@ -121,6 +122,7 @@ class TaskWorker(Worker):
         self._prefetch.learn(self._durations)
         self._durations.clear()
         self._look_over()
+        self._prepare_to_part()
         self._claimed -= self._returns.send()
         self._begin()
         if self._unanswered is None:
@@ -197,6 +199,19 @@ class TaskWorker(Worker):
             )
         self._stuck[run.claimed] = failed
 
+    def _prepare_to_part(self) -> None:
+        """
+        See whether a process with stuck functions may be replaced. Redis has to answer a heartbeat first: it is told
+        what became of the tasks, and the process that comes next cannot begin without it.
+        """
+        self._may_part = False
+        had_time = time.monotonic() >= self._stuck_since + self.shutdown_timeout
+        are_alone = len(self._pool.held) <= len(self._stuck)
+        if self._stuck and (had_time or are_alone):
+            self._next_beat = 0.0
+            self.beat()
+            self._may_part = True
+
     def _want(self) -> int:
         """How many tasks could start soon."""
         if not self.may_claim or self._stuck:
@@ -223,7 +238,7 @@ class TaskWorker(Worker):
             times.append(self._look_at - now)
         if oldest := self._pool.oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
-        if self._stuck:
+        if self._stuck and not self._may_part:  # else it waits for ends that Redis has refused
             times.append(self._stuck_since + self.shutdown_timeout - now)
         for run in self._pool.begun():
             deadline = run.deadline
@@ -327,8 +342,7 @@ class TaskWorker(Worker):
         if self._finished or self._returns or self._admitted or self._apart or self._awaits_answer():
             return self._is_overdue()
         if self._stuck:
-            had_time = time.monotonic() >= self._stuck_since + self.shutdown_timeout
-            return had_time or len(self._pool.held) <= len(self._stuck) or self._is_overdue()
+            return (self._may_part and not self.outage) or self._is_overdue()
         if self._pool.held:
             return self._is_overdue()
         spent = self.max_tasks is not None and self._claimed >= self.max_tasks

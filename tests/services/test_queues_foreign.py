@@ -11,7 +11,7 @@ from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import task_backends
 from components.exceptions import UnknownFormat
-from components.services.queues import Consumer, Finished, TaskInfo, TaskQueue
+from components.services.queues import Consumer, Finished, NewTask, TaskInfo, TaskQueue
 from components.services.queues.parking import Parking
 from components.workers.inline import InlineExecution
 from components.workers.runs import Run, ServerClock
@@ -136,6 +136,36 @@ def test_foreign_ids_go_the_way_of_all_others(queue: TaskQueue, redis: Redis, st
     work()
 
     assert places() == {"dead": [FOREIGN]}
+
+
+@pytest.mark.parametrize("odd", [b"\xff\xfe", b"a b", b"1 ", b"\n", b"", "é".encode()])
+@pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead", "successful"])
+def test_an_id_that_is_none_stops_nobody_and_hides_nothing(
+    queue: TaskQueue, redis: Redis, state: str, odd: bytes
+) -> None:
+    good = push_many(2)
+    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {odd: LONG_AGO})
+
+    shown = [info.id for info in queue.tasks("default", state)]
+    assert set(shown) - set(good) == (
+        {odd.decode(errors="backslashreplace")} if state != "successful" else set()
+    )
+    work()
+    work()  # what was promoted or taken over first
+
+    assert [each in places()["successful"] for each in good] == [True, True]
+    if state != "successful":
+        assert redis.zrange(keys.queue_dead("default", "default"), 0, -1) == [odd]
+        [dead] = queue.tasks("default", "dead")
+        assert "no readable record" in reason(dead)
+
+
+@pytest.mark.parametrize("task_id", ["a b", "", "é", "a\n", "x" * 65, "\ud800"])
+def test_a_task_is_not_pushed_under_an_id_that_is_none(queue: TaskQueue, task_id: str) -> None:
+    with pytest.raises(
+        ValueError, match=r"The id of tests\.tasks\.echo is .*; it must be 1 to 64 ASCII characters"
+    ):
+        queue.push_many([NewTask(name=ECHO, id=task_id)])
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,16 @@ def test_a_paused_queue_can_be_resumed(redis: Redis, queue: TaskQueue) -> None:
         assert len(claim(Consumer())) == 1
 
 
+def test_a_queue_can_be_paused(redis: Redis, queue: TaskQueue) -> None:
+    push_new()
+    with full(redis):
+        assert queue.pause("default") is True
+        assert queue.pause("default") is False
+
+        assert queue.stats("default").paused
+        assert claim(Consumer()) == []
+
+
 def test_periodic_tasks_become_known(redis: Redis) -> None:
     with full(redis):
         now, last = Ticks().declare(["hourly"])

@@ -327,6 +327,25 @@ def test_in_turn_busy_queues_get_the_same_whatever_queues_are_empty_between_them
     assert max(claimed.values()) - min(claimed.values()) <= want
 
 
+@pytest.mark.parametrize(
+    ("queues", "wants"), [(3, (1, 2)), (5, (2, 3)), (4, (1, 1, 2)), (10, (4, 6)), (7, (9, 5)), (3, (1, 4))]
+)
+@pytest.mark.parametrize("start", [0, 7])
+def test_in_turn_queues_get_the_same_if_what_is_wanted_varies_in_step_with_them(
+    queue: TaskQueue, queues: int, wants: tuple[int, ...], start: int
+) -> None:
+    """As where tasks of one length end in the same groups again and again."""
+    names = [f"q{number}" for number in range(queues)]
+    for name in names:
+        push_many(300, queue=name)
+
+    claimed = measured(QueueChoice(names, round_robin=True, turn=start), wants * 40)
+
+    assert sum(claimed.values()) == sum(wants) * 40
+    assert claimed.keys() == set(names)
+    assert max(claimed.values()) - min(claimed.values()) <= 1
+
+
 def test_in_turn_a_queue_that_fills_up_is_served_at_once_and_makes_up_for_nothing(queue: TaskQueue) -> None:
     push_many(200, queue="a")
     push_many(200, queue="b")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -15,9 +16,11 @@ from redis import Redis
 from components import keys
 from components.backends.tasks import RedisBackend
 from components.compat import TaskResult, TaskResultStatus, task_finished, task_started
+from components.embedded import EmbeddedServer
 from components.services.queues import Consumer, TaskQueue
 from components.services.semaphores import Semaphore
 from components.tasks import Concurrency
+from components.testing import redis_at
 from components.workers.base import Worker
 from components.workers.tasks import STUCK
 from tests import tasks
@@ -283,6 +286,36 @@ def test_starts_that_are_cut_off_are_no_attempts_and_are_remembered(
 
     info = backend.queue.get(task_id)
     assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 2)
+
+
+def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
+    backend: RedisBackend, make_worker: MakeWorker, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The process that comes next would find no Redis and not begin, and nobody would be told what became of both."""
+    program = request.config.getoption("--redis-server")
+    with (
+        options(lease=1.0),
+        EmbeddedServer(tmp_path, server=program, appendfsync="always") as server,
+        redis_at(server.url),
+        ThreadPoolExecutor() as pool,
+    ):
+        result = jobs.stuck.enqueue()
+        [beside] = push(WAIT)
+        worker = make_worker(concurrency=2, shutdown_timeout=1.0)
+        running = pool.submit(worker.run)
+        assert eventually(lambda: worker._stuck)
+        server.kill()
+        assert eventually(lambda: worker.outage)
+        assert not worker.ended.wait(1.5)
+        server.start()
+
+        assert running.result(10) == STUCK
+        assert counts() == {"ready": 1, "dead": 1}
+        result.refresh()
+        assert "TaskTimedOut" in result.errors[0].exception_class_path
+        assert backend.queue.get(beside).cut_off == 1
+        tasks.gate.set()
+        jobs.agate.set()
 
 
 @pytest.mark.parametrize("cut", ["timed out", "cut off"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from components.periodic import every, periodic
 from components.services.queues import Consumer, Progress, TaskFailure, TaskQueue
 from components.services.queues.formats import write_errors
 from components.testing import redis_at
-from components.workers.base import Worker
+from components.workers.base import STUCK, Worker
 from components.workers.poller import Poller
 from components.workers.tasks import how_many_fit
 from tests import tasks
@@ -139,6 +140,27 @@ def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
     assert backend.queue.get(refused.id).starts == 1
     assert backend.queue.get(waits).cut_off == 0
     assert [backend.queue.get(task_id).starts for task_id in others] == [1] * 20
+
+
+def test_a_worker_with_a_stuck_function_waits_quietly_for_an_end_that_redis_refuses(
+    own: Redis, backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    own.config_set("proto-max-bulk-len", MB)
+    with options(max_result=4 * MB):
+        refused, timed_out = jobs.huge.enqueue(2 * MB), jobs.stuck.enqueue()
+        worker = make_worker(concurrency=2, shutdown_timeout=0.2)
+        with ThreadPoolExecutor() as pool:
+            running = pool.submit(worker.run)
+            try:
+                assert running.result(20) == STUCK
+            finally:
+                worker.stop()
+
+    [error] = backend.queue.get(refused.id).errors
+    assert error.exception_class_path == "components.exceptions.EndNotStored"
+    [error] = backend.queue.get(timed_out.id).errors
+    assert error.exception_class_path == "components.exceptions.TaskTimedOut"
+    assert worker.consumer._requests < 20
 
 
 # --- Full ------------------------------------------------------------------------------------------

@@ -190,15 +190,22 @@ local function take_over(q)
   end
 end
 
--- Claim tasks of a queue; returns how many there were.
+-- Claim tasks of a queue; returns how many there were. An id with blanks or other than ASCII is none of ours: it would
+-- break the answer and the worker, and goes to the dead at once.
 local function claim(q, count)
   local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
-  local ids, written = {}, {}
-  for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
+  local ids, places, written = {}, {}, {}
+  for i = 1, #popped, 2 do
+    if string.find(popped[i], "^[\33-\126]+$") then
+      ids[#ids + 1], places[#places + 1] = popped[i], popped[i + 1]
+    else
+      redis.call("ZADD", q.dead, now_ms, popped[i])
+    end
+  end
   for i, before in ipairs(many(runs, ids)) do
     local run = read_run(before)
     run[1], run[2], run[3], run[4] = "running", token, text(count_of(run[3]) + 1), text(count_of(run[4]))
-    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(popped[2 * i])
+    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(places[i])
     run[9] = text(count_of(run[9]))
     if #run >= 9 + STARTS then table.remove(run, 10) end
     run[#run + 1] = worker_id
@@ -206,13 +213,13 @@ local function claim(q, count)
     claimed[#claimed + 1] = q.number .. " " .. ids[i]
   end
   if #written > 0 then redis.call("HSET", runs, unpack(written)) end
-  return #ids
+  return #popped / 2
 end
 
 -- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and
--- what a queue cannot fill to the others, again in proportion. The parts are whole numbers; from turn to turn they
--- begin elsewhere, so that over time each queue gets exactly its share. Where the shares are alike, one turn goes on
--- where the last one ended.
+-- what a queue cannot fill to the others, again in proportion. Where the shares are alike, the queues have turns, and
+-- one call goes on where the last one ended. Else the parts are whole numbers that from call to call begin elsewhere,
+-- so that over time each queue gets exactly its share.
 local function deal()
   local open, all = {}, 0
   for _, q in ipairs(queue) do all = all + q.share end
@@ -223,16 +230,20 @@ local function deal()
     if has_some then open[#open + 1] = q end
   end
   while #claimed < want and #open > 0 do
-    local left, total, alike, rest = want - #claimed, 0, true, {}
+    local left, total, alike, rest = want - #claimed, 0, not is_strict, {}
     for _, q in ipairs(open) do
       total, alike = total + q.share, alike and q.share == open[1].share
     end
-    local sum = alike and 1 - (turn % #open + 0.5) / #open or turn * GOLDEN % 1
+    local sum = turn * GOLDEN % 1
     local last = math.floor(sum) + left
     for i, q in ipairs(open) do
-      local before = math.floor(sum)
-      sum = sum + (is_strict and left or q.share * left / total)
-      local part = (is_strict or i < #open) and math.floor(sum) - before or last - before
+      local before, part = math.floor(sum), left
+      sum = sum + q.share * left / total
+      if alike then
+        part = math.floor((left - 1 - (i - 1 - turn) % #open) / #open) + 1 -- of the turns that are left
+      elseif not is_strict then
+        part = (i < #open and math.floor(sum) or last) - before
+      end
       part = math.min(part, want - #claimed)
       if claim(q, part) == part then rest[#rest + 1] = q end -- it may have more
     end

@@ -24,6 +24,7 @@ from components.scripts import Script
 from components.services.queues.formats import NONSENSE, read_result, read_task, run_state, unreadable
 from components.services.queues.periodic import read_instant
 from components.services.queues.records import QueueStats, State, TaskInfo, WorkerInfo, from_us
+from components.stored import text_of
 from components.twins import answer, at_once
 
 #: What the words of a run record are to who looks.
@@ -264,7 +265,7 @@ class QueueReader:
         latest_first = state in ("dead", "successful")
         page = client.zrange(key, offset, offset + limit - 1, desc=latest_first, withscores=True)
         pairs = cast("list[tuple[bytes, float]]", page)
-        return [task_id.decode() for task_id, _score in pairs], [score for _id, score in pairs]
+        return [text_of(task_id) for task_id, _score in pairs], [score for _id, score in pairs]
 
 
 def _read_row(

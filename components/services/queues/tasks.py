@@ -8,6 +8,7 @@ is in readers.py, and what is done to tasks afterwards in controls.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -32,7 +33,9 @@ EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it, and it 
 LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and hold later instants no more
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
+_ID = re.compile(r"[!-~]{1,64}")
 
+_pause = Script("queues/pause")
 _push = Script("queues/push")
 
 
@@ -129,8 +132,11 @@ class TaskQueue(QueueControls):
     def pause(self, queue: str) -> bool:
         """Let no worker claim from *queue* until resume(); pushes go on. False if it was paused before."""
         check_queue(queue)
+        paused = keys.queue_paused(self.alias)
         with redis_errors():
-            return bool(self._client.sadd(keys.queue_paused(self.alias), queue))
+            was_paused = self._client.sismember(paused, queue)
+        _pause(self._client, keys=[paused], args=[queue])
+        return not was_paused
 
     def resume(self, queue: str) -> bool:
         """Let workers claim from *queue* again, and wake one. False if it was not paused."""
@@ -177,6 +183,11 @@ class _Checked:
         if task.priority not in _PRIORITIES:
             raise ValueError(
                 f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
+            )
+        if task.id is not None and not _ID.fullmatch(task.id):
+            raise ValueError(
+                f"The id of {task.name} is {task.id[:80]!r}; it must be 1 to 64 ASCII characters without blanks, as "
+                "new_id() makes them."
             )
         _check_instant(task)
         if task.at is not None and task.at < EARLIEST:
