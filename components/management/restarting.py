@@ -17,7 +17,7 @@ from typing import NoReturn
 from django.utils import autoreload
 
 from components.services.counters import finish as send_counts
-from components.workers.signals import QUIETING, STOPPING
+from components.workers.signals import HELD_BACK
 
 logger = logging.getLogger(__name__)
 
@@ -30,9 +30,12 @@ def command_line() -> list[str]:
 
 
 def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> NoReturn:
-    """Become a new process; a *quiet* worker stays so. *last* is called as late as possible."""
-    # A signal that comes meanwhile waits until the new image heeds it, instead of suspending or killing the process.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING, *STOPPING])
+    """
+    Become a new process; a *quiet* worker stays so. *last* is called as late as possible.
+
+    A signal that comes meanwhile waits until the new image heeds it, instead of suspending or killing the process.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)  # as a worker that has ended left them
     flush(last)
     arguments = command_line()
     if quiet and QUIETED not in arguments:

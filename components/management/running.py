@@ -23,6 +23,7 @@ from components.management.restarting import command_line, flush, restart
 from components.services.servers import inspect_server
 from components.workers.base import STUCK, UNHEALTHY, Worker
 from components.workers.pulse import Pulse
+from components.workers.signals import release
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ def run(worker: Worker, what: str, how: Run) -> NoReturn:
         if reloader.is_due:
             logger.info("Code has changed; starting anew.")
             restart(quiet=worker.is_quiet, last=worker.part)
+    release()
     if pulse and not code:
         pulse.end()
     _exit(UNHEALTHY if code == STUCK else code, last=worker.part)
@@ -88,6 +90,7 @@ def run_daemon(daemon: Daemon, what: str, how: Run) -> NoReturn:
     daemon.ends_process = _is_main_thread()
     pulse = daemon.pulse = _pulse(how)
     code = _guarded(what, daemon.run)
+    release()
     if pulse and not code:
         pulse.end()
     _exit(code)

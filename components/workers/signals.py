@@ -22,7 +22,15 @@ STOPPING = (signal.SIGTERM, signal.SIGINT)
 QUIETING = signal.SIGTSTP
 TELLING = signal.SIGTTIN
 
+#: What a process must not miss while it starts anew.
+HELD_BACK = (QUIETING, *STOPPING)
+
 _STDERR = 2  # the descriptor, which is there whatever has become of sys.stderr
+
+
+def release() -> None:
+    """Let signals that were held back arrive."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
 
 
 class Killed(BaseException):
@@ -32,8 +40,10 @@ class Killed(BaseException):
 class Signals:
     """
     In a with block, signals call *stop*, *quiet* and *tell*; the second to stop raises Killed. Afterwards they do
-    what they did before, but where the end is that of the process, *ends_process*, a signal to stop that comes
-    after the first has nothing left to do.
+    what they did before.
+
+    Where the end is that of the process, *ends_process*, a signal to stop that comes after the first has nothing left
+    to do, and all are held back: the caller starts the process anew, which heeds them then, or calls release().
     """
 
     def __init__(
@@ -61,12 +71,13 @@ class Signals:
                 number: signal.signal(number, handler) for number, handler in self._handlers.items()
             }
             faulthandler.register(TELLING, file=_STDERR, all_threads=True, chain=True)
-            # Whoever started this process may have held them back until now, lest they be lost or end it.
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [QUIETING, *STOPPING])
+            release()  # whoever started this process may have held them back, lest they be lost or end it
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._may_kill = False
+        if self._ends_process:
+            signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
         if self._before:
             faulthandler.unregister(TELLING)
         is_last = self._ends_process and self._is_asked

@@ -12,6 +12,7 @@ from redis import Redis
 from components.services.queues import Claimed, Consumer, TaskQueue
 from components.workers.base import Worker
 from components.workers.limits import Limits
+from components.workers.signals import HELD_BACK, release
 from tests.support.queues import claim, claim_one, end_lease
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -77,6 +78,7 @@ def test_when_it_is_over_signals_do_again_what_they_did_before(redis: Redis) -> 
 def kept() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in ALL_SIGNALS}
     yield
+    release()
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -88,6 +90,17 @@ def test_where_the_process_ends_with_it_a_signal_too_many_is_ignored(redis: Redi
     worker.run()
 
     assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2
+
+
+@pytest.mark.usefixtures("kept")
+def test_where_the_process_ends_with_it_a_signal_waits_for_the_process_that_is_next(redis: Redis) -> None:
+    """A worker that starts anew would else be killed by one that comes before it has begun to."""
+    worker = Signalled()
+    worker.ends_process = True
+    worker.stop()
+    worker.run()
+
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) >= set(HELD_BACK)
 
 
 @pytest.mark.usefixtures("kept")
