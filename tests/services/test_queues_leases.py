@@ -22,6 +22,7 @@ from tests.support.queues import (
     options,
     places,
     push_many,
+    push_new,
     step,
     succeeded,
 )
@@ -286,3 +287,35 @@ def test_who_does_not_take_over_leaves_what_was_abandoned(queue: TaskQueue, redi
     assert (step.claimed, step.look_again_at) == ([], None)
     assert other.renew(["default"], ()).lost == []
     assert ids(claim(consumer)) == [abandoned]
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, 30.0), (7_200.0, 7_200.0)])
+def test_a_lease_of_a_clock_that_had_jumped_ahead_ends(
+    redis: Redis, own: float | None, expected: float
+) -> None:
+    """Else the tasks of a worker that died before the clock came back would be running until that date."""
+    task_id = push_new(lease=own)
+    consumer = Consumer()
+    claim_one(consumer)
+    running = keys.queue_running("default", "default")
+    redis.zincrby(running, 31 * 365 * 86_400_000, task_id)
+
+    with options(lease=30.0):
+        consumer.trim("default")
+
+    seconds, _ = redis.time()
+    assert redis.zscore(running, task_id) / 1000 - seconds == pytest.approx(expected, abs=5)
+
+
+def test_a_lease_that_another_worker_may_have_given_is_left_alone(queue: TaskQueue, redis: Redis) -> None:
+    """Workers of a release that gives longer leases run beside those of this one."""
+    task_id = queue.push(ECHO)
+    consumer = Consumer()
+    claim_one(consumer)
+    running = keys.queue_running("default", "default")
+    redis.zincrby(running, 3_000_000, task_id)
+    before = redis.zscore(running, task_id)
+
+    consumer.trim("default")
+
+    assert redis.zscore(running, task_id) == before

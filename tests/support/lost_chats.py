@@ -53,10 +53,12 @@ def read(redis: Redis) -> Callable[[], Any]:
 
 
 def enter(redis: Redis) -> Callable[[], Any]:
-    chat = _chat()
-    return lambda: at_once(
-        chat._enter(get_client(), "joe", ["mary", "jack", "joan"], "0123456789abcdef", is_done=True)
-    )
+    return _entering(_chat(), ["mary", "jack", "joan"])
+
+
+def _entering(chat: Chat, persons: list[str]) -> Callable[[], Any]:
+    _new, out = at_once(chat._enter(get_client(), "joe", persons))
+    return lambda: at_once(chat._enter(get_client(), "joe", persons, after=out))
 
 
 def leave(redis: Redis) -> Callable[[], Any]:
@@ -127,7 +129,7 @@ def come_back_muted(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     chat.mute("jack")
     chat.leave("jack")
-    return lambda: at_once(chat._enter(get_client(), "joe", ["jack"], "0123456789abcdef", is_done=True))
+    return _entering(chat, ["jack"])
 
 
 def rename(redis: Redis) -> Callable[[], Any]:

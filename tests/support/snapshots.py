@@ -18,8 +18,11 @@ _READ = {
 _ID = re.compile(r"[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}")
 _WORKER = re.compile(r"[\w.-]+-\d+-[0-9a-f]{8}\b")
 _RANDOM = re.compile(r"(?<=[/ ':])[0-9a-f]{16}\b")  # of permits, and of calls
-_INSTANT = re.compile(  # \d{3}.…: the rank of an entry of an address book, in half-lives since 1970
-    r"\b\d{3}\.\d{6,}|(?<![0-9a-f])\d{13,}(\.0|-\d+)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
+# \d{3}.…: the rank of an entry of an address book, in half-lives since 1970; \d{10}.…: seconds and microseconds;
+# released: hundreds of seconds
+_INSTANT = re.compile(
+    r"\b\d{3}\.\d{6,}|\b\d{10}\.\d{1,6}\b|(?<=:released:)\d{8}\b"
+    r"|(?<![0-9a-f])\d{13,}(\.0|-\d+)?\b|datetime\.datetime\([\d, ]+, tzinfo=datetime\.timezone\.utc\)"
 )
 
 

@@ -190,8 +190,8 @@ local function take_over(q)
   end
 end
 
--- Claim tasks of a queue; returns how many there were. An id with blanks or other than ASCII is none of ours: it would
--- break the answer and the worker, and goes to the dead at once.
+-- Claim tasks of a queue; returns how many there were. An id with blanks or other than ASCII is none of ours: it
+-- would break the answer and the worker, and goes to the dead at once.
 local function claim(q, count)
   local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
   local ids, places, written = {}, {}, {}

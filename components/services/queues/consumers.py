@@ -251,6 +251,9 @@ class Consumer:
         """
         Let go of the dead tasks of *queues* that are too old or too many, and forget the queues that hold no task in
         any state and are not paused; return how many tasks went.
+
+        Leases that end more than an hour too late were given by a clock that had jumped ahead: they end as if they
+        were given now.
         """
         return sum(self._trim(queues[start : start + _TRIMMED]) for start in range(0, len(queues), _TRIMMED))
 
@@ -263,7 +266,8 @@ class Consumer:
         waiting = (keys.queue_ready, keys.queue_delayed, keys.queue_running)
         parts = (*waiting, keys.queue_dead, keys.queue_successful, keys.queue_wake)
         script_keys += [part(alias, queue) for queue in queues for part in parts]
-        args = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl), _LET_GO, *queues]
+        kept = [_ms(options.dead_ttl), options.dead_limit, _ms(options.result_ttl)]
+        args = [*kept, _LET_GO, _ms(options.lease), *queues]
         gone = 0
         while True:
             went = int(_trim(self._client, keys=script_keys, args=args))
