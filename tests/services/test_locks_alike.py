@@ -283,9 +283,12 @@ async def in_a_block_that_raises(stage: Stage, how: str) -> list[Any]:
 
 async def with_patience_below_the_sleep(stage: Stage) -> list[Any]:
     stage.is_held_by_another()
-    began = time.monotonic()
-    got = await do(lambda: stage.make(timeout=9).acquire(blocking_timeout=0.09))
-    return [got, time.monotonic() - began > 0.08]
+    got, took = set(), []
+    for _ in range(4):  # the machine may be still for a moment, but not each time
+        began = time.monotonic()
+        got.add(await do(lambda: stage.make(timeout=9).acquire(blocking_timeout=0.09)))
+        took.append(time.monotonic() - began)
+    return [got, min(took) > 0.08]
 
 
 async def at_a_list(stage: Stage) -> list[Any]:
