@@ -11,7 +11,7 @@
 -- ARGV[3] 1 to do it, 0 to see whether it may be done
 -- ARGV[4] channel of the chat
 -- ARGV[5] when somebody was let out last, as it was told before their hints were written; "" if that is to be told
--- ARGV[6..] per person: person, body of the event, channel of his inbox
+-- ARGV[6..] per person: person, body of the event, channel of their inbox
 -- Returns "added", when somebody was let out last, and who was new; "again", if that was since ARGV[5]; "unknown";
 --         "closed"; "denied"; "blocked" and who; "full" and the limit
 local chat, messages, members, reads, blocked, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -31,7 +31,7 @@ for each = 6, #ARGV, 3 do
   if there and string.match(there, "%S+$") == call then table.insert(again, ARGV[each]) end
 end
 if redis.call("EXISTS", calls .. call) == 1 then return again end
--- Who was let out since then may have been erased, and their hints with it.
+-- If somebody was let out since then, they may have been erased, and their hints as well.
 if is_done and known ~= "" and known ~= out then return { "again" } end
 if by ~= "" and not record and not (is_joining and is_open == "1") then return { "unknown" } end
 if record and #new > 0 and is_open == "0" and string.sub(record, 1, 1) == "u" then return { "denied" } end

@@ -16,8 +16,8 @@
 -- ARGV[3] by whom; "" for the system
 -- ARGV[4] call
 -- ARGV[5] body of the event
--- ARGV[6] "left", at his own wish; "kicked"; "blocked", if he may not come back;
---         "erased", if nobody may let him in who wrote the hint in his inbox before
+-- ARGV[6] "left", at their own wish; "kicked"; "blocked", if they may not come back; "erased", if whoever is about to
+--         let them in has to write the hint in their inbox once more
 -- ARGV[7] channel of the chat
 -- ARGV[8] channel of his inbox
 -- Returns "removed"; "blocked", of who was not in it; "nothing"; "unknown"; "denied"; "absent"; "crowded", if so many

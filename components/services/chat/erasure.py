@@ -83,7 +83,10 @@ async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
 async def _erase_from(
     client: AnyRedis, chat_id: str, person: str, others: dict[str, None]
 ) -> tuple[int, bool]:
-    """How many messages are gone, and whether nobody can let them in who wrote the hint in their inbox before."""
+    """
+    Return how many messages are gone, and whether the hint in their inbox may go: whoever is about to let them in
+    writes it once more.
+    """
     if not is_id(chat_id):
         return 0, True
     with suppress(ChatNotFound):

@@ -115,7 +115,7 @@ class Membership(Talk):
             await hint_all(client, self.id, new, is_limited=bool(actor))
             entered = await self._enter(client, actor, persons, after=out)
             if entered[0] is not None:
-                # Who waited long between the two may find the hint cleared away.
+                # If much time has passed between the two, the hint may have been cleared away.
                 await hint_all(client, self.id, entered[0])
                 await core.trim_all(client, self.id, runs=1)
                 return entered[0]
