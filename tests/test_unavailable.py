@@ -57,6 +57,7 @@ def replica(client: Redis, **options: Any) -> Iterator[None]:
     with configured(client, **options):
         client.replicaof("127.0.0.1", 1)  # a name would have to be looked up, and all would wait for that
         yield
+        client.connection_pool.disconnect()  # the server closes connections whose blocking command it has ended
         client.replicaof("no", "one")
 
 
