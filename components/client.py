@@ -288,7 +288,7 @@ def _wrong(error: BaseException) -> str | None:
     if isinstance(error, NoPermissionError) or _NO_PERMISSION.search(text):
         return (
             f"The user whom {where} names may not use a command, key or channel that this app needs: "
-            f"{text.rstrip('.')}. Let the user have them: all keys and channels "
+            f"{text.rstrip('.')}. Grant the user all commands, and the keys and channels that "
             "begin with COMPONENTS['PREFIX'], which is 'components' unless it is set."
         )
     if _WRONG_DATABASE.search(text):

@@ -145,6 +145,24 @@ def test_a_transaction_that_a_crash_cut_in_two_never_takes_effect(tmp_path: Path
             assert client.xrange("messages") == [("1-0", {"text": "first"}), ("2-0", {"text": "second"})]
 
 
+def test_a_torn_file_that_cannot_be_written_anew_is_told_and_waits(tmp_path: Path, program: Path) -> None:
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        client.set("sword", "sold")
+        client.set("shield", "torn")
+    (file,) = [*tmp_path.glob("appendonlydir/*.incr.aof"), *tmp_path.glob("appendonly.aof")]
+    file.write_bytes(file.read_bytes()[:-3])
+    wrapper = tmp_path / "redis-server"
+    wrapper.write_text(f"""#!/bin/sh\nexec {program} "$@" --rename-command BGREWRITEAOF ''\n""")
+    wrapper.chmod(0o700)
+
+    with pytest.raises(RedisNotStarted, match="cannot write its append-only file"):
+        EmbeddedServer(tmp_path, server=wrapper).start()
+
+    assert not is_running(tmp_path)
+    with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:
+        assert client.keys("*") == ["sword"]
+
+
 def test_a_damaged_file_is_left_alone(tmp_path: Path, program: Path) -> None:
     """Cutting it off where it is damaged would lose what was acknowledged after that."""
     with EmbeddedServer(tmp_path, server=program) as server, with_client(server) as client:

@@ -6,8 +6,8 @@ it, and digits of all scripts are those of ASCII. Marks that make another letter
 scripts, the voicing of kana. Korean syllables are taken apart as they are typed: one without a final consonant begins
 those with one, and a vowel or a final of two parts begins with the first. Apostrophes go. Hyphens, dots and other
 punctuation become one blank, as white space does; what they join is also found written as one word. Emoji stand
-at the end of the key, each as a word. What was typed is folded as names are, so they meet whatever the keyboard.
-static/components/autocomplete/matching.js follows the same rules.
+at the end of the key, each as a word. What was typed is folded by the same rules, so it matches whatever keyboard
+it was typed on. static/components/autocomplete/matching.js follows them, too.
 """
 
 from __future__ import annotations
