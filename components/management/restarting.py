@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import NoReturn
@@ -17,7 +16,7 @@ from typing import NoReturn
 from django.utils import autoreload
 
 from components.services.counters import finish as send_counts
-from components.workers.signals import HELD_BACK
+from components.workers.signals import hold_back
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> N
 
     A signal that comes meanwhile waits until the new image heeds it, instead of suspending or killing the process.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)  # as a worker that has ended left them
+    hold_back()  # as a worker that has ended did
     flush(last)
     arguments = command_line()
     if quiet and QUIETED not in arguments:

@@ -23,14 +23,41 @@ QUIETING = signal.SIGTSTP
 TELLING = signal.SIGTTIN
 
 #: What a process must not miss while it starts anew.
-HELD_BACK = (QUIETING, *STOPPING)
+HELD_BACK = (QUIETING, TELLING, *STOPPING)
 
 _STDERR = 2  # the descriptor, which is there whatever has become of sys.stderr
+
+_afterwards: dict[signal.Signals, Any] = {}  # the handlers of signals that are held back
+
+
+def hold_back() -> None:
+    """
+    Let signals wait until release(), or until the process that takes this one's place heeds them.
+
+    The mask of the main thread is not enough: a thread that is stuck in a task still accepts signals, and a default
+    handler would then end the process. So a handler passes them on to the main thread, where they wait.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+    if threading.current_thread() is threading.main_thread():
+        for number in HELD_BACK:
+            before = signal.signal(number, _pass_on)
+            if before is not _pass_on:
+                _afterwards[number] = before
 
 
 def release() -> None:
     """Let signals that were held back arrive."""
+    _restore()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+
+
+def _restore() -> None:
+    while _afterwards:
+        signal.signal(*_afterwards.popitem())
+
+
+def _pass_on(number: int, frame: FrameType | None) -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 class Killed(BaseException):
@@ -42,8 +69,8 @@ class Signals:
     In a with block, signals call *stop*, *quiet* and *tell*; the second to stop raises Killed. Afterwards they do
     what they did before.
 
-    Where the end is that of the process, *ends_process*, a signal to stop that comes after the first has nothing left
-    to do, and all are held back: the caller starts the process anew, which heeds them then, or calls release().
+    Where the end is that of the process, *ends_process*, all are held back: the caller starts the process anew, which
+    heeds them then, or calls release(). After that a second signal to stop is ignored, and so are the other two.
     """
 
     def __init__(
@@ -67,6 +94,7 @@ class Signals:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
+            _restore()
             self._before = {
                 number: signal.signal(number, handler) for number, handler in self._handlers.items()
             }
@@ -77,12 +105,16 @@ class Signals:
     def __exit__(self, *exc_info: object) -> None:
         self._may_kill = False
         if self._ends_process:
-            signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+            hold_back()
         if self._before:
             faulthandler.unregister(TELLING)
-        is_last = self._ends_process and self._is_asked
         for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_IGN if is_last and number in STOPPING else handler)
+            if not self._ends_process:
+                signal.signal(number, handler)
+            elif self._is_asked or number not in STOPPING:
+                _afterwards[number] = signal.SIG_IGN  # by default, SIGTSTP and SIGTTIN would suspend its end
+            else:
+                _afterwards[number] = handler
 
     def _on_stop(self, number: int, frame: FrameType | None) -> None:
         if not self._is_asked:

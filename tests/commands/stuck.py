@@ -2,7 +2,7 @@
 `python -m tests.commands.stuck FOLDER [LIFELINE]`: a worker that a stuck thread keeps from ending.
 
 It asks for a fresh process once there is a file "gate" in FOLDER; the fresh one finds a file "stuck" there and
-just works.
+just works. While there is a file "hold", the old one waits before it starts anew.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from threading import Event, Thread
+from time import sleep
 
 import django
 
@@ -21,7 +22,7 @@ from components.workers.base import STUCK, Worker
 class Stuck(Worker):
     def __init__(self, folder: Path) -> None:
         super().__init__(Consumer(), lease=30)
-        self._gate, self._mark = folder / "gate", folder / "stuck"
+        self._gate, self._mark, self._hold = folder / "gate", folder / "stuck", folder / "hold"
         self._was_stuck = self._mark.exists()
 
     def tick(self) -> float:
@@ -37,6 +38,10 @@ class Stuck(Worker):
         Thread(target=Event().wait).start()  # would keep an interpreter from ending
         self._mark.touch()
         return STUCK
+
+    def part(self) -> None:
+        while self._hold.exists():
+            sleep(0.005)
 
 
 if __name__ == "__main__":

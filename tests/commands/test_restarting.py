@@ -76,6 +76,23 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_wit
     assert worker.output.count("INFO Stub") == 2
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_stop_waits_for_the_new_process_though_a_stuck_thread_would_accept_it(
+    server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "hold").touch()  # the worker has ended, and has not started anew
+    with Command(server.url, str(tmp_path), program=PROGRAM) as worker:
+        assert worker.is_working()
+        (tmp_path / "gate").touch()
+        assert worker.says("starting anew")
+        worker.signal(number)
+        worker.signal(signal.SIGTTIN)
+        (tmp_path / "hold").unlink()
+
+        assert worker.exit_code() == 0
+    assert worker.output.count("INFO Stub") == 2
+
+
 def test_a_stuck_worker_that_was_told_to_stop_ends_with_1(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
