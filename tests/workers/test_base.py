@@ -88,6 +88,7 @@ def test_where_the_process_ends_with_it_a_signal_too_many_is_ignored(redis: Redi
     worker = Signalled(signal.SIGTERM)
     worker.ends_process = True
     worker.run()
+    release()
 
     assert [signal.getsignal(number) for number in SIGNALS] == [signal.SIG_IGN] * 2
 
@@ -110,6 +111,7 @@ def test_a_worker_that_ends_by_itself_leaves_the_first_signal_to_the_process(red
     worker.ends_process = True
     worker.stop()
     worker.run()
+    release()
 
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
