@@ -56,8 +56,8 @@ def read_options() -> Namespace:
 
 def fill(bench: Bench) -> None:
     """Each second, minute and hour that is kept of one counter has counted, as if that had been done then."""
-    from components import keys
-    from components.buckets import bucket
+    from components.kit.buckets import bucket
+    from components.services.counters import keys
     from components.services.counters.precisions import WINDOW, plan
 
     now = int(bench.redis.time()[0])  # type: ignore[index]

@@ -27,7 +27,7 @@ CACHES = {
         "OPTIONS": {"SERIALIZER": "django_redis.serializers.json.JSONSerializer"},
     }
 }
-TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}}
+TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
 
 LOGGING = {
     "version": 1,

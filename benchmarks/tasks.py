@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks.bench import folder, mark
-from components.compat import task
+from components.kit.compat import task
 
 
 @task

@@ -13,11 +13,11 @@ from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
-from components.backends.mail_checks import check_mail
-from components.client import SparingMixin
+from components.cache import SparingMixin
 from components.conf import Conf, components_setting, problems
-from components.db.rows.checks import check_rows
 from components.locations import client_class, is_redis, mistakes, places
+from components.services.queues.mail.checks import check_mail
+from components.services.rows.models.checks import check_rows
 
 register(check_mail, "components")
 register(check_rows, "components")
@@ -102,7 +102,7 @@ def _clears(alias: str, ours: str) -> Warning:
         f"caches[{alias!r}].clear() deletes them all.",
         hint='Give this app an alias of its own, with another database number in its "LOCATION", and name it in '
         'COMPONENTS["CACHE"]. On a cluster, which has one database, use "CLIENT_CLASS": '
-        '"components.client.ClusterClient" for both.',
+        '"components.cache.ClusterClient" for both.',
         id="components.W006",
     )
 

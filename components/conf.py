@@ -33,7 +33,7 @@ class Conf:
     cache: str = "default"
     #: The folder of the embedded server, where the project uses one; None in production.
     embedded: Path | None = None
-    #: What components.backends.mail hands each message to, in the worker.
+    #: What components.services.queues.mail.backend hands each message to, in the worker.
     mail_backend: str = "django.core.mail.backends.smtp.EmailBackend"
     #: The TASKS alias and the queue that mail travels through.
     mail_tasks: str = "default"
@@ -58,7 +58,7 @@ class Conf:
     #: Dotted path of a callable(by, ids): who of *ids* does not let *by* put them into a chat. None: everybody does.
     chat_consent: str | None = None
     #: Dotted path of a class that knows who may search which address book: books.py says how it is asked.
-    books: str = "components.books.Readers"
+    books: str = "components.services.autocomplete.access.Readers"
     #: The TASKS alias and the queue in which address books are rebuilt that the admin asks for.
     book_tasks: str = "default"
     book_queue: str = "default"

@@ -28,8 +28,8 @@ from components.embedded import EmbeddedServer
 from components.locations import Place, is_redis, places, servers, with_database
 
 if TYPE_CHECKING:
-    from components.backends.tasks import RedisBackend
     from components.services.queues import TaskInfo
+    from components.services.queues.backend import RedisBackend
 
 #: OPTIONS of an alias that tell how to get at its own server; all others are kept.
 _ITS_OWN = {
@@ -87,7 +87,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     Other aliases of the same server lead there, too, each to a database of its own, so that no test
     touches the server that the settings name.
     """
-    from components.client import get_client  # needs the settings, which pytest-django makes ready later
+    from components.kit.client import get_client  # needs the settings, which pytest-django makes ready later
     from components.services.autocomplete import usage
     from components.services.counters import forget
     from components.services.geo import forget as forget_tables
@@ -145,7 +145,7 @@ def empty(server: EmbeddedServer) -> Iterator[Redis]:
             if "b" in other["flags"]:  # such as a worker of an earlier test, in its last blocking command
                 client.client_unblock(int(other["id"]))
         client.flushall()
-    options = {"CLIENT_CLASS": "components.client.ClusterClient"} if isinstance(server, ClusterServer) else {}
+    options = {"CLIENT_CLASS": "components.cache.ClusterClient"} if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, **options) as client:
         yield client
 
@@ -159,8 +159,8 @@ def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskI
     fails does not raise here: its TaskInfo has the errors, and the state "dead" unless it is to be tried again.
     KeyboardInterrupt is raised.
     """
-    from components.compat import task_backends
-    from components.workers.inline import run_ready
+    from components.kit.compat import task_backends
+    from components.services.queues.worker.inline import run_ready
 
     return run_ready(cast("RedisBackend", task_backends[alias]), limit)
 
@@ -196,7 +196,7 @@ def redis_cluster_server(
 
 @pytest.fixture
 def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
-    """The project's Redis for this test, empty: the client that components.client.get_client() gives."""
+    """The project's Redis for this test, empty: the client that components.kit.client.get_client() gives."""
     with empty(redis_server) as client:
         yield client
 

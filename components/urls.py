@@ -7,6 +7,6 @@ from django.urls import include, path
 app_name = "components"
 
 urlpatterns = [
-    path("api/", include("components.views.api.urls")),
-    path("chat/", include("components.views.chat.urls")),
+    path("api/", include("components.api.urls")),
+    path("chat/", include("components.services.chat.page.urls")),
 ]

@@ -67,17 +67,17 @@ REDIS_SENTINELS = env.list("REDIS_SENTINELS", default=[])
 def redis_options() -> dict[str, Any]:
     """How django-redis reaches Redis: a single server, a cluster, or a service that Sentinels know."""
     options: dict[str, Any] = {
-        "CLIENT_CLASS": "components.client.Client",
+        "CLIENT_CLASS": "components.cache.Client",
         # The default, pickle, runs whatever code whoever can write to the cache has put there.
         "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
     }
     if REDIS_CLUSTER and REDIS_SENTINELS:
         raise ImproperlyConfigured("REDIS_CLUSTER and REDIS_SENTINELS exclude each other.")
     if REDIS_CLUSTER:
-        options["CLIENT_CLASS"] = "components.client.ClusterClient"
+        options["CLIENT_CLASS"] = "components.cache.ClusterClient"
     if REDIS_SENTINELS:
-        options["CLIENT_CLASS"] = "components.client.SentinelClient"
-        options["CONNECTION_FACTORY"] = "components.client.SentinelConnectionFactory"
+        options["CLIENT_CLASS"] = "components.cache.SentinelClient"
+        options["CONNECTION_FACTORY"] = "components.cache.SentinelConnectionFactory"
         addresses = [address.rpartition(":") for address in REDIS_SENTINELS]
         options["SENTINELS"] = [(host, int(port)) for host, _, port in addresses]
     return options
@@ -114,7 +114,7 @@ CACHES = {
 }
 
 # QUEUES [] takes every queue name.
-TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}}
+TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
 
 # --- The database ---------------------------------------------------------------------------------
 

@@ -19,10 +19,9 @@ from datetime import UTC, datetime
 
 from django.conf import settings
 
-from components.embedded import EmbeddedServer
+from components.embedded import EmbeddedServer, Watcher
 from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue
-from components.watcher import Watcher
 
 _LOOK = 0.2  # seconds between two looks at the processes
 _HONCHO_STARTS = 5.0  # seconds after which honcho has long started its processes, even if the site hangs

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from components.compat import TaskContext, task
+from components.kit.compat import TaskContext, task
 
 #: Set by a test to let `wait` go on.
 gate = threading.Event()

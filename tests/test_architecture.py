@@ -18,139 +18,102 @@ from redis import Redis
 
 ROOT = Path(__file__).parent.parent
 
-#: What the modules of an area may import of this app, besides their own area. "compat" is a module, and so on.
-LAYERS: dict[str, set[str]] = {
-    "exceptions": set(),
-    "conf": {"exceptions"},
-    "compat": {"exceptions"},
-    "watcher": set(),
-    "embedded": {"exceptions", "watcher"},
+#: What the modules of a room may import of this app, besides their own room and SHARED. "services" is any of them.
+ROOMS: dict[str, set[str]] = {
+    "kit": {"embedded", "locations", "servers"},
+    "services": {"services"},
+    "embedded": set(),
+    "cache": {"services"},
+    "tasks": {"services"},
+    "mail": {"services"},
     "locations": set(),
-    "silence": set(),
-    "sentinels": {"silence"},
-    "aclient": {"exceptions", "sentinels", "silence"},
-    "client": {"aclient", "conf", "exceptions", "keys", "locations", "sentinels", "silence"},
-    "keys": {"conf", "exceptions"},
-    "scripts": {"client", "exceptions", "twins"},
-    "together": {"client", "exceptions", "scripts"},
-    "twins": set(),
-    "renewals": set(),
-    "endings": set(),
-    "validation": {"exceptions"},
-    "stored": set(),
-    "buckets": set(),
-    "services": {
-        "buckets",
-        "client",
-        "conf",
-        "endings",
-        "exceptions",
-        "keys",
-        "renewals",
-        "scripts",
-        "stored",
-        "together",
-        "twins",
-        "validation",
-    },
-    "db": {"exceptions", "services", "stored", "validation"},
-    "schedules": {"exceptions"},
-    "periodic": {"compat", "schedules", "services"},
-    "tasks": {"compat"},
-    "backends": {"compat", "conf", "db", "exceptions", "services", "tasks"},
-    "workers": {"backends", "compat", "conf", "exceptions", "periodic", "services", "tasks"},
-    "management": {
-        "charts",
-        "backends",
-        "compat",
-        "conf",
-        "db",
-        "embedded",
-        "exceptions",
-        "periodic",
-        "services",
-        "workers",
-    },
-    "middleware": {"conf", "exceptions", "services"},
+    "servers": set(),
+    "api": {"middleware", "people", "services"},
+    "control_room": {"middleware", "models", "people", "templatetags"},
+    "templatetags": {"services"},
+    "middleware": {"services"},
+    "people": set(),
     "models": set(),
     "migrations": set(),
-    "people": {"conf"},
-    "books": {"conf", "db"},
-    "forms": {"exceptions", "services", "widgets"},
-    "widgets": set(),
-    "urls": {"views"},
-    "views": {
-        "books",
-        "conf",
-        "db",
-        "exceptions",
-        "forms",
-        "middleware",
-        "people",
-        "services",
-        "stored",
-        "validation",
-        "widgets",
-    },
-    "charts": {"exceptions", "services"},
-    "templatetags": {"charts", "db", "exceptions", "services"},
-    "admin": {
-        "backends",
-        "charts",
-        "compat",
-        "conf",
-        "db",
-        "exceptions",
-        "forms",
-        "middleware",
-        "models",
-        "people",
-        "periodic",
-        "services",
-        "templatetags",
-        "widgets",
-    },
-    "checks": {"backends", "client", "conf", "db", "exceptions", "locations"},
+    "exceptions": set(),
+    "conf": set(),
+    "urls": {"api", "services"},
+    "checks": {"cache", "locations", "services"},
     "apps": {"checks"},
-    "testing": {
-        "backends",
-        "client",
-        "compat",
-        "conf",
-        "embedded",
-        "exceptions",
-        "locations",
-        "services",
-        "workers",
-    },
+    "admin": {"models", "services"},
+    "management": {"embedded", "services"},
+    "testing": {"embedded", "locations", "services"},
     "__init__": set(),
 }
-#: What else they may import, but not while they are loaded: cache.lock() makes a lock that is built upon client.py.
-LATER = {"client": {"services"}}
+SHARED = {"kit", "conf", "exceptions"}
+#: What these may not import although it is shared.
+NOT_SHARED = {
+    "exceptions": {"kit", "conf"},
+    "conf": {"kit"},
+    "embedded": {"conf", "kit"},
+    "locations": {"kit", "conf"},
+    "people": {"kit"},
+}
+#: Modules of a service that know more than Redis: Django's admin, HTTP, the ORM, threads.
+ROLES = {
+    "access",
+    "admin",
+    "api",
+    "backend",
+    "calls",
+    "charts",
+    "declaring",
+    "feeding",
+    "forms",
+    "mail",
+    "models",
+    "page",
+    "tasks",
+    "used_contacts",
+    "view",
+    "widgets",
+    "worker",
+}
+#: What those may import besides.
+FOR_ROLES = {"api", "control_room", "middleware", "models", "people", "templatetags"}
+#: Modules of a service that others import from, besides the service itself.
+PUBLIC = {
+    "access",
+    "charts",
+    "declaring",
+    "feeding",
+    "folding",
+    "forms",
+    "lines",
+    "models",
+    "traffic",
+    "used_contacts",
+    "widgets",
+}
+#: Who may import the inside of services: what Django finds, and what puts the parts of services together.
+ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "templatetags", "testing", "urls"}
+#: Imports that run the wrong way, and have to be untied.
+KNOTS = {
+    ("control_room.files", "services.logs.traffic"),  # write_csv()
+    ("control_room.names", "services.locks"),  # Holder
+    ("kit.commands.options", "services.queues.backend"),
+    ("kit.commands.restarting", "services.counters"),
+    ("kit.worker.base", "services.queues"),  # Consumer
+}
 #: Modules of other packages that only these may import.
 ONLY = {
-    "django_redis": {"client"},
-    "redis": {
-        "aclient",
-        "client",
-        "embedded",
-        "exceptions",
-        "scripts",
-        "sentinels",
-        "services",
-        "silence",
-        "testing",
-    },
+    "django_redis": {"cache"},
+    "redis": {"cache", "embedded", "exceptions", "kit", "servers", "services", "testing"},
     "pytest": {"testing"},
     "zstandard": {"services"},
-    "argparse": {"management"},
+    "argparse": {"kit", "management"},
     "maxminddb": {"services"},
-    "signal": {"endings", "management", "workers"},
-    "django.contrib.admin": {"admin"},
-    "django_tasks": {"compat"},
-    "django.tasks": {"compat"},
+    "signal": {"kit", "management"},
+    "django.contrib.admin": {"admin", "control_room", "services"},
+    "django_tasks": {"kit"},
+    "django.tasks": {"kit"},
 }
-#: What services know nothing of.
+#: What services know nothing of, except where they say so by their name.
 FOREIGN_TO_SERVICES = {
     f"django.{package}" for package in ("http", "contrib", "db", "shortcuts", "urls", "views")
 }
@@ -167,6 +130,15 @@ class Module:
     @property
     def area(self) -> str:
         return self.name.partition(".")[0]
+
+    @property
+    def service(self) -> str:
+        """The service it belongs to, such as "services.chat", or ""."""
+        return ".".join(self.name.split(".")[:2]) if self.area == "services" else ""
+
+    @property
+    def has_role(self) -> bool:
+        return bool(self.service) and not ROLES.isdisjoint(self.name.split(".")[2:3])
 
     @cached_property
     def tree(self) -> ast.Module:
@@ -210,23 +182,21 @@ def target(name: str, modules: Modules) -> str | None:
     return "__init__"
 
 
-def each_area_imports_only_what_it_may(modules: Modules) -> Iterator[str]:
+def each_room_imports_only_what_it_may(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        if module.area not in LAYERS:
-            yield f"{module.name} is in no layer"
+        if module.area not in ROOMS:
+            yield f"{module.name} is in no room"
             continue
-        allowed = LAYERS[module.area] | {module.area}
-        for lazy, more in ((False, set()), (True, LATER.get(module.area, set()))):
-            loaded = {found for name in module.imports(lazy=lazy) if (found := target(name, modules))}
-            yield from (
-                f"{module.name} imports {found}"
-                for found in loaded
-                if found.split(".")[0] not in allowed | more
-            )
+        allowed = (SHARED - NOT_SHARED.get(module.area, set())) | ROOMS[module.area] | {module.area}
+        if module.has_role:
+            allowed |= FOR_ROLES
+        for found in {found for name in module.imports() if (found := target(name, modules))}:
+            if not any(is_in(found, each) for each in allowed) and (module.name, found) not in KNOTS:
+                yield f"{module.name} imports {found}"
 
 
-def no_layer_is_in_a_circle(modules: Modules) -> Iterator[str]:
-    """Among modules, not only among areas: by what is imported when they are loaded."""
+def no_module_is_in_a_circle(modules: Modules) -> Iterator[str]:
+    """By what is imported when they are loaded."""
     graph = {
         module.name: {found for name in module.imports(lazy=False) if (found := target(name, modules))}
         for module in modules.values()
@@ -260,27 +230,29 @@ def packages_are_imported_only_where_they_belong(modules: Modules) -> Iterator[s
 
 def services_know_no_http_no_admin_and_no_orm(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        if module.area == "services":
+        if module.service and not module.has_role:
             for name in module.imports():
                 if any(is_in(name, package) for package in FOREIGN_TO_SERVICES):
                     yield f"{module.name} imports {name}"
 
 
-def services_use_the_public_names_of_others(modules: Modules) -> Iterator[str]:
+def the_public_names_of_services_are_used(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        if module.area != "services":
+        if module.area in ASSEMBLERS:
             continue
-        own = ".".join(module.name.split(".")[:2])
         for name in module.imports():
             found = target(name, modules) or ""
-            is_inner = name.rpartition(".")[2].startswith("_") or found.count(".") > 1
-            if is_in(found, "services") and not is_in(found, own) and is_inner:
+            if not is_in(found, "services") or is_in(found, module.service or "-"):
+                continue
+            parts = found.split(".")
+            is_inner = name.rpartition(".")[2].startswith("_") or len(parts) > 3 or {*parts[2:]} - PUBLIC
+            if is_inner and (module.name, found) not in KNOTS:
                 yield f"{module.name} imports {name}"
 
 
 def only_keys_makes_keys(modules: Modules) -> Iterator[str]:
     for module in modules.values():
-        if module.name.partition(".")[0] in ("keys", "conf") or module.name == "services.news.channels":
+        if module.name in ("conf", "kit.keyspace", "kit.news.channels") or module.name.endswith(".keys"):
             continue
         for node in ast.walk(module.tree):
             if _is_prefix(node) or _is_command_with_a_key_written_out(node):
@@ -307,7 +279,7 @@ def only_scripts_reads_lua(modules: Modules) -> Iterator[str]:
             evaluates = isinstance(node, ast.Attribute) and re.fullmatch(
                 r"eval|evalsha|register_script|script_load|fcall", node.attr
             )
-            if module.name != "scripts" and (names_lua or evaluates):
+            if module.name != "kit.scripts" and (names_lua or evaluates):
                 yield f"{module.name}:{node.lineno} deals with Lua"
 
 
@@ -322,12 +294,12 @@ def modules_say_what_they_are_for(modules: Modules) -> Iterator[str]:
 
 
 RULES: list[Rule] = [
-    each_area_imports_only_what_it_may,
-    no_layer_is_in_a_circle,
+    each_room_imports_only_what_it_may,
+    no_module_is_in_a_circle,
     nothing_of_a_project_is_imported,
     packages_are_imported_only_where_they_belong,
     services_know_no_http_no_admin_and_no_orm,
-    services_use_the_public_names_of_others,
+    the_public_names_of_services_are_used,
     only_keys_makes_keys,
     only_scripts_reads_lua,
     modules_say_what_they_are_for,
@@ -336,8 +308,21 @@ APP = read(ROOT / "components")
 
 
 def test_the_app_is_there() -> None:
-    assert {"client", "keys", "scripts", "conf", "checks", "embedded", "testing"} <= APP.keys()
-    assert {"services.queues", "backends.tasks", "workers.base", "admin.queues"} <= APP.keys()
+    assert {
+        "kit.client",
+        "kit.scripts",
+        "kit.worker.base",
+        "conf",
+        "checks",
+        "embedded",
+        "testing",
+    } <= APP.keys()
+    assert {
+        "services.queues",
+        "services.queues.backend",
+        "services.chat.keys",
+        "control_room.base",
+    } <= APP.keys()
     assert len(APP) > 30
 
 
@@ -346,8 +331,7 @@ def test_the_app_keeps_the_rule(rule: Rule) -> None:
     assert list(rule(APP)) == []
 
 
-def test_every_layer_and_every_permission_is_still_needed() -> None:
-    areas = {module.area for module in APP.values()}
+def test_every_room_and_every_permission_is_still_needed() -> None:
     imported = {
         (module.area, package)
         for module in APP.values()
@@ -356,26 +340,27 @@ def test_every_layer_and_every_permission_is_still_needed() -> None:
         if is_in(name, package)
     }
 
-    assert areas == LAYERS.keys()
-    for area, later in LATER.items():
-        loaded = {
-            target(name, APP) or ""
-            for module in APP.values()
-            if module.area == area
-            for name in module.imports()
-        }
-        assert later <= {found.split(".")[0] for found in loaded}
-    assert {package for _area, package in imported} == ONLY.keys()
+    assert {module.area for module in APP.values()} == ROOMS.keys()
+    assert imported == {(area, package) for package, areas in ONLY.items() for area in areas}
+    assert {
+        part for module in APP.values() if module.service for part in module.name.split(".")[2:3]
+    } >= ROLES
 
 
-def test_only_the_client_imports_django_redis() -> None:
+def test_every_knot_is_still_there() -> None:
+    tied = {(module.name, target(name, APP)) for module in APP.values() for name in module.imports()}
+
+    assert tied >= KNOTS
+
+
+def test_only_the_classes_for_caches_import_django_redis() -> None:
     importers = [
         module.name
         for module in APP.values()
         if any(is_in(name, "django_redis") for name in module.imports())
     ]
 
-    assert importers == ["client"]
+    assert importers == ["cache"]
 
 
 def test_the_market_uses_the_app_as_any_customer_would() -> None:
@@ -388,43 +373,38 @@ def test_the_market_uses_the_app_as_any_customer_would() -> None:
         if isinstance(node, ast.ImportFrom) and not node.level
         for alias in node.names
     }
-    used = {found.split(".")[0] for name in names if (found := target(name, APP))}
+    used = {found for name in names if (found := target(name, APP))}
 
     assert used
-    assert not used & {"client", "keys", "scripts", "workers"}
+    assert not [name for name in used if is_in(name, "kit") or name.endswith(".keys")]
 
 
 @pytest.mark.parametrize(
     ("rule", "name", "source", "complaint"),
     [
         (
-            each_area_imports_only_what_it_may,
-            "keys",
-            "from components.client import get_client",
-            "keys imports client",
-        ),
-        (each_area_imports_only_what_it_may, "keys", "import components.client", "keys imports client"),
-        (each_area_imports_only_what_it_may, "keys", "from components import client", "keys imports client"),
-        (
-            each_area_imports_only_what_it_may,
-            "services.a",
-            "def f():\n    from components.workers import b",
-            "services.a imports workers",
-        ),
-        (
-            each_area_imports_only_what_it_may,
-            "client",
+            each_room_imports_only_what_it_may,
+            "kit.a",
             "from components.services.b import C",
-            "client imports services.b",
+            "imports services.b",
+        ),
+        (each_room_imports_only_what_it_may, "kit.a", "import components.services.b", "imports services.b"),
+        (each_room_imports_only_what_it_may, "kit.a", "from components import services", "imports services"),
+        (
+            each_room_imports_only_what_it_may,
+            "kit.a",
+            "def f():\n    from components import api",
+            "imports api",
         ),
         (
-            each_area_imports_only_what_it_may,
-            "client",
-            "def f():\n    from components.workers import b",
-            "client imports workers",
+            each_room_imports_only_what_it_may,
+            "conf",
+            "from components.kit import client",
+            "imports kit.client",
         ),
-        (each_area_imports_only_what_it_may, "helpers", "", "helpers is in no layer"),
-        (no_layer_is_in_a_circle, "client", "import components.keys", "client imports itself"),
+        (each_room_imports_only_what_it_may, "services.b.c", "from components import api", "imports api"),
+        (each_room_imports_only_what_it_may, "helpers", "", "helpers is in no room"),
+        (no_module_is_in_a_circle, "kit.client", "import components.kit.scripts", "client imports itself"),
         (
             nothing_of_a_project_is_imported,
             "conf",
@@ -440,29 +420,29 @@ def test_the_market_uses_the_app_as_any_customer_would() -> None:
         ),
         (
             packages_are_imported_only_where_they_belong,
-            "admin.a",
+            "admin",
             "from redis import Redis",
             "imports redis.Redis",
         ),
-        (packages_are_imported_only_where_they_belong, "services.a", "import argparse", "imports argparse"),
+        (packages_are_imported_only_where_they_belong, "conf", "import argparse", "imports argparse"),
         (packages_are_imported_only_where_they_belong, "services.a", "import signal", "imports signal"),
         (
             packages_are_imported_only_where_they_belong,
-            "workers.a",
+            "testing",
             "from django.tasks import task",
             "django.tasks",
         ),
         (
             packages_are_imported_only_where_they_belong,
-            "views",
+            "api.a",
             "from django.contrib import admin",
             "contrib.admin",
         ),
         (
             services_know_no_http_no_admin_and_no_orm,
-            "services.a",
+            "services.a.b",
             "from django.db import models",
-            "django.db.models",
+            "django.db",
         ),
         (
             services_know_no_http_no_admin_and_no_orm,
@@ -470,15 +450,16 @@ def test_the_market_uses_the_app_as_any_customer_would() -> None:
             "from django.http import Http404",
             "django.http",
         ),
+        (the_public_names_of_services_are_used, "services.a", "from components.services.b import _c", "b._c"),
         (
-            services_use_the_public_names_of_others,
+            the_public_names_of_services_are_used,
             "services.a",
-            "from components.services.b import _c",
-            "b._c",
+            "from components.services.b.c import D",
+            "b.c.D",
         ),
         (
-            services_use_the_public_names_of_others,
-            "services.a",
+            the_public_names_of_services_are_used,
+            "middleware",
             "from components.services.b.c import D",
             "b.c.D",
         ),
@@ -493,9 +474,10 @@ def test_the_market_uses_the_app_as_any_customer_would() -> None:
 )
 def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str, complaint: str) -> None:
     others = {
-        "client": '"A."',
-        "keys": '"A."\nimport components.client',
-        "workers": '"A."',
+        "kit.client": '"A."',
+        "kit.scripts": '"A."\nimport components.kit.client',
+        "api": '"A."',
+        "services": '"A."',
         "services.b": '"A."',
         "services.b.c": '"A."',
         "__init__": '"A."',

@@ -28,10 +28,11 @@ from redis.asyncio.connection import BlockingConnectionPool, SSLConnection
 from redis.asyncio.connection import Connection as AsyncConnection
 from redis.asyncio.sentinel import SentinelConnectionPool
 
-from components import aclient
-from components.client import get_async_client, get_client, longest_block, redis_errors
 from components.embedded import EmbeddedServer, find_server
 from components.exceptions import ComponentsError, NoEventLoop, RedisUnavailable
+from components.kit import aclient
+from components.kit.client import get_async_client, get_client, longest_block
+from components.kit.errors import redis_errors
 from components.testing import ClusterServer, _free_port, empty, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually

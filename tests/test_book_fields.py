@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import RequestFactory
 from redis import Redis
 
-from components.admin.fields import BookFieldsMixin
 from components.services.autocomplete import AddressBook
+from components.services.autocomplete.admin.fields import BookFieldsMixin
 from tests.db.models import Box, Shelf
 
 

@@ -135,7 +135,7 @@ def test_retries_of_the_client_are_warned_of(name: str) -> None:
 
 NOWHERE = "redis://nowhere.example"
 DB_1 = {**DJANGO_REDIS["OPTIONS"], "CONNECTION_POOL_KWARGS": {"db": 1}}
-CLUSTER = {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.client.ClusterClient"}
+CLUSTER = {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.cache.ClusterClient"}
 SENTINELS = {**DJANGO_REDIS["OPTIONS"], "SENTINELS": [("a.example", 1), ("b.example", 2)]}
 
 
@@ -190,7 +190,7 @@ def test_the_default_cache_as_the_cache_of_this_app_is_warned_of() -> None:
 
     spared = {
         **DJANGO_REDIS,
-        "OPTIONS": {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.client.Client"},
+        "OPTIONS": {**DJANGO_REDIS["OPTIONS"], "CLIENT_CLASS": "components.cache.Client"},
     }
     with override_settings(CACHES={"default": spared}, COMPONENTS={}):
         assert found() == {}

@@ -12,8 +12,8 @@ from django.core.cache import caches
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.client import get_client
 from components.embedded import EmbeddedServer
+from components.kit.client import get_client
 from components.locations import Place, places, with_database
 from components.services.chat import Chat, Inbox
 from components.services.queues import Consumer, TaskQueue
@@ -21,7 +21,7 @@ from components.testing import ClusterServer, empty
 from tests.support.queues import ECHO, claim, ids
 
 BACKEND = "django_redis.cache.RedisCache"
-CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def hidden(key: str, prefix: str, version: int | str) -> str:
 
 
 def test_our_client_spares_the_app_even_where_it_shares_a_database(redis: Redis) -> None:
-    spared = {**settings.CACHES["default"], "OPTIONS": {"CLIENT_CLASS": "components.client.Client"}}
+    spared = {**settings.CACHES["default"], "OPTIONS": {"CLIENT_CLASS": "components.cache.Client"}}
     with override_settings(CACHES={"default": spared}, COMPONENTS={}):
         task, chat = use_everything()
 

@@ -13,15 +13,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
 from redis import Redis, RedisCluster
 
-from components.client import get_client, longest_block, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.kit.client import get_client, longest_block
+from components.kit.errors import redis_errors
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import ECHO, claim, ids, push_many
 
-CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 
 
 @pytest.fixture

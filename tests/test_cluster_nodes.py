@@ -16,17 +16,18 @@ import pytest
 from django.test.utils import override_settings
 from redis.asyncio import RedisCluster
 
-from components.client import get_async_client, get_client, redis_errors
 from components.exceptions import RedisUnavailable
-from components.scripts import Script
+from components.kit.client import get_async_client, get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.together import together
 from components.services.chat import Chat, Inbox
 from components.services.counters import Counter
 from components.testing import redis_at
-from components.together import together
 from tests.support.masters import Masters, forget_clients, masters
 from tests.views.serving import serve
 
-CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 TIMEOUT = 1.0
 
 

@@ -60,7 +60,7 @@ def test_queue_options_are_read_anew_when_they_change() -> None:
 
 
 def test_each_alias_has_options_of_its_own() -> None:
-    backend = {"BACKEND": "components.backends.tasks.RedisBackend"}
+    backend = {"BACKEND": "components.tasks.RedisBackend"}
     with override_settings(TASKS={"default": backend, "mail": {**backend, "OPTIONS": {"max_body": 9}}}):
         assert queue_options("mail").max_body == 9
         assert queue_options("default") == QueueOptions()

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from redis import Redis
 
-from components.forms import EntryChoiceField, EntryField
 from components.services.autocomplete import AddressBook, Entry
-from components.widgets import Typed
+from components.services.autocomplete.forms import EntryChoiceField, EntryField
+from components.services.autocomplete.widgets import Typed
 
 JEFF = Entry("12", "Jeff")
 BLANKS = "a" + " " * 1_000_000 + "b"

@@ -6,7 +6,9 @@ import inspect
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from django.test.utils import override_settings
@@ -15,25 +17,29 @@ from hypothesis import strategies as st
 from redis import Redis
 from redis.crc import key_slot
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
+from components import services
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import get_client
 from components.services.autocomplete import AddressBook, RecentContacts, loading, usage
 from components.services.autocomplete import core as books
+from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatSettings, core, limits
+from components.services.chat import keys as chat_keys
 from components.services.counters import Counter
-from components.services.fences import FencedValue
 from components.services.geo.layout import Manifest
 from components.services.geo.storing import activate, put
 from components.services.locks import Lock
 from components.services.locks import core as locks_core
+from components.services.locks import keys as locks_keys
+from components.services.locks.fences import FencedValue
 from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
+from components.services.queues import keys as queues_keys
 from components.services.queues.parking import Parking
 from components.services.rows import Loader, RowCache, Shape, Stored, name_and_key
 from components.services.semaphores import Semaphore
-from components.twins import at_once
 from tests.support.logs import append, let_leases_pass, stream
 from tests.support.mailboxes import sent
 from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succeeded
@@ -43,8 +49,9 @@ from tests.support.waiting import eventually
 Key = Callable[..., str]
 SCHEMA: dict[str, Key] = {
     name: function
-    for name, function in vars(keys).items()
-    if inspect.isfunction(function) and function.__module__.startswith(keys.__name__ + ".")
+    for service in Path(services.__file__).parent.glob("*/keys.py")
+    for name, function in vars(import_module(f"components.services.{service.parent.name}.keys")).items()
+    if not name.startswith("_") and inspect.isfunction(function) and function.__module__.endswith(".keys")
 }
 TYPES = {
     "HASH": b"hash",
@@ -117,7 +124,7 @@ def test_all_keys_of_one_name_lie_in_one_slot_whatever_the_name(name: str, part:
 def test_different_names_have_different_keys_and_tags(name: str, other: str) -> None:
     assume(name != other)
 
-    assert tag(keys.queue_tasks(name)) != tag(keys.queue_tasks(other))
+    assert tag(queues_keys.queue_tasks(name)) != tag(queues_keys.queue_tasks(other))
 
 
 @given(names, names)
@@ -160,8 +167,8 @@ def look_up(redis: Redis, name: str) -> dict[str, str]:
     book.add("joe", id=71)
     RecentContacts(name).remove("joe")
     redis.delete(*[key for key in redis.keys("*:books:*:call:*") if not key.endswith(b":a")])
-    redis.rename(redis.keys("*:books:*:names")[0], keys.book_names(name))
-    redis.rename(redis.keys("*:contacts:*:call:*")[0], keys.contacts_call(bucket(name), "a"))
+    redis.rename(redis.keys("*:books:*:names")[0], autocomplete_keys.book_names(name))
+    redis.rename(redis.keys("*:contacts:*:call:*")[0], autocomplete_keys.contacts_call(bucket(name), "a"))
     return {"book_call": "a", "contacts_call": "a"}
 
 
@@ -279,7 +286,7 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     [call, trimmed] = [
         key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)
     ][::-1]
-    redis.delete(f"{keys.chat_calls(bucket(name), name)}/{trimmed}")
+    redis.delete(f"{chat_keys.chat_calls(bucket(name), name)}/{trimmed}")
     parts = {f"chat_{part}": f"{name}/{name}" for part in ("mentions", "own", "rate")}
     parts["inbox_rate"] = f"{name}/create"
     return {**parts, "chat_calls": f"{name}/{call}", "chat_sent": f"{name}/0:0"}
@@ -317,7 +324,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parts |= chart(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     # The last: they wake those who wait, and that is forgotten within seconds.
-    parts |= hand_over(redis, keys.lock("00", "default"))
+    parts |= hand_over(redis, locks_keys.lock("00", "default"))
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}

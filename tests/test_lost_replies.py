@@ -16,18 +16,20 @@ import pytest
 from redis import Redis
 
 import components
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable, StaleFence
-from components.scripts import Script
-from components.services.fences import FencedValue
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.kit.scripts import Script
+from components.services.geo import keys as geo_keys
+from components.services.locks.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
+from components.services.queues import keys as queues_keys
 from components.services.queues.consumers import Request
 from components.services.queues.parking import Parking
 from components.services.queues.records import EPOCH
 from components.services.semaphores import Semaphore
+from components.services.semaphores import keys as semaphores_keys
 from components.testing import empty, redis_at
 from tests.support import (
     lost_books,
@@ -61,8 +63,8 @@ from tests.support.semaphores import Waiter, let_pass, take
 from tests.support.snapshots import alike, snapshot
 from tests.support.waiting import eventually
 
-LUA = Path(components.__file__).parent / "lua"
-SCRIPTS = sorted(str(path.relative_to(LUA).with_suffix("")) for path in LUA.rglob("*.lua"))
+SERVICES = Path(components.__file__).parent / "services"
+SCRIPTS = {f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SERVICES.glob("*/lua/*.lua"))}
 
 #: Prepares something, and returns what is then done while the reply gets lost.
 Case = Callable[[Redis], Callable[[], Any]]
@@ -170,7 +172,10 @@ def trim(redis: Redis) -> Callable[[], Any]:
     push_many(9)
     old = claim(consumer, 3)
     hand_in(consumer, *map(failed, old[:2]), succeeded(old[2]))
-    for key in (keys.queue_dead("default", "default"), keys.queue_successful("default", "default")):
+    for key in (
+        queues_keys.queue_dead("default", "default"),
+        queues_keys.queue_successful("default", "default"),
+    ):
         age(redis, key, timedelta(days=365))
     hand_in(consumer, *map(failed, claim(consumer, 5)))
 
@@ -228,7 +233,7 @@ def renew(redis: Redis) -> Callable[[], Any]:
 
 
 def park(redis: Redis) -> Callable[[], Any]:
-    parked = keys.queue_parked("default", "api")
+    parked = queues_keys.queue_parked("default", "api")
     args = [60_000, 1, "one default", 2, "two default"]
     return lambda: Script("queues/park")(get_client(), keys=[parked], args=args)
 
@@ -278,9 +283,9 @@ def acquire_permit_after_all_others_died(redis: Redis) -> Callable[[], Any]:
     Semaphore("api", limit=5).acquire(weight=5)
     for each in (waiter, other):
         each.ask()
-    redis.zadd(keys.semaphore_queue(bucket("api"), "api"), {waiter.id: LONG_AGO})
+    redis.zadd(semaphores_keys.semaphore_queue(bucket("api"), "api"), {waiter.id: LONG_AGO})
     let_pass(redis, "api", 30)
-    redis.zadd(keys.semaphore_beats(bucket("api"), "api"), {waiter.id: 2**53, other.id: 2**53})
+    redis.zadd(semaphores_keys.semaphore_beats(bucket("api"), "api"), {waiter.id: 2**53, other.id: 2**53})
     return waiter.ask
 
 
@@ -363,8 +368,8 @@ def fenced_delete_refused(redis: Redis) -> Callable[[], Any]:
 
 
 CASES: dict[str, list[Case]] = {
-    "fences/delete": [fenced_delete, fenced_delete_refused],
-    "fences/set": [fenced_set, fenced_set_for_good, fenced_set_refused],
+    "locks/delete_fenced": [fenced_delete, fenced_delete_refused],
+    "locks/set_fenced": [fenced_set, fenced_set_for_good, fenced_set_refused],
     "queues/advance": [advance, advance_guarded],
     "queues/await": [await_],
     "queues/cancel": [cancel],
@@ -404,7 +409,7 @@ def proxy(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_script_that_changes_something_has_a_case(redis: Redis, script: str) -> None:
-    source = (LUA / f"{script}.lua").read_text()
+    source = SCRIPTS[script].read_text()
     called = {command.lower() for command in re.findall(r'redis\.call\("(\w+)"', source)}
     commands = redis.command()
     changes = any("write" in commands[name]["flags"] for name in called)
@@ -556,7 +561,7 @@ def test_a_version_that_was_made_current_before_another_is_not_made_current_agai
     missing = _meanwhile(redis_server, proxy, act, lambda: lost_geo.imported("newer"))
 
     assert missing == []
-    assert redis.hget(keys.geo_current("default"), "version") == b"newer"
+    assert redis.hget(geo_keys.geo_current("default"), "version") == b"newer"
 
 
 def test_what_was_claimed_by_another_since_is_not_given_back_twice(

@@ -12,15 +12,15 @@ import pytest
 from django.apps import AppConfig, apps
 from django.test.utils import override_settings
 
-from components import periodic as module
 from components.exceptions import NotSerializable
-from components.periodic import cron, declared, every, periodic
+from components.services.queues import periodic_tasks as module
+from components.services.queues.periodic_tasks import cron, declared, every, periodic
 from tests import tasks
 from tests.workers import jobs
 
 TASKS = {
-    "default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []},
-    "other": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []},
+    "default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []},
+    "other": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []},
 }
 App = Callable[[str, str], None]
 
@@ -162,8 +162,8 @@ def test_arguments_that_the_function_does_not_take_are_refused_at_once(given: di
 # --- How they are found ----------------------------------------------------------------------------
 
 WHOLE = """
-from components.compat import task
-from components.periodic import every, periodic
+from components.kit.compat import task
+from components.services.queues.periodic_tasks import every, periodic
 
 @periodic(every(minutes=5))
 @task
@@ -184,7 +184,7 @@ def test_an_app_whose_tasks_cannot_be_imported_is_named_once_and_stops_no_other(
     app("broken", "raise RuntimeError('no such thing')")
     app("whole", WHOLE)
 
-    with caplog.at_level(logging.ERROR, "components.periodic"):
+    with caplog.at_level(logging.ERROR, "components.services.queues.periodic_tasks"):
         found = [names(), names()]
 
     assert found == [["whole.tasks.sweep every 5 minutes"]] * 2

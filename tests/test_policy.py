@@ -1,4 +1,4 @@
-"""components.tasks: the decorator, and each policy that a task may have, without a worker's loop."""
+"""services/queues/declaring.py: the decorator, and each policy that a task may have, without a worker's loop."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from django.utils.connection import ConnectionDoesNotExist
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.compat import (
+from components.exceptions import NotSerializable, RedisUnavailable
+from components.kit.compat import (
     InvalidTask,
     Task,
     TaskResult,
@@ -33,10 +32,10 @@ from components.compat import (
     task_backends,
     task_enqueued,
 )
-from components.compat import task as djangos_task
-from components.exceptions import NotSerializable, RedisUnavailable
-from components.services.queues import Consumer, TaskQueue
-from components.tasks import PolicyTask, is_cancelled, progress, task
+from components.kit.compat import task as djangos_task
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.declaring import PolicyTask, is_cancelled, progress, task
 from components.testing import redis_at, run_tasks
 from tests.support.queues import claim_one, come_due, failed, hand_in, options, places, server_time
 
@@ -708,7 +707,7 @@ def test_the_id_stays_if_another_task_has_the_unique_key_at_the_commit(
         result = later_only_one.enqueue()
         promised = result.id
 
-    with caplog.at_level(logging.INFO, "components.backends.tasks"), transaction.atomic():
+    with caplog.at_level(logging.INFO, "components.services.queues.backend"), transaction.atomic():
         later_only_one.enqueue()
 
     assert result.id == promised != rival.id

@@ -11,8 +11,8 @@ from weakref import ref
 
 import pytest
 
-from components import renewals
 from components.exceptions import RedisUnavailable
+from components.kit import leases as renewals
 from tests.support.waiting import eventually
 
 

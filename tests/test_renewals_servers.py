@@ -17,8 +17,8 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from components import renewals
 from components.embedded import EmbeddedServer
+from components.kit import leases as renewals
 from components.services.locks import AsyncLock, Lock
 from components.services.semaphores import Semaphore
 from components.testing import empty, redis_at

@@ -11,11 +11,11 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from components import keys
-from components.client import get_async_client, get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.scripts import Script
+from components.kit.client import get_async_client, get_client
+from components.kit.scripts import Script
+from components.services.queues import keys
 from components.testing import empty, redis_at
 from tests.support.monitoring import sent_to
 from tests.support.proxy import LossyProxy

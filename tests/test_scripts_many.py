@@ -10,12 +10,13 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from components import keys, scripts
-from components.buckets import BUCKETS
-from components.client import get_async_client, get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.scripts import Script
+from components.kit import scripts
+from components.kit.buckets import BUCKETS
+from components.kit.client import get_async_client, get_client
+from components.kit.scripts import Script
+from components.services.chat import keys
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
 

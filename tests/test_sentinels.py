@@ -24,17 +24,18 @@ import pytest
 from redis import Redis
 from redis.exceptions import RedisError
 
-from components.client import get_async_client, get_client, redis_errors
 from components.embedded import EmbeddedServer, find_server
 from components.exceptions import RedisUnavailable
+from components.kit.client import get_async_client, get_client
+from components.kit.errors import redis_errors
 from components.testing import _free_port, redis_at
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parent.parent
 SHOP = "redis://shop/0"
 OURS = {
-    "CLIENT_CLASS": "components.client.SentinelClient",
-    "CONNECTION_FACTORY": "components.client.SentinelConnectionFactory",
+    "CLIENT_CLASS": "components.cache.SentinelClient",
+    "CONNECTION_FACTORY": "components.cache.SentinelConnectionFactory",
 }
 #: As a project wrote them that knows only django-redis.
 THEIRS = {
@@ -188,7 +189,7 @@ url, options = json.loads(sys.argv[1])
 cache = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": url, "OPTIONS": options}
 settings.configure(CACHES={"default": cache})
 django.setup()
-from components.client import get_async_client, get_client
+from components.kit.client import get_async_client, get_client
 
 async def main():
     await get_async_client().incr("hits")

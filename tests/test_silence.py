@@ -26,21 +26,22 @@ from django.test.utils import override_settings
 from redis import Redis
 from redis.exceptions import ConnectionError
 
-from components import silence
-from components.client import get_async_client, get_client, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.kit import silence
+from components.kit.client import get_async_client, get_client
+from components.kit.errors import redis_errors
+from components.kit.silence import ServerSilent
+from components.kit.worker.outage import Outage
 from components.services.chat import Inbox
 from components.services.counters import Counter
 from components.services.queues import Consumer, TaskQueue
-from components.silence import ServerSilent
 from components.testing import ClusterServer, redis_at
-from components.workers.outage import Outage
 from tests.support.proxy import LossyProxy
 from tests.support.queues import ECHO, claim
 from tests.support.waiting import eventually
 
-CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 TIMEOUT = 1.0  # seconds of the socket
 AT_ONCE = 0.8  # seconds: less than one timeout, with room for a busy machine
 
@@ -397,7 +398,7 @@ def test_another_cache_at_the_server_costs_nothing_either(
 ) -> None:
     program = request.config.getoption("--redis-server")
     with EmbeddedServer(tmp_path, server=program, appendonly=False) as server:
-        options = {"CLIENT_CLASS": "components.client.Client", "SOCKET_TIMEOUT": TIMEOUT}
+        options = {"CLIENT_CLASS": "components.cache.Client", "SOCKET_TIMEOUT": TIMEOUT}
         cache = {"BACKEND": "django_redis.cache.RedisCache", "OPTIONS": options}
         aliases = {
             "default": {**cache, "LOCATION": f"{server.url}?db=0"},

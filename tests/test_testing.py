@@ -11,11 +11,10 @@ from django.core.cache import caches
 from django.test import override_settings
 from redis import Redis
 
-from components import keys
 from components.conf import conf
 from components.embedded import EmbeddedServer, servers
 from components.exceptions import RedisUnavailable
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
 from components.testing import ClusterServer, empty, redis_at
 from tests.support.queues import ECHO
 from tests.support.waiting import eventually

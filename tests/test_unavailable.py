@@ -21,17 +21,18 @@ from redis.exceptions import (
     ResponseError,
 )
 
-from components.client import get_async_client, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused, RedisUnavailable
-from components.scripts import Script
+from components.kit.client import get_async_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
 from components.services.queues import Consumer, TaskQueue
 from components.testing import ClusterServer, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.queues import ECHO, claim
 from tests.support.waiting import eventually
 
-CLUSTER = {"CLIENT_CLASS": "components.client.ClusterClient"}
+CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 
 
 @pytest.fixture

@@ -19,13 +19,14 @@ from django.test import Client as Browser
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.client import get_async_client, get_client, redis_errors
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnsuitable
+from components.kit.client import get_async_client, get_client
+from components.kit.errors import redis_errors
 from components.locations import mistakes
+from components.servers import inspect_server
 from components.services.counters import Counter
 from components.services.queues import TaskQueue
-from components.services.servers import inspect_server
 from components.testing import ClusterServer
 from tests.commands.processes import Command
 from tests.support.old_redis import OldRedis
@@ -192,7 +193,7 @@ def test_both_clients_say_that_a_server_is_no_redis(foreign: str, act: Callable[
 
 
 def test_a_cluster_has_no_second_database(redis_cluster_server: ClusterServer) -> None:
-    cluster = {"CLIENT_CLASS": "components.client.ClusterClient"}
+    cluster = {"CLIENT_CLASS": "components.cache.ClusterClient"}
     with (
         at(f"{redis_cluster_server.url}/2", **cluster),
         pytest.raises(RedisUnsuitable, match="names the database 2; a cluster has only 0"),
@@ -206,7 +207,7 @@ def test_a_cluster_has_no_second_database(redis_cluster_server: ClusterServer) -
 def test_an_old_server_is_no_cluster_either(act: Callable[[], None]) -> None:
     with (
         OldRedis("5.0.14") as server,
-        at(server.url, CLIENT_CLASS="components.client.ClusterClient"),
+        at(server.url, CLIENT_CLASS="components.cache.ClusterClient"),
         pytest.raises(RedisUnsuitable, match=r"as before Redis 6\.2"),
     ):
         act()
@@ -221,7 +222,10 @@ def test_an_old_server_is_no_cluster_either(act: Callable[[], None]) -> None:
         {"LOCATION": "redis://localhost"},
         {"LOCATION": "rediss://joe:secret@shop.example:6380/3?protocol=2"},
         {"LOCATION": "unix:///run/redis.sock?db=1"},
-        {"LOCATION": "redis://a,redis://b/0", "OPTIONS": {"CLIENT_CLASS": "components.client.ClusterClient"}},
+        {
+            "LOCATION": "redis://a,redis://b/0",
+            "OPTIONS": {"CLIENT_CLASS": "components.cache.ClusterClient"},
+        },
         {"LOCATION": "shop://anywhere", "OPTIONS": {"CONNECTION_FACTORY": "shop.redis.Factory"}},
         {"LOCATION": "redis://shop/0", "OPTIONS": {"CONNECTION_POOL_KWARGS": {"decode_responses": False}}},
     ],

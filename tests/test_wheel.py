@@ -62,7 +62,7 @@ def test_it_carries_templates_scripts_static_files_and_types(site_packages):
 
     assert {
         "py.typed",
-        "lua/queues/advance.lua",
+        "services/queues/lua/advance.lua",
         "static/components/components.css",
         "static/components/live.js",
         "templates/admin/components/base.html",

@@ -9,7 +9,7 @@ import pytest
 from django import forms
 from django.core.exceptions import ImproperlyConfigured
 
-from components.widgets import CompleteInput, Typed
+from components.services.autocomplete.widgets import CompleteInput, Typed
 
 
 class _Tags(HTMLParser):

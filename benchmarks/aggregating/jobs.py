@@ -45,10 +45,10 @@ def copy(path: str, limit: int) -> Generator[None, None, Turn]:
 
 def count(level: str, kernel: str | None = None) -> Generator[None, None, Turn]:
     """The table of addresses is loaded, and what is compiled is ready, before the clock starts."""
-    from components.services.lines import Book, LineReader
     from components.services.logs import PLACES, Aggregation
-    from components.services.traffic.places import PlaceCounter
-    from components.workers.logs import LogWorker
+    from components.services.logs.lines import Book, LineReader
+    from components.services.logs.traffic.places import PlaceCounter
+    from components.services.logs.worker.logs import LogWorker
 
     reader = LineReader(Book(), kernel=kernel)
     counter = PlaceCounter(level=level, kernel=reader.kernel)

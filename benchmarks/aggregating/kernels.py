@@ -18,8 +18,8 @@ from time import process_time
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from benchmarks.aggregating import lines
-from components.services.lines import KERNELS, Counting, Counts, Format, PlaceTable, Ranges, find_format
-from components.services.lines.extras import has_numba
+from components.services.logs.lines import KERNELS, Counting, Counts, Format, PlaceTable, Ranges, find_format
+from components.services.logs.lines.extras import has_numba
 
 #: The slower ones count fewer lines.
 SHARES = {"numba": 1, "numpy": 4, "naive": 40}

@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.bench import Bench, Worker, running
 from benchmarks.caching.models import Item
-from components import keys
-from components.buckets import BUCKETS
+from components.kit.buckets import BUCKETS
+from components.services.rows import keys
 
 _LONG = (
     50 * 365 * 86_400.0

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 from benchmarks.bench import Bench, Stuck
 from benchmarks.caching.daemons import cpu_of, daemons
 from benchmarks.caching.models import Item
-from components import keys
-from components.buckets import bucket
-from components.services.rows import member
+from components.kit.buckets import bucket
+from components.services.rows import keys, member
 
 DELAY = 5.0  # seconds
 SAMPLE = 2_000  # rows that are looked at: of all of them the looking would be a load of its own

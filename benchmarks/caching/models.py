@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from components.db.rows import CachedRow, Caching
+from components.services.rows.models import CachedRow, Caching
 
 
 class Item(CachedRow, models.Model):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from components.db.books import ModelBook
+from components.services.autocomplete.models import ModelBook
 
 
 class Person(models.Model):

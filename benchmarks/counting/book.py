@@ -15,7 +15,7 @@ from typing import Any
 from redis import Redis
 
 from benchmarks.counting.base import Guarantees, System
-from components.client import get_client
+from components.kit.client import get_client
 
 PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
 SAMPLES = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.counting.base import Guarantees, System
-from components.client import get_client
+from components.kit.client import get_client
 
 
 class Floor(System):

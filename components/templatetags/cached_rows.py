@@ -16,8 +16,8 @@ from typing import Any
 
 from django import template
 
-from components.db.rows import CachedRows, FrozenRow
-from components.db.rows import cached_rows as declared
+from components.services.rows.models import CachedRows, FrozenRow
+from components.services.rows.models import cached_rows as declared
 
 register = template.Library()
 

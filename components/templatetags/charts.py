@@ -22,12 +22,12 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 
-from components.charts import MOST_LINES, Chart, Span
-from components.charts import sparkline as _sparkline
-from components.charts.scales import rate as _rate
-from components.charts.scales import total as _total
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
 from components.services.counters import Series
+from components.services.counters.charts import MOST_LINES, Chart, Span
+from components.services.counters.charts import sparkline as _sparkline
+from components.services.counters.charts.scales import rate as _rate
+from components.services.counters.charts.scales import total as _total
 
 register = template.Library()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from components.admin.fields import BookFieldsMixin
+from components.services.autocomplete.admin.fields import BookFieldsMixin
 
 from .models import Guild, Membership
 

@@ -7,8 +7,8 @@ Only a member of a guild may search it, and that is looked up at each search: wh
 
 from __future__ import annotations
 
-from components.books import Readers
-from components.db.books import ModelBooks
+from components.services.autocomplete.access import Readers
+from components.services.autocomplete.models import ModelBooks
 from project.market.books import for_sale
 
 from .models import Membership

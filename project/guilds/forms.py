@@ -12,7 +12,7 @@ from django.core.validators import URLValidator
 from django.http import QueryDict
 from django.urls import reverse
 
-from components.forms import EntryChoiceField
+from components.services.autocomplete.forms import EntryChoiceField
 from project.market.models import Player
 
 from . import letters

@@ -8,7 +8,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
-from components.admin.fields import BookFieldsMixin
+from components.services.autocomplete.admin.fields import BookFieldsMixin
 
 from .models import FlashPurchase, FlashSale, Item, Listing, Player, Sale
 

@@ -15,10 +15,10 @@ import logging
 from django.db.models import Q
 from django.utils import timezone
 
-from components.db.books import ModelBook
 from components.exceptions import BookNotFound, InvalidPrefix, RedisUnavailable
 from components.services.autocomplete import fold
-from components.widgets import Typed
+from components.services.autocomplete.models import ModelBook
+from components.services.autocomplete.widgets import Typed
 
 from .models import Item, Listing, Player
 

@@ -19,8 +19,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from components.db.books import model_books
 from components.exceptions import RedisUnavailable
+from components.services.autocomplete.models import model_books
 from project.guilds import demo as guilds
 from project.players import demo as players
 

@@ -16,8 +16,8 @@ from datetime import date, datetime, time, timedelta
 
 from django.utils import timezone
 
-from components.db.rows import FrozenRow
 from components.exceptions import RedisUnavailable, RowNotLoaded
+from components.services.rows.models import FrozenRow
 
 from .models import FlashSale, Item
 

@@ -11,7 +11,7 @@ from django import forms
 from django.db.models import F
 from django.utils import timezone
 
-from components.widgets import CompleteInput
+from components.services.autocomplete.widgets import CompleteInput
 
 from . import books
 from .models import MAX_PRICE, Item, Listing, ListingQuerySet, Player

@@ -21,8 +21,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from components.db.fences import FencedModel
-from components.db.rows import CachedRow, Caching
+from components.services.locks.models import FencedModel
+from components.services.rows.models import CachedRow, Caching
 
 #: Keeps any sum of prices far from the end of a 64-bit integer.
 MAX_PRICE = 1_000_000_000

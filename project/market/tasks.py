@@ -19,8 +19,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from components.exceptions import RedisUnavailable
-from components.periodic import every, periodic
-from components.tasks import task
+from components.services.queues.declaring import task
+from components.services.queues.periodic_tasks import every, periodic
 
 from . import books, flash, ledger, mails
 from .models import Listing, ListingQuerySet, Player, Sale

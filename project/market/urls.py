@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from components.views.rows import everybody, rows_view
+from components.services.rows.view import everybody, rows_view
 
 from . import views
 from .models import FlashSale

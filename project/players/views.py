@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 from components.exceptions import GeoTableNotFound, InvalidAddress
 from components.services.geo import UNKNOWN, Place, locate, place_name
 from components.services.logs import DEFAULT_JOB
-from components.services.traffic import Report, Traffic
+from components.services.logs.traffic import Report, Traffic
 
 from .geography import example_address
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from components import periodic
-from components.periodic import PeriodicTask, cron, every
-from components.tasks import task
+from components.services.queues import periodic_tasks as periodic
+from components.services.queues.declaring import task
+from components.services.queues.periodic_tasks import PeriodicTask, cron, every
 
 
 @task

@@ -8,13 +8,12 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components import keys
-from components.admin.names import shortened
-from components.client import get_client
-from components.compat import BaseTaskBackend
-from components.db import books
-from components.db.books import ModelBook, ModelBooks
-from components.services.autocomplete import AddressBook, AddressBookReader, usage
+from components.control_room.names import shortened
+from components.kit.client import get_client
+from components.kit.compat import BaseTaskBackend
+from components.services.autocomplete import AddressBook, AddressBookReader, keys, usage
+from components.services.autocomplete import models as books
+from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.queues import TaskQueue
 from components.templatetags.control_room import grouped, legible
 from components.testing import run_tasks
@@ -317,7 +316,9 @@ def test_the_settings_name_the_queue(operator, fed, settings):
 def test_settings_that_lead_to_no_queue_are_told(operator, fed, settings):
     assert operator.get(url("rebuild", book="db.shelf")).status_code == 200
     settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_QUEUE": "high"}
-    settings.TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": ["low"]}}
+    settings.TASKS = {
+        "default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["low"]}
+    }
 
     [said] = done(operator, url("rebuild", book="db.shelf"))
 

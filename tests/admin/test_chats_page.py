@@ -8,7 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
-from components.admin.names import shortened
+from components.control_room.names import shortened
 from components.exceptions import Blocked, ChatClosed, Muted
 from components.services.chat import Chat, ChatReader, ChatSettings, Role
 from components.templatetags.control_room import legible

@@ -7,10 +7,9 @@ from html import unescape
 import pytest
 from django.core.mail import EmailMessage
 
-from components import keys
-from components.backends.mail import EmailBackend
-from components.services.queues import NewTask, TaskQueue
-from components.tasks import task
+from components.services.queues import NewTask, TaskQueue, keys
+from components.services.queues.declaring import task
+from components.services.queues.mail.backend import EmailBackend
 from tests.admin import scene
 from tests.admin.periodic import NIGHTLY, declare_only
 from tests.support.queues import found
@@ -154,7 +153,7 @@ def test_mail_in_the_queue_is_sensitive(admin_client):
     page = text_of(admin_client, "task", id=info.id)
 
     assert info.sensitive
-    assert "components.backends.mail.deliver" in page
+    assert "components.services.queues.mail.backend.deliver" in page
     assert SECRET not in page
     assert "jill@example.com" not in page
 

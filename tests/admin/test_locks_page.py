@@ -9,11 +9,10 @@ import socket
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components import keys
-from components.admin.names import shortened
-from components.buckets import bucket
+from components.control_room.names import shortened
 from components.exceptions import LockLost
-from components.services.locks import LockReader
+from components.kit.buckets import bucket
+from components.services.locks import LockReader, keys
 from components.services.locks.names import key_of
 from components.templatetags.control_room import legible
 from tests.admin import holdings

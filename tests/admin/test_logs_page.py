@@ -7,9 +7,8 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components import keys
-from components.admin.names import shortened
-from components.services.logs import Aggregation, dead_chunks, look_at, note_job
+from components.control_room.names import shortened
+from components.services.logs import Aggregation, dead_chunks, keys, look_at, note_job
 from components.templatetags.control_room import legible
 from tests.admin import traffic
 from tests.admin.pages import addresses, done, logged, rows_of, text_of, words
@@ -141,7 +140,7 @@ def test_while_workers_are_at_work_nobody_is_asked_to_start_one(viewer, redis):
 
 
 def test_what_waits_in_great_numbers_is_counted_up_to_a_bound(viewer, redis, monkeypatch):
-    monkeypatch.setattr("components.admin.log_jobs.MOST_WAITING", 3)
+    monkeypatch.setattr("components.services.logs.admin.log_jobs.MOST_WAITING", 3)
     fill(stream(), 3)
     joined("places")
 

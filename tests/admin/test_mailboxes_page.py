@@ -8,7 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
-from components.admin.names import shortened
+from components.control_room.names import shortened
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from components.templatetags.control_room import legible
 from tests.admin.pages import addresses, done, logged, rows_of, text_of, words

@@ -11,8 +11,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils.html import strip_tags
 
-from components import keys
-from components.services.queues import TaskQueue, Ticks
+from components.services.queues import TaskQueue, Ticks, keys
 from components.services.queues.records import to_us
 from tests.admin.periodic import HOURLY, NIGHTLY, UNIQUE, declare_only
 from tests.support.queues import places
@@ -124,7 +123,11 @@ def test_a_unique_one_that_is_unfinished_is_not_run_twice(operator):
 
 def test_one_that_cannot_be_pushed_says_why(operator, settings):
     settings.TASKS = {
-        "default": {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": ["mail"], "OPTIONS": {}}
+        "default": {
+            "BACKEND": "components.tasks.RedisBackend",
+            "QUEUES": ["mail"],
+            "OPTIONS": {},
+        }
     }
 
     response = run(operator, HOURLY)

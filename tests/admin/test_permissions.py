@@ -21,8 +21,8 @@ from components.admin import (
     QueueAdmin,
     SemaphoreAdmin,
 )
-from components.db import books
 from components.services.autocomplete import AddressBook
+from components.services.autocomplete import models as books
 from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
 from components.services.locks.names import key_of

@@ -16,9 +16,8 @@ from django.test import override_settings
 from django.utils.html import strip_tags
 from redis.connection import AbstractConnection
 
-from components import keys
-from components.services.queues import Consumer, Progress, TaskQueue
-from components.tasks import task
+from components.services.queues import Consumer, Progress, TaskQueue, keys
+from components.services.queues.declaring import task
 from tests.admin import scene
 from tests.support.queues import claim, push_many
 
@@ -134,7 +133,7 @@ def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
 
 
 def test_each_alias_on_redis_has_its_own_part(viewer, settings):
-    backend = "components.backends.tasks.RedisBackend"
+    backend = "components.tasks.RedisBackend"
     settings.TASKS = {
         "default": {"BACKEND": backend, "QUEUES": []},
         "bulk": {"BACKEND": backend, "QUEUES": []},
@@ -147,7 +146,7 @@ def test_each_alias_on_redis_has_its_own_part(viewer, settings):
 
 @override_settings(TASKS={})
 def test_without_an_alias_on_redis_the_overview_says_what_to_set(viewer):
-    assert "No TASKS alias uses components.backends.tasks.RedisBackend" in page(viewer)
+    assert "No TASKS alias uses components.tasks.RedisBackend" in page(viewer)
 
 
 @pytest.mark.parametrize("state", STATES)

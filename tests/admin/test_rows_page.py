@@ -7,10 +7,10 @@ import re
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components.admin import row_verbs
-from components.admin.names import shortened
+from components.control_room.names import shortened
 from components.services.counters import flush
 from components.services.rows import Loader, RowReader, listing
+from components.services.rows.admin import row_verbs
 from components.templatetags.control_room import legible
 from tests.admin.pages import addresses, done, logged, rows_of, text_of, words
 from tests.admin.test_locks_page import AWKWARD
@@ -131,7 +131,7 @@ def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch
 
     assert sorted(row.split()[0] for row in found) == sorted(f"items:{number}" for number in range(1, 121))
     assert [row.split()[0] for row in of_model] == [row.split()[0] for row in found]
-    monkeypatch.setattr("components.admin.rows.REACH", 60)
+    monkeypatch.setattr("components.services.rows.admin.rows.REACH", 60)
     assert re.search(
         r"51\W60 of 60 Next|51\W60 of 60 The list has the 60 rows that are due first", page(viewer, offset=50)
     )

@@ -9,11 +9,11 @@ import socket
 import pytest
 from django.contrib.admin.models import LogEntry
 
-from components import keys
-from components.admin.names import shortened
-from components.buckets import bucket
+from components.control_room.names import shortened
 from components.exceptions import PermitLost
+from components.kit.buckets import bucket
 from components.services.semaphores import SemaphoreControls, SemaphoreReader
+from components.services.semaphores import keys as semaphores_keys
 from components.templatetags.control_room import legible
 from tests.admin import holdings
 from tests.admin.pages import addresses, done, logged, rows_of, text_of, words
@@ -57,7 +57,7 @@ def test_a_semaphore_is_listed_with_how_it_stands_and_how_it_went(viewer, redis)
     holdings.permit("api")
     holdings.waits_for_permit("api", count=4)
     figures = {"waits": 4, "waited": 6_000_000, "longest": 2_500_000, "given_up": 7, "expired": 1}
-    redis.hset(keys.semaphore_stats(bucket("api"), "api"), mapping=figures)
+    redis.hset(semaphores_keys.semaphore_stats(bucket("api"), "api"), mapping=figures)
 
     assert rows_of(viewer, ROOT) == ["api 3 of 3 3 4 2 4 after a wait 1.5 s longest 2.5 s 7 1"]
 
@@ -95,7 +95,7 @@ def test_a_long_list_has_pages_that_hold_each_semaphore_once(viewer):
 
 def test_a_semaphore_whose_figures_are_forgotten_breaks_no_list(viewer, redis):
     holdings.permit("api").release()
-    redis.delete(keys.semaphore_stats(bucket("api"), "api"))
+    redis.delete(semaphores_keys.semaphore_stats(bucket("api"), "api"))
 
     assert rows_of(viewer, ROOT) == [f"api 0 {DASH} 0 0 {DASH} 0 0"]
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from django.utils.html import strip_tags
 
-from components.admin import tasks as pages
 from components.services.queues import TaskQueue
+from components.services.queues.admin import tasks as pages
 from tests.admin import scene
 
 ROOT = "/admin/components/queue/tasks/"

@@ -10,9 +10,8 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils.html import strip_tags
 
-from components import keys
-from components.admin import selections
-from components.services.queues import TaskQueue
+from components.services.queues import TaskQueue, keys
+from components.services.queues.admin import selections
 from tests.admin import scene
 from tests.support.queues import places
 

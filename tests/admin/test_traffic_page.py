@@ -10,10 +10,10 @@ from html import unescape
 
 import pytest
 
-from components.admin.places import around, closer, label
 from components.services.geo import lookups
 from components.services.logs import note_job
-from components.services.traffic import Traffic
+from components.services.logs.admin.places import around, closer, label
+from components.services.logs.traffic import Traffic
 from tests.admin import traffic
 from tests.admin.pages import addresses, rows_of, text_of, words
 from tests.support import traffic as counted
@@ -264,7 +264,7 @@ def test_many_places_are_listed_by_page(viewer):
 
 
 def test_more_places_than_pages_reach_are_told_as_one(viewer, monkeypatch):
-    monkeypatch.setattr("components.admin.traffic.LISTED", 60)
+    monkeypatch.setattr("components.services.logs.admin.traffic.LISTED", 60)
     note_job("default")
     counted.count({traffic.LAST: {f"C{number:03d}": 10 for number in range(100)}})
 
@@ -312,7 +312,7 @@ def test_a_file_has_nothing_that_a_spreadsheet_calculates(viewer):
 
 
 def test_a_file_is_bounded(viewer, monkeypatch):
-    monkeypatch.setattr("components.admin.traffic._MOST_CELLS", 28)
+    monkeypatch.setattr("components.services.logs.admin.traffic._MOST_CELLS", 28)
     traffic.count(14)
 
     assert len(lines_of(viewer)) == 1 + 2

@@ -161,7 +161,7 @@ def test_the_page_needs_no_database(settings):
 
 def test_other_errors_are_left_alone(settings):
     client = Client(raise_request_exception=False)
-    settings.TASKS = {"default": {"BACKEND": "components.backends.tasks.RedisBackend"}}
+    settings.TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend"}}
     settings.COMPONENTS = {"CACHE": "not there"}
 
     assert client.get("/view/").status_code == 500

@@ -6,12 +6,15 @@ import math
 
 import pytest
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
 from components.services.counters import Counter
+from components.services.counters import keys as counters_keys
+from components.services.locks import keys as locks_keys
 from components.services.locks import lock
 from components.services.rows import RowCache, member
+from components.services.rows import keys as rows_keys
 from components.services.semaphores import Semaphore
+from components.services.semaphores import keys as semaphores_keys
 from tests.support.rows import SHAPE
 
 NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
@@ -30,18 +33,18 @@ def test_every_page_is_there(admin_client, redis, score):
     RowCache("items", SHAPE).schedule("good", 60)
     row = member("items", "good")
     for key in (
-        keys.lock_held(bucket("good")),
-        keys.semaphore_names(bucket("good")),
-        keys.semaphore_holders(bucket("good"), "good"),
-        keys.semaphore_since(bucket("good"), "good"),
-        keys.semaphore_heavy(bucket("good"), "good"),
-        keys.semaphore_queue(bucket("good"), "good"),
-        keys.semaphore_beats(bucket("good"), "good"),
-        keys.counter_names(bucket("good:one")),
-        keys.rows_schedule(bucket(row)),
+        locks_keys.lock_held(bucket("good")),
+        semaphores_keys.semaphore_names(bucket("good")),
+        semaphores_keys.semaphore_holders(bucket("good"), "good"),
+        semaphores_keys.semaphore_since(bucket("good"), "good"),
+        semaphores_keys.semaphore_heavy(bucket("good"), "good"),
+        semaphores_keys.semaphore_queue(bucket("good"), "good"),
+        semaphores_keys.semaphore_beats(bucket("good"), "good"),
+        counters_keys.counter_names(bucket("good:one")),
+        rows_keys.rows_schedule(bucket(row)),
     ):
         redis.zadd(key, dict.fromkeys(NAMES, score))
-    redis.zadd(keys.rows_schedule(bucket(row)), {row: score})
+    redis.zadd(rows_keys.rows_schedule(bucket(row)), {row: score})
 
     for page in PAGES:
         response = admin_client.get(f"/admin/components/{page}", follow=True)

@@ -8,7 +8,7 @@ import json
 import pytest
 from django.core.management import call_command
 
-from components import keys
+from components.services.queues import keys
 from components.services.queues.records import to_us
 from tests.admin import scene
 from tests.admin.periodic import HOURLY, declare_only

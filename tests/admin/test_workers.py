@@ -10,8 +10,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils.html import strip_tags
 
-from components import keys
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.admin import scene
 
 ROOT = "/admin/components/queue/"

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from components.backends.books import rebuild
-from components.db import books
-from components.db.books import ModelBook, ModelBooks
 from components.exceptions import BookNotFound, LoadSuperseded, TaskCancelled
-from components.tasks import current_run
+from components.services.autocomplete import models as books
+from components.services.autocomplete.models import ModelBook, ModelBooks
+from components.services.autocomplete.tasks import rebuild
+from components.services.queues.declaring import current_run
 from tests.db.models import Box, Shelf
 from tests.db.test_books import forget
 

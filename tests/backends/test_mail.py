@@ -20,19 +20,26 @@ from django.utils.log import AdminEmailHandler
 from pytest_django import Settings
 from redis import Redis
 
-from components.backends.mail import ATTEMPTS, EmailBackend, MailNotSent, backoff, deliver, real_backend
-from components.backends.mail_checks import check_mail
-from components.compat import task_backends
 from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownFormat
+from components.kit.compat import task_backends
 from components.services.queues import TaskInfo, TaskQueue
-from components.workers.choice import QueueChoice
-from components.workers.tasks import TaskWorker
+from components.services.queues.mail.backend import (
+    ATTEMPTS,
+    EmailBackend,
+    MailNotSent,
+    backoff,
+    deliver,
+    real_backend,
+)
+from components.services.queues.mail.checks import check_mail
+from components.services.queues.worker.choice import QueueChoice
+from components.services.queues.worker.tasks import TaskWorker
 from tests.support.queues import come_due
 
 HAS_MAILERS = django.VERSION >= (6, 1)
 TASKS = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 
-QUEUE = "components.backends.mail.EmailBackend"
+QUEUE = "components.mail.EmailBackend"
 MEMORY = "django.core.mail.backends.locmem.EmailBackend"
 SMTP = "django.core.mail.backends.smtp.EmailBackend"
 FILES = "django.core.mail.backends.filebased.EmailBackend"
@@ -223,7 +230,7 @@ def test_silently_the_good_messages_are_accepted_and_the_bad_is_logged(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     send_through_queue(settings, MEMORY, silent=True)
-    caplog.set_level(logging.INFO, logger="components.backends.mail")
+    caplog.set_level(logging.INFO, logger="components.services.queues.mail.backend")
     bad = hello(subject="Bad")
     bad.tags = {"a", "set"}  # type: ignore[attr-defined]
 
@@ -241,12 +248,12 @@ def test_silently_the_good_messages_are_accepted_and_the_bad_is_logged(
 def test_success_is_logged_with_the_message_id_and_the_number_of_recipients(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, logger="components.backends.mail")
+    caplog.set_level(logging.INFO, logger="components.services.queues.mail.backend")
     hello(headers={"Message-ID": "<1@example.com>"}, cc=["c@example.com"]).send()
     deliver_all()
 
     assert (
-        "components.backends.mail",
+        "components.services.queues.mail.backend",
         logging.INFO,
         "Sent <1@example.com> to 2 recipients",
     ) in caplog.record_tuples
@@ -259,7 +266,11 @@ def test_a_mail_that_cannot_be_sent_is_tried_again_and_then_a_dead_task_and_an_e
     hello(headers={"Message-ID": "<1@example.com>"}).send()
     deliver_to_the_end(redis)
     (dead,) = TaskQueue().tasks("default", "dead")
-    said = [message for name, level, message in caplog.record_tuples if name == "components.backends.mail"]
+    said = [
+        message
+        for name, level, message in caplog.record_tuples
+        if name == "components.services.queues.mail.backend"
+    ]
     errors = [
         message
         for name, level, message in caplog.record_tuples
@@ -376,7 +387,9 @@ def test_the_report_of_a_failed_mail_arrives_when_the_server_is_well(redis: Redi
     deliver.enqueue({**task.args[0], "class": "Postcard"})
     deliver_to_the_end(redis)
 
-    assert any("components.backends.mail.deliver" in message.subject for message in mail.outbox)
+    assert any(
+        "components.services.queues.mail.backend.deliver" in message.subject for message in mail.outbox
+    )
 
 
 def test_mail_of_a_newer_release_waits_for_one() -> None:

@@ -21,8 +21,8 @@ from django.utils.translation import gettext_lazy, override
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.backends.messages import from_json, largest_part, message_id, to_json
 from components.exceptions import NotSerializable, UnknownFormat
+from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
 
 WORDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 LINES = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)

@@ -19,9 +19,8 @@ from django.test.utils import modify_settings, override_settings
 from django.utils import timezone
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend, redis_aliases, resolve
-from components.compat import (
+from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownFormat, UnknownTask
+from components.kit.compat import (
     InvalidTask,
     Task,
     TaskContext,
@@ -34,13 +33,13 @@ from components.compat import (
     task_backends,
     task_enqueued,
 )
-from components.exceptions import BodyTooLarge, NotSerializable, RedisUnavailable, UnknownFormat, UnknownTask
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend, redis_aliases, resolve
 from components.testing import redis_at, run_tasks
 from tests import tasks
 from tests.support.queues import claim_one, come_due, end_lease, options, places
 
-BACKEND = "components.backends.tasks.RedisBackend"
+BACKEND = "components.tasks.RedisBackend"
 TOMORROW = datetime(2100, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 
 
@@ -416,7 +415,7 @@ def stray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").touch()
     (tmp_path / name / "tasks.py").write_text(
-        "from components.compat import task\n\n@task\ndef run():\n    return 'ran'\n"
+        "from components.kit.compat import task\n\n@task\ndef run():\n    return 'ran'\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     yield name

@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import expect
 
-from components.db import books
-from components.db.books import ModelBook
 from components.services.autocomplete import AddressBook, usage
+from components.services.autocomplete import models as books
+from components.services.autocomplete.models import ModelBook
 from components.testing import run_tasks
 from tests.admin.test_locks_page import AWKWARD
 from tests.browser.clock import stop_clock

@@ -7,7 +7,7 @@ Each takes the lock "shared" again and again, until the file FOLDER/stop is ther
 ones take it as a fair lock. The register is FOLDER/register.sqlite3: it accepts no older fence than its newest, and
 remembers what it accepted in order. PROXY_URL is where each second process finds Redis. A line is
 
-    <kind> <instant> <fence> <until when the lock is surely held>     # instants by components.renewals.clock()
+    <kind> <instant> <fence> <until when the lock is surely held>     # instants by components.kit.leases.clock()
 
 of one of the kinds: w it waits, + it holds the lock, a the register has accepted its write, x refused it, - it is
 about to release, l the lock was lost, u Redis was away, f the lock was not free in time.
@@ -26,7 +26,7 @@ import traceback
 from pathlib import Path
 
 from components.exceptions import LockLost, RedisUnavailable
-from components.renewals import clock
+from components.kit.leases import clock
 from components.services.locks import Lock, lock
 from components.testing import redis_at
 

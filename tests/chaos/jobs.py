@@ -7,8 +7,8 @@ import os
 import signal
 import time
 
-from components.compat import TaskContext
-from components.tasks import is_cancelled, progress, task
+from components.kit.compat import TaskContext
+from components.services.queues.declaring import is_cancelled, progress, task
 from tests.chaos import plan
 from tests.chaos.recorder import recorded
 

@@ -7,7 +7,7 @@ Sharers: processes that share a semaphore, each with a wall clock of its own, an
 "queue" waits for the file FOLDER/go-NUMBER, and takes one permit. The first process only forks, since that takes
 no time. PROXY_URL is where each second process finds Redis, if it is set. A line is
 
-    <kind> <instant> <permit> <until when it is surely held>     # instants by components.renewals.clock()
+    <kind> <instant> <permit> <until when it is surely held>     # instants by components.kit.leases.clock()
 
 of one of the kinds: w it waits, + it has a permit, r has refreshed it, - is about to give it back, u Redis was away,
 l the permit was lost, f nobody left in time.
@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from components.exceptions import PermitLost, RedisUnavailable, SemaphoreFull
-from components.renewals import clock
+from components.kit.leases import clock
 from components.services.semaphores import Permit, Semaphore
 from components.testing import redis_at
 

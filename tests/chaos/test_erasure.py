@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from components.client import get_client
 from components.embedded import EmbeddedServer
+from components.kit.client import get_client
 from components.services.chat import Chat, ChatReader, Inbox, core
 from components.testing import empty
 from tests.chaos.chats import adders

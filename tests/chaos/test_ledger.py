@@ -16,9 +16,9 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
+from components.kit.client import get_client
 from components.services.queues import TaskQueue
 from tests.chaos import plan
 from tests.chaos.crew import Crew, Member

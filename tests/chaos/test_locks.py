@@ -20,10 +20,9 @@ import psutil
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.embedded import EmbeddedServer
-from components.services.locks import lock
+from components.kit.buckets import bucket
+from components.services.locks import keys, lock
 from components.services.locks.tokens import Holder
 from components.testing import redis_at
 from tests.chaos import lockers

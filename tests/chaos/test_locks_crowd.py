@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from components.embedded import EmbeddedServer
-from components.renewals import clock
+from components.kit.leases import clock
 from components.services.locks import LockReader
 from components.testing import redis_at
 from tests.chaos.holders import NAME, TIMEOUT, Register

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
 from components.services.geo import UNKNOWN, GeoTable, Level
-from components.services.lines import Book, Reason
-from components.services.logs import PLACES, Aggregation, LogStream, Sample, readblocks, readlines
+from components.services.logs import PLACES, Aggregation, LogStream, Sample, keys, readblocks, readlines
+from components.services.logs.lines import Book, Reason
 from components.services.logs.samples import keep_samples
 from tests.chaos.visits import plan, world
 from tests.chaos.visits.logs import write_logs

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from components import keys
-from components.buckets import bucket
 from components.embedded import EmbeddedServer
-from components.renewals import clock
+from components.kit.buckets import bucket
+from components.kit.leases import clock
 from components.services.semaphores import Semaphore
+from components.services.semaphores import keys as semaphores_keys
 from components.testing import redis_at
 from tests.chaos.sharers import LEASE, LIMIT, NAME
 from tests.commands.processes import Command
@@ -241,6 +241,10 @@ def test_waiters_are_served_in_order_and_the_dead_among_them_hold_nobody_up(
 def redis_is_clean(server: EmbeddedServer) -> bool:
     tag = bucket(NAME)
     with redis_at(server.url) as redis:
-        parts = (keys.semaphore_holders, keys.semaphore_heavy, keys.semaphore_since)
-        parts += (keys.semaphore_queue, keys.semaphore_beats)
+        parts = (
+            semaphores_keys.semaphore_holders,
+            semaphores_keys.semaphore_heavy,
+            semaphores_keys.semaphore_since,
+        )
+        parts += (semaphores_keys.semaphore_queue, semaphores_keys.semaphore_beats)
         return not any(redis.exists(part(tag, NAME)) for part in parts)

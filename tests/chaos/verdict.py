@@ -18,8 +18,7 @@ from itertools import pairwise
 
 from redis import Redis
 
-from components import keys
-from components.services.queues import State, TaskInfo, TaskQueue
+from components.services.queues import State, TaskInfo, TaskQueue, keys
 from tests.chaos import plan
 from tests.chaos.crew import Crew
 from tests.chaos.ledger import Ledger, Pushed, Run

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from components.charts import Bars
+from components.services.counters.charts import Bars
 
 FIRST = date(2011, 10, 1)
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from components.charts import Chart, FamilySeries, sparkline
 from components.services.counters import Sample, Series
+from components.services.counters.charts import Chart, FamilySeries, sparkline
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 

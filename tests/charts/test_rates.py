@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from components.charts.scales import rate, spent, total
 from components.services.counters import Series
+from components.services.counters.charts.scales import rate, spent, total
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

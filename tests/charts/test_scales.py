@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.charts.scales import Scale, clock_ticks, short
+from components.services.counters.charts.scales import Scale, clock_ticks, short
 
 NOON = datetime(2026, 1, 15, 12, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.test.utils import override_settings
 
-from components.charts import Span, offered_spans
 from components.exceptions import InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import Counter
+from components.services.counters.charts import Span, offered_spans
 from tests.admin.test_queues_page import trips
 from tests.support.counters import count_at, seconds
 
@@ -139,8 +139,8 @@ def test_families_are_lines_with_the_slices_of_the_others(redis):
 
 
 def test_of_a_large_family_those_that_counted_most_are_added_up(redis, monkeypatch):
-    monkeypatch.setattr("components.charts.spans.MOST_SUMMED", 2)
-    monkeypatch.setattr("components.charts.families.MOST_SUMMED", 2)
+    monkeypatch.setattr("components.services.counters.charts.spans.MOST_SUMMED", 2)
+    monkeypatch.setattr("components.services.counters.charts.families.MOST_SUMMED", 2)
     for name, count in (("sales:wood", 2), ("sales:iron", 5), ("sales:clay", 3)):
         Counter(name).update(count)
 

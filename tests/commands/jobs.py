@@ -6,9 +6,9 @@ import asyncio
 import time
 from pathlib import Path
 
-from components.compat import TaskContext, task
+from components.kit.compat import TaskContext, task
 from components.services.counters import buffers, count
-from components.tasks import task as policy
+from components.services.queues.declaring import task as policy
 
 
 @task(takes_context=True)

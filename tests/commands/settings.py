@@ -33,7 +33,7 @@ CACHES = {
 }
 TASKS = {
     "default": {
-        "BACKEND": "components.backends.tasks.RedisBackend",
+        "BACKEND": "components.tasks.RedisBackend",
         "QUEUES": [],
         "OPTIONS": {
             "lease": float(os.environ.get("LEASE", "30")),

@@ -14,9 +14,9 @@ from time import sleep
 
 import django
 
-from components.management.running import Run, run
+from components.kit.commands.running import Run, run
+from components.kit.worker.base import STUCK, Worker
 from components.services.queues import Consumer
-from components.workers.base import STUCK, Worker
 
 
 class Stuck(Worker):

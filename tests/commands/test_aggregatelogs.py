@@ -12,12 +12,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.management.log_workers import make_worker
-from components.services.lines import JsonLines, Pattern
-from components.services.logs import Aggregation, list_jobs
-from components.services.traffic import Traffic
+from components.services.logs import Aggregation, keys, list_jobs
+from components.services.logs.lines import JsonLines, Pattern
+from components.services.logs.traffic import Traffic
+from components.services.logs.worker.options import make_worker
 from components.testing import redis_at
 from tests.commands.processes import Command
 from tests.support.counting_logs import LINES, TABLES, hand_out, import_places_into

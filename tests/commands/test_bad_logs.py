@@ -19,8 +19,8 @@ import zstandard
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.lines import Counting, PlaceTable, Ranges, Reason, find_format
 from components.services.logs import Aggregation, LogStream
+from components.services.logs.lines import Counting, PlaceTable, Ranges, Reason, find_format
 from tests.commands.test_copylogs import start
 from tests.support.logs import joined, lines
 from tests.support.waiting import eventually

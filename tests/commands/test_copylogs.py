@@ -19,8 +19,7 @@ import zstandard
 from django.core.management import CommandError, call_command
 from redis import Redis
 
-from components import keys
-from components.services.logs import Copier, LogStream
+from components.services.logs import Copier, LogStream, keys
 from components.services.logs.sources import Plain
 from components.testing import redis_at
 from tests.support.logs import bytes_in_flight, joined, lines

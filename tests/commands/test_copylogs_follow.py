@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.logs import Copier, Follower, LogStream, Problem, following
+from components.services.logs import Copier, Follower, LogStream, Problem, following, keys
 from tests.commands.test_copylogs import copied, each_once, run, start
 from tests.support.logs import lines
 from tests.support.waiting import eventually

@@ -13,11 +13,10 @@ import psutil
 import pytest
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.management import processes
-from components.management.processes import Processes
-from components.services.queues import Consumer, TaskQueue
+from components.kit.commands import processes
+from components.kit.commands.processes import Processes
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim, places
 from tests.support.waiting import eventually, has_ended

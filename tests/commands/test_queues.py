@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from components import keys
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.admin import scene
 from tests.admin.periodic import HOURLY, NIGHTLY, declare_only
 from tests.commands.processes import Command
 
-BACKEND = "components.backends.tasks.RedisBackend"
+BACKEND = "components.tasks.RedisBackend"
 
 
 @pytest.fixture(autouse=True)

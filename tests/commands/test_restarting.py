@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from components.embedded import EmbeddedServer
-from components.management.restarting import flush
+from components.kit.commands.restarting import flush
 from components.services.queues import TaskQueue
 from tests.commands.processes import Command
 from tests.support.waiting import eventually

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused
-from components.services.queues import Consumer, NewTask, TaskQueue
+from components.kit.client import get_client
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim_one, found, places
 from tests.support.waiting import eventually
@@ -305,7 +304,7 @@ def test_an_idle_worker_that_is_stopped_then_does_not_wait_for_redis(
 
 # --- Reloading -------------------------------------------------------------------------------------
 
-CODE = "from components.compat import task\n\n@task\ndef version():\n    return {}\n"
+CODE = "from components.kit.compat import task\n\n@task\ndef version():\n    return {}\n"
 
 
 @pytest.fixture

@@ -97,8 +97,8 @@ def test_changed_code_does_not_replace_a_process_of_others(
     """Django's watcher would see to it at once."""
     monkeypatch.setattr("django.utils.autoreload.get_reloader", lambda: pytest.fail("code is watched"))
     monkeypatch.setattr(
-        "components.management.running.restart", lambda **options: pytest.fail("started anew")
+        "components.kit.commands.running.restart", lambda **options: pytest.fail("started anew")
     )
-    monkeypatch.setattr("components.management.running._guarded", lambda *args, **options: 3)
+    monkeypatch.setattr("components.kit.commands.running._guarded", lambda *args, **options: 3)
 
     assert called(thread, "runworker", "--reload") == 1

@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from pytest_django import DjangoDbBlocker
 
-from components.db.rows import CachedRows
+from components.services.rows.models import CachedRows
 from tests.db.models import Box, Crate, Shelf
 
 ALIAS = "arena"
@@ -74,7 +74,7 @@ def alone(work: Callable[[], Any]) -> Callable[[], Any]:
 
 def forget(rows: CachedRows) -> None:
     """Let nothing be known of these cached rows, nor writes be told."""
-    from components.db.rows import models
+    from components.services.rows.models import models
 
     del models._declared[rows.name]
     for sender in apps.get_models():

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import models
 
-from components.db.fences import FencedModel, FencedQuerySet
-from components.db.rows import CachedRow, Caching
+from components.services.locks.models import FencedModel, FencedQuerySet
+from components.services.rows.models import CachedRow, Caching
 
 
 class Shelf(models.Model):

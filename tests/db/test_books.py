@@ -17,11 +17,11 @@ from django.db.models.deletion import Collector
 from django.db.models.signals import class_prepared, post_delete, post_save, pre_delete, pre_save
 from redis import Redis
 
-from components.books import Readers
-from components.db import books
-from components.db.books import ModelBook
-from components.db.feeding import Feed
 from components.exceptions import RedisUnavailable
+from components.services.autocomplete import models as books
+from components.services.autocomplete.access import Readers
+from components.services.autocomplete.feeding import Feed
+from components.services.autocomplete.models import ModelBook
 from tests.db.models import Crate, Shelf
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,12 +40,12 @@ def shelves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelBook
 def forget(fed: Feed) -> None:
     """Let writes be told no more."""
     told_by = [
-        signal.disconnect(sender=sender, dispatch_uid=f"components.books:{fed.name}")
+        signal.disconnect(sender=sender, dispatch_uid=f"components.services.autocomplete.access:{fed.name}")
         for sender in apps.get_models()
         for signal in (pre_save, pre_delete, post_save, post_delete)
     ]
     assert any(told_by)
-    assert class_prepared.disconnect(dispatch_uid=f"components.books:{fed.name}")
+    assert class_prepared.disconnect(dispatch_uid=f"components.services.autocomplete.access:{fed.name}")
 
 
 def found(fed: ModelBook, prefix: str) -> list[tuple[str, str]]:

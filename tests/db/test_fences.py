@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext, isolate_apps, override_sett
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from components.db.fences import FencedModel, FencedQuerySet
 from components.exceptions import InvalidFence, StaleFence
+from components.services.locks.models import FencedModel, FencedQuerySet
 from tests.db.models import Box, Crate, Parcel, Shelf
 
 MAX = 2**63 - 1

@@ -14,11 +14,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from redis import Redis
 
-from components.books import Readers
-from components.db import books, feeding
-from components.db.books import ModelBook, ModelBooks
 from components.exceptions import BookNotFound
-from components.services.autocomplete import AddressBook, AddressBookReader
+from components.services.autocomplete import AddressBook, AddressBookReader, feeding
+from components.services.autocomplete import models as books
+from components.services.autocomplete.access import Readers
+from components.services.autocomplete.models import ModelBook, ModelBooks
 from tests.db.models import Box, Parcel, Shelf
 from tests.db.test_books import forget
 

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 from redis import Redis
 
-from components.db import books
-from components.db.books import ModelBooks
+from components.services.autocomplete import models as books
+from components.services.autocomplete.models import ModelBooks
 from tests.db.conftest import alone
 from tests.db.models import Box, Shelf
 from tests.db.test_books import forget

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.checks import CheckMessage, run_checks
 
-from components.db.rows import CachedRows
+from components.services.rows.models import CachedRows
 from tests.db.conftest import forget
 from tests.db.models import Shelf, Token, Ware
 

@@ -16,10 +16,10 @@ from django.db.models import QuerySet
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.db.rows import CachedRows, cached_rows
 from components.exceptions import InvalidName, RowTooLarge
 from components.services.rows import Loader, RowReader
-from components.workers.rows import RowWorker
+from components.services.rows.models import CachedRows, cached_rows
+from components.services.rows.worker.rows import RowWorker
 from tests.db.models import Token, Ware
 from tests.support.rows import let_pass
 from tests.support.waiting import eventually

@@ -17,9 +17,9 @@ from django.db.backends.postgresql.psycopg_any import DateTimeTZRange, NumericRa
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from components.db.rows import CachedRows
 from components.services.rows import RowReader
-from components.workers.rows import RowWorker
+from components.services.rows.models import CachedRows
+from components.services.rows.worker.rows import RowWorker
 from tests.support.postgres import PostgresServer
 
 ALIAS = "garage"

@@ -17,8 +17,8 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components.db.rows import CachedRow, CachedRows, Caching, cached_rows, writes
-from components.db.rows.writes import Writes
+from components.services.rows.models import CachedRow, CachedRows, Caching, cached_rows, writes
+from components.services.rows.models.writes import Writes
 from tests.db.models import Bed, Flower, RaisedBed, Token, Vase, Ware
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,11 +11,11 @@ from typing import Any, get_args
 
 from asgiref.sync import sync_to_async
 
-from components.backends.tasks import RedisBackend
-from components.client import get_client
-from components.compat import Task, TaskResult, TaskResultStatus
+from components.kit.client import get_client
+from components.kit.compat import Task, TaskResult, TaskResultStatus
 from components.services.queues import State
-from components.workers.inline import run_ready
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.inline import run_ready
 
 
 class Dummy(RedisBackend):

@@ -16,7 +16,7 @@ import django
 import pytest
 from django.test.utils import modify_settings
 
-from components.compat import TaskResultDoesNotExist
+from components.kit.compat import TaskResultDoesNotExist
 from tests.django_suite.modules import cases_of, is_about_a_backend, load, names_of
 from tests.upstream import django_suite
 

@@ -9,10 +9,9 @@ import pytest
 from django.db.models.signals import post_save
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import StaleFence
-from components.services.locks import lock
+from components.kit.buckets import bucket
+from components.services.locks import keys, lock
 from project.market import ledger, trading
 from project.market.ledger import Busy, Overtaken, Refusal
 from project.market.models import Item, Listing, Player, Sale

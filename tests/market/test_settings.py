@@ -143,7 +143,7 @@ def test_a_cluster_is_asked_for_by_the_environment_and_may_have_several_urls() -
 
     for alias in ("default", "components"):
         assert found[alias]["LOCATION"] == nodes
-        assert found[alias]["OPTIONS"]["CLIENT_CLASS"] == "components.client.ClusterClient"
+        assert found[alias]["OPTIONS"]["CLIENT_CLASS"] == "components.cache.ClusterClient"
 
 
 def test_sentinels_are_asked_for_by_the_environment() -> None:
@@ -154,8 +154,8 @@ def test_sentinels_are_asked_for_by_the_environment() -> None:
     for alias, number in (("default", 1), ("components", 0)):
         options = found[alias]["OPTIONS"]
         assert found[alias]["LOCATION"] == f"redis://mymaster/{number}"
-        assert options["CLIENT_CLASS"] == "components.client.SentinelClient"
-        assert options["CONNECTION_FACTORY"] == "components.client.SentinelConnectionFactory"
+        assert options["CLIENT_CLASS"] == "components.cache.SentinelClient"
+        assert options["CONNECTION_FACTORY"] == "components.cache.SentinelConnectionFactory"
         assert options["SENTINELS"] == [["a.example", 26379], ["b.example", 26380]]
 
 

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
+from components.services.locks import keys
 from tests.market.crowd import FUNDS, PRICE, Crowd, assert_books_balance
 from tests.support.waiting import eventually
 

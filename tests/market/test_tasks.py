@@ -14,7 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 from redis import Redis
 
-from components.compat import Task
+from components.kit.compat import Task
 from components.services.queues import TaskQueue
 from project.market import tasks, trading
 from project.market.models import Listing, Player, Sale

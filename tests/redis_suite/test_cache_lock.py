@@ -39,7 +39,7 @@ def r(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(autouse=True)
 def cache_with_our_client(kind: Kind, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     name = "ClusterClient" if kind.is_cluster else "Client"
-    with redis_at(url, CLIENT_CLASS=f"components.client.{name}"):
+    with redis_at(url, CLIENT_CLASS=f"components.cache.{name}"):
         # The tests look at the key that they have named, where a cache puts a prefix to it.
         monkeypatch.setattr(cache(), "key_func", lambda key, prefix, version: key)
         yield

@@ -10,7 +10,7 @@ from components.embedded import EmbeddedServer
 from components.services.autocomplete import AddressBook, AddressBookReader
 from components.services.chat import Chat, Inbox
 from components.services.counters import CounterReader, count, flush
-from components.services.fences import FencedValue
+from components.services.locks.fences import FencedValue
 from components.services.mailboxes import Mailbox
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy

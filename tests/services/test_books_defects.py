@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from components import keys
-from components.client import AnyRedis
 from components.exceptions import BookNotFound, InvalidEntry
+from components.kit.client import AnyRedis
 from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,
     Completions,
     RankedEntry,
     core,
+    keys,
     loading,
 )
 from components.services.autocomplete.folding import FOLDING

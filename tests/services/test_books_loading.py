@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import InvalidEntry, LoadSuperseded
-from components.services.autocomplete import AddressBook, AddressBookReader, Completions, Entry
+from components.services.autocomplete import AddressBook, AddressBookReader, Completions, Entry, keys
 from tests.support.snapshots import snapshot
 
 NAMES = [(number, f"name {number:04}") for number in range(2_100)]

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from redis import Redis
 
-from components import keys
-from components.services.autocomplete import AddressBook, Entry, fold, loading
+from components.services.autocomplete import AddressBook, Entry, fold, keys, loading
 from tests.support.books import assert_whole
 from tests.support.names import NAMES, SYLLABLES
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.services.autocomplete import AddressBook, Entry, RecentContacts, contacts, core, loading
+from components.kit.buckets import bucket
+from components.services.autocomplete import AddressBook, Entry, RecentContacts, contacts, core, keys, loading
 from components.services.autocomplete.folding import FOLDING
 
 

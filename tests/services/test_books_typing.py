@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
+from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts, keys
 from tests.support.names import NOT_OTHERWISE, OTHERWISE
 
 

@@ -11,9 +11,15 @@ from threading import Thread
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import BookNotFound, InvalidPrefix
-from components.services.autocomplete import AddressBook, AddressBookReader, BookUsage, SlowSearch, usage
+from components.services.autocomplete import (
+    AddressBook,
+    AddressBookReader,
+    BookUsage,
+    SlowSearch,
+    keys,
+    usage,
+)
 from components.testing import redis_at
 
 NOBODY = BookUsage(searches=0, per_second=0, mean=None, slowest=[])

@@ -9,10 +9,10 @@ import pytest
 from django.core.cache import caches
 from redis.exceptions import LockError
 
-from components.client import get_client
 from components.conf import conf
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidDuration, LockNotAcquired
+from components.kit.client import get_client
 from components.services.locks import Lock
 from components.testing import redis_at
 
@@ -25,7 +25,7 @@ def cache(redis_mode: str, request: pytest.FixtureRequest) -> Iterator[Any]:
         "redis_cluster_server" if redis_mode == "cluster" else "redis_server"
     )
     name = "ClusterClient" if redis_mode == "cluster" else "Client"
-    with redis_at(server.url, CLIENT_CLASS=f"components.client.{name}"):
+    with redis_at(server.url, CLIENT_CLASS=f"components.cache.{name}"):
         yield caches[conf().cache]
 
 

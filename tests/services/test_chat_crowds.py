@@ -6,8 +6,8 @@ import asyncio
 
 from redis import Redis
 
+from components.kit.news import Listener
 from components.services.chat import Changes, Chat, Inbox
-from components.services.news import Listener
 
 
 def test_more_can_be_woken_by_a_message_than_there_are_connections(redis: Redis) -> None:

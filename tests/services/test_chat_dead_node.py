@@ -10,11 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from components import keys
-from components.buckets import bucket
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.services.chat import Chat, ChatReader, Inbox, Position
+from components.kit.buckets import bucket
+from components.services.chat import Chat, ChatReader, Inbox, Position, keys
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.testing import empty, redis_at
 from tests.support.cluster import Node, three_masters

@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import ChatExists, ChatNotFound, NotAMember
-from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.services.chat import Chat, ChatSettings, Inbox, core, keys
 from components.services.chat.limits import hint_all
-from components.twins import at_once
 from tests.support.chats import FREE, stored, texts
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
-from components.services.chat import Chat, EventKind, Inbox, Position, core, erasure
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.services.chat import Chat, EventKind, Inbox, Position, core, erasure, keys
 from components.services.chat.formats import write_settings
-from components.twins import at_once
 from tests.support.chats import FREE, let_pass, texts
 
 

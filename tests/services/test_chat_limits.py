@@ -10,10 +10,9 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import TooFast, TooManyChats
-from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.kit.buckets import bucket
+from components.services.chat import Chat, ChatSettings, Inbox, core, keys
 from tests.support.chats import FREE
 
 OPEN = ChatSettings(rate_limit=0, is_open=True)

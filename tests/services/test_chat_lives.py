@@ -9,11 +9,10 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import TooManyBlocked
-from components.keys import messages as schema
-from components.services.chat import Chat, ChatSettings, Inbox
+from components.kit.buckets import bucket
+from components.services.chat import Chat, ChatSettings, Inbox, keys
+from components.services.chat import keys as schema
 from tests.support.chats import FREE, let_pass, texts
 
 HOUR, DAY, WEEK = 3_600, 86_400, 7 * 86_400

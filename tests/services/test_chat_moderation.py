@@ -8,8 +8,6 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
 from components.exceptions import (
     Blocked,
     ChatClosed,
@@ -21,8 +19,9 @@ from components.exceptions import (
     TooFast,
     TooManyMembers,
 )
+from components.kit.buckets import BUCKETS, bucket
 from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
+from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role, keys
 from tests.support.chats import FREE, let_pass, stored, texts
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.services.chat import Chat, ChatSettings, Inbox
+from components.kit.buckets import bucket
+from components.services.chat import Chat, ChatSettings, Inbox, keys
 from components.services.chat.records import Position
 from tests.support.chats import FREE, texts
 

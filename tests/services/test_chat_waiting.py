@@ -12,8 +12,8 @@ from redis import Redis
 from redis.connection import AbstractConnection
 
 from components.exceptions import ChatNotFound, InvalidDuration
+from components.kit.news import Interest
 from components.services.chat import Chat, Inbox, Role
-from components.services.news import Interest
 from tests.support.chats import FREE, texts
 
 LONG = 20.0  # seconds, which no test waits

@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import InvalidEntry, InvalidLimit, InvalidName, InvalidPrefix
-from components.services.autocomplete import Contact, RecentContacts, fold
+from components.kit.buckets import bucket
+from components.services.autocomplete import Contact, RecentContacts, fold, keys
 from tests.support.snapshots import snapshot
 
 

@@ -10,9 +10,8 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.services.counters import Counter, CounterReader, Ranked
+from components.kit.buckets import bucket
+from components.services.counters import Counter, CounterReader, Ranked, keys
 from components.services.counters.core import MAX_COUNT, ask
 from components.services.counters.precisions import WINDOW, plan
 from tests.support.counters import count_at, samples_key, seconds, stored

@@ -17,9 +17,9 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import CountRefused, InvalidCount, InvalidName, RedisUnavailable
+from components.kit.client import get_client
 from components.services.counters import Counter, CounterReader, aflush, buffers, count, flush, sources
 from components.services.counters.core import MAX_COUNT, additions
 from components.testing import redis_at

@@ -8,9 +8,8 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.services.counters import Cleaned, Counter, CounterReader, clean, count, flush
+from components.kit.buckets import bucket
+from components.services.counters import Cleaned, Counter, CounterReader, clean, count, flush, keys
 from components.services.counters.precisions import plan
 from components.services.locks import lock
 from tests.support.counters import count_at, samples_key, seconds

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
 from components.exceptions import RedisUnavailable
-from components.services.counters import Counter, buffers, count, flush
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.services.counters import Counter, buffers, count, flush, keys
 from tests.support.cluster import Node, three_masters
 from tests.support.waiting import eventually
 

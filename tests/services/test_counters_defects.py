@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
 from components.embedded import EmbeddedServer
-from components.services.counters import Counter, CounterReader, clean, count, flush
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.services.counters import Counter, CounterReader, clean, count, flush, keys
 from components.services.counters.precisions import WINDOW, plan
 from components.testing import empty, redis_at
 from tests.support.counters import count_at, samples_key, seconds, stored

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.services.counters import Counter, CounterReader, count, flush, forget
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.services.counters import Counter, CounterReader, count, flush, forget, keys
 from components.services.counters.core import add_script, addition, additions
 from components.testing import empty, redis_at
 from tests.support.counters import samples_key, seconds, stored

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components import keys
 from components.exceptions import InvalidDuration, InvalidFence, InvalidName, RedisUnavailable, StaleFence
-from components.services.fences import KEEP, FencedValue
+from components.services.locks import keys
+from components.services.locks.fences import KEEP, FencedValue
 
 MAX = 2**63 - 1
 WEEK = 7 * 86_400_000

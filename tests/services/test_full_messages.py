@@ -11,11 +11,10 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import RedisUnavailable
+from components.kit.buckets import bucket
 from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position, core
+from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position, core, keys
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from tests.support.chats import FREE, let_pass
 

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import (
     GeoTableDamaged,
     GeoTableNotFound,
@@ -33,6 +32,7 @@ from components.services.geo import (
     forget,
     import_places,
     importing,
+    keys,
     layout,
     locate,
     look,

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import InvalidName
-from components.services.geo import GeoTable, importing, layout, locate, lookups, place_name
+from components.services.geo import GeoTable, importing, keys, layout, locate, lookups, place_name
 from components.testing import redis_at
 from tests.support.geo import city, import_networks
 

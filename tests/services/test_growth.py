@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
-from components.client import AnyRedis
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import AnyRedis
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts, core, usage
+from components.services.autocomplete import keys as autocomplete_keys
 from components.services.counters import Counter, flush
 from components.services.rows import Loader, RowReader, member
+from components.services.rows import keys as rows_keys
 from tests.support.books import assert_whole
 from tests.support.rows import bodies, cache, claimed, let_pass
 
@@ -76,8 +77,8 @@ def test_use_does_not_let_a_book_grow(redis: Redis) -> None:
     book.load([], replace=True)
 
     assert_whole(redis, "guild")
-    assert kept(redis) == sorted([keys.book("guild"), keys.book_names("all")])
-    assert len(redis.hkeys(keys.book_usage("guild"))) <= 60
+    assert kept(redis) == sorted([autocomplete_keys.book("guild"), autocomplete_keys.book_names("all")])
+    assert len(redis.hkeys(autocomplete_keys.book_usage("guild"))) <= 60
 
 
 def test_contacts_are_bounded_and_end(redis: Redis) -> None:
@@ -86,7 +87,11 @@ def test_contacts_are_bounded_and_end(redis: Redis) -> None:
         recent.touch(f"{number}", label="x")
 
     tag = bucket("jack")
-    assert redis.zcard(keys.contacts(tag, "jack")) == redis.hlen(keys.contacts_labels(tag, "jack")) == 5
+    assert (
+        redis.zcard(autocomplete_keys.contacts(tag, "jack"))
+        == redis.hlen(autocomplete_keys.contacts_labels(tag, "jack"))
+        == 5
+    )
     assert kept(redis) == []
 
 
@@ -102,9 +107,9 @@ def test_rows_leave_nothing_when_they_leave_the_schedule(redis: Redis) -> None:
         let_pass(redis, 400)
     assert RowReader().count() == 10
     for tag in BUCKETS:
-        scheduled = redis.zcard(keys.rows_schedule(tag))
-        assert redis.hlen(keys.rows_delays(tag)) == scheduled
-        assert redis.hlen(keys.rows_failures(tag)) <= scheduled
+        scheduled = redis.zcard(rows_keys.rows_schedule(tag))
+        assert redis.hlen(rows_keys.rows_delays(tag)) == scheduled
+        assert redis.hlen(rows_keys.rows_failures(tag)) <= scheduled
 
     Loader().store((last := Loader().claim(100)).claims, bodies({f"{number}": None for number in range(4)}))
     assert claimed(last)

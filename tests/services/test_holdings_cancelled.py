@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys, renewals
-from components.buckets import bucket
-from components.services.locks import AsyncLock, alock, alocks, lock
+from components.kit import leases as renewals
+from components.kit.at_once import to_its_end
+from components.kit.buckets import bucket
+from components.services.locks import AsyncLock, alock, alocks, keys, lock
 from components.services.locks.names import key_of
 from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
-from components.twins import to_its_end
+from components.services.semaphores import keys as semaphores_keys
 
 ROUNDS = 120
 NAMES = ("a", "b", "c")
@@ -108,8 +109,8 @@ def left(redis: Redis) -> dict[str, Any]:
     found: dict[str, Any] = {key_of(name): redis.get(key_of(name)) for name in NAMES}
     for name in NAMES:
         found[f"queue {name}"] = redis.zrange(keys.lock_queue(bucket(name), name), 0, -1)
-    found["holders"] = redis.zrange(keys.semaphore_holders(bucket("a"), "a"), 0, -1)
-    found["queue"] = redis.zrange(keys.semaphore_queue(bucket("a"), "a"), 0, -1)
+    found["holders"] = redis.zrange(semaphores_keys.semaphore_holders(bucket("a"), "a"), 0, -1)
+    found["queue"] = redis.zrange(semaphores_keys.semaphore_queue(bucket("a"), "a"), 0, -1)
     return {key: value for key, value in found.items() if value}
 
 

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import RedisUnavailable
-from components.services.fences import FencedValue
-from components.services.locks import LockReader, core, lock
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.services.locks import LockReader, core, keys, lock
 from components.services.locks.core import RELEASE
+from components.services.locks.fences import FencedValue
 from components.services.locks.names import key_of
 from components.services.semaphores import Semaphore
 from components.services.semaphores import core as semaphores
 from components.services.semaphores.controls import release as GIVE_BACK  # noqa: N812  (a script)
-from components.twins import at_once
 from tests.support.semaphores import Waiter, take
 
 

@@ -8,17 +8,17 @@ from collections import Counter
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
 from components.exceptions import LockLost
-from components.keys import holdings
-from components.services.fences import FencedValue
-from components.services.locks import Lock, LockReader, core, lock
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS, bucket
+from components.services.locks import Lock, LockReader, core, keys, lock
+from components.services.locks import keys as holdings
 from components.services.locks.core import RELEASE
+from components.services.locks.fences import FencedValue
 from components.services.locks.names import LockKeys, key_of
 from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores import core as semaphores
-from components.twins import at_once
+from components.services.semaphores import keys as semaphores_keys
 from tests.support.semaphores import Waiter, let_pass, take
 
 DAY = 86_400_000  # milliseconds
@@ -187,14 +187,19 @@ def test_dead_waiters_that_nobody_is_behind_go_by_themselves(redis: Redis) -> No
     take(semaphore)
     Waiter(semaphore).ask()
 
-    for key in (keys.lock_queue, keys.lock_beats, keys.semaphore_queue, keys.semaphore_beats):
+    for key in (
+        keys.lock_queue,
+        keys.lock_beats,
+        semaphores_keys.semaphore_queue,
+        semaphores_keys.semaphore_beats,
+    ):
         assert 0 < redis.pttl(key(bucket("a"), "a")) <= 6_000
 
 
 def test_a_name_of_a_semaphore_goes_a_month_after_its_last_use_also_if_it_was_the_last(redis: Redis) -> None:
     semaphore = Semaphore("a", limit=1)
     semaphore.acquire().release()
-    names = keys.semaphore_names(bucket("a"))
+    names = semaphores_keys.semaphore_names(bucket("a"))
     assert 30 * DAY < redis.pttl(names) <= 33 * DAY
 
     semaphore.set_limit(3)
@@ -254,9 +259,12 @@ def test_what_dead_holders_of_permits_held_goes_with_the_next_who_asks(redis: Re
     take(Semaphore("a", limit=1))
 
     tag = bucket("a")
-    sizes = [redis.zcard(make(tag, "a")) for make in (keys.semaphore_holders, keys.semaphore_since)]
+    sizes = [
+        redis.zcard(make(tag, "a"))
+        for make in (semaphores_keys.semaphore_holders, semaphores_keys.semaphore_since)
+    ]
     assert sizes == [1, 1]
-    assert redis.zcard(keys.semaphore_heavy(tag, "a")) == 0
+    assert redis.zcard(semaphores_keys.semaphore_heavy(tag, "a")) == 0
 
 
 def test_a_fenced_value_and_its_fence_end(redis: Redis) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.exceptions import InvalidRanges
-from components.services.lines import (
+from components.services.logs.lines import (
     KERNELS,
     Book,
     Columns,

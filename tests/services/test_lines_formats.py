@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from components.exceptions import InvalidFormat
-from components.services.lines import (
+from components.services.logs.lines import (
     KERNELS,
     Book,
     Combined,

@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 
 from components.exceptions import UnknownKernel
-from components.services.lines import choose_kernel
+from components.services.logs.lines import choose_kernel
 
 ROOT = Path(__file__).parent.parent.parent
 WITHOUT = """
@@ -41,7 +41,7 @@ def test_without_numpy_the_error_names_the_extra() -> None:
     code = """
         from components.exceptions import ExtraNotInstalled
         try:
-            import components.services.lines
+            import components.services.logs.lines
         except ExtraNotInstalled as error:
             print(error)
     """
@@ -56,7 +56,7 @@ def test_without_numba_numpy_does_the_work_and_numba_is_refused() -> None:
         from django.conf import settings
         settings.configure()
         from components.exceptions import ExtraNotInstalled
-        from components.services.lines import choose_kernel
+        from components.services.logs.lines import choose_kernel
         print(choose_kernel().name)
         try:
             choose_kernel("numba")
@@ -102,7 +102,7 @@ def test_a_kernel_that_there_is_not_is_refused() -> None:
 
 def test_it_is_compiled_even_where_nothing_may_be_written() -> None:
     """numba finds no folder for code whose file is nowhere, as it finds none if all of them are read-only."""
-    from components.services.lines.kernels.compiling import compiled
+    from components.services.logs.lines.kernels.compiling import compiled
 
     names: dict[str, object] = {}
     exec(compile("def twice(number):\n    return 2 * number", "/nowhere/twice.py", "exec"), names)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from components.services.lines import (
+from components.services.logs.lines import (
     KERNELS,
     Book,
     Columns,

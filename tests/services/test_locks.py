@@ -10,13 +10,12 @@ import pytest
 from redis import Redis
 from redis.exceptions import LockError, LockNotOwnedError
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import InvalidDuration, InvalidName, LockLost, LockNotAcquired
-from components.services.locks import LockReader, alock, lock
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.services.locks import LockReader, alock, keys, lock
 from components.services.locks.names import key_of
 from components.services.locks.tokens import Holder
-from components.twins import at_once
 
 
 def end(redis: Redis, name: str) -> None:

@@ -96,7 +96,7 @@ def test_what_processes_saw_is_linearizable(
     redis: Redis, server: EmbeddedServer, tmp_path: Path, record_property: Any
 ) -> None:
     name = "ClusterClient" if isinstance(server, ClusterServer) else "Client"
-    run(tmp_path, server.url, f"components.client.{name}", "forces", killed=1)
+    run(tmp_path, server.url, f"components.cache.{name}", "forces", killed=1)
 
     counts = check(tmp_path, record_property)
 
@@ -111,7 +111,7 @@ def test_what_processes_saw_is_linearizable_though_replies_are_lost(
 ) -> None:
     """Nobody uses force: who loses a lock before having heard that it is granted, is granted it anew."""
     with LossyProxy(server) as proxy, losing(proxy):
-        run(tmp_path, proxy.url, "components.client.Client", killed=0)
+        run(tmp_path, proxy.url, "components.cache.Client", killed=0)
 
     counts = check(tmp_path, record_property)
 

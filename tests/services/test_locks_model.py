@@ -22,13 +22,12 @@ from hypothesis.stateful import (
 )
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import LockLost
-from components.services.locks import Lock, LockReader, core, lock
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.services.locks import Lock, LockReader, core, keys, lock
 from components.services.locks.core import RELEASE
 from components.services.locks.names import LockKeys, key_of
-from components.twins import at_once
 
 NAMES = ("a", "b")
 TIMEOUT = 1_000  # seconds; no test takes as long as any time here

@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import LockLost
-from components.services.locks import Lock, LockReader, core, lock
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.services.locks import Lock, LockReader, core, keys, lock
 from components.services.locks.core import RELEASE
 from components.services.locks.names import key_of
-from components.twins import at_once
 
 reader = LockReader()
 

@@ -12,11 +12,10 @@ import pytest
 from redis import Redis
 from redis.exceptions import LockError
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_async_client
 from components.exceptions import LockNotAcquired
-from components.services.locks import alock, lock
+from components.kit.buckets import bucket
+from components.kit.client import get_async_client
+from components.services.locks import alock, keys, lock
 from components.services.locks.names import key_of
 from tests.support.waiting import eventually
 

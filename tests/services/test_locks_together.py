@@ -9,10 +9,10 @@ from threading import Thread
 import pytest
 from redis import Redis
 
-from components import keys, renewals
-from components.buckets import bucket
 from components.exceptions import InvalidName, LockLost, LockNotAcquired
-from components.services.locks import LockReader, alock, alocks, lock, locks
+from components.kit import leases as renewals
+from components.kit.buckets import bucket
+from components.services.locks import LockReader, alock, alocks, keys, lock, locks
 from components.services.locks.names import key_of
 from tests.support.waiting import eventually
 

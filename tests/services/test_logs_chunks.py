@@ -13,8 +13,6 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components import keys
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import (
     AggregationNotFound,
@@ -28,7 +26,8 @@ from components.exceptions import (
     LogsFull,
     UnknownFormat,
 )
-from components.services.logs import Aggregation, LogStream
+from components.kit.client import get_client
+from components.services.logs import Aggregation, LogStream, keys
 from tests.support.logs import (
     FILE,
     append,
@@ -511,7 +510,7 @@ PRODUCER = """
 import sys, django
 from django.conf import settings
 settings.configure(CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": sys.argv[1],
-    "OPTIONS": {"CLIENT_CLASS": "components.client." + sys.argv[2]}}})
+    "OPTIONS": {"CLIENT_CLASS": "components.cache." + sys.argv[2]}}})
 django.setup()
 from tests.support.logs import FILE, blocks, stream
 to = stream()

@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import InvalidRange, LogsFull
 from components.services.geo import import_places
 from components.services.geo.storing import remove
-from components.services.logs import Aggregation, Copier, LogStream, Problem, Sample, WorkerRecord, files
-from components.services.traffic import Traffic
+from components.services.logs import (
+    Aggregation,
+    Copier,
+    LogStream,
+    Problem,
+    Sample,
+    WorkerRecord,
+    files,
+    keys,
+)
+from components.services.logs.traffic import Traffic
 from tests.support.logs import bytes_in_flight, fill, joined, lines, stream
 
 FIXED = {"state", "stream", "heads", "jobs"}  # of a job: their size does not grow with what it does

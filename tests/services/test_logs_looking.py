@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import LogsFull
 from components.services.logs import (
     Aggregation,
     WorkerRecord,
     dead_chunks,
+    keys,
     list_jobs,
     look_at,
     note_job,

@@ -13,13 +13,13 @@ from typing import Literal
 
 import pytest
 
-from components.client import get_client
 from components.embedded import EmbeddedServer, find_server
 from components.exceptions import RedisUnavailable
-from components.services.lines import Columns, LineReader, find_format
+from components.kit.client import get_client
 from components.services.logs import Aggregation, Chunk, Copier, LogStream
+from components.services.logs.lines import Columns, LineReader, find_format
+from components.services.logs.worker.logs import LogWorker
 from components.testing import redis_at
-from components.workers.logs import LogWorker
 from tests.support.geo import city, import_networks
 from tests.support.logs import bytes_in_flight, joined, let_leases_pass, lines
 from tests.support.waiting import eventually

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
 from components.services.logs import (
     Copier,
     LogStream,
@@ -18,11 +17,12 @@ from components.services.logs import (
     Sample,
     WorkerRecord,
     dead_chunks,
+    keys,
     list_jobs,
     look_at,
     note_job,
 )
-from components.services.traffic import Traffic
+from components.services.logs.traffic import Traffic
 from tests.support.logs import FILE, fill, ids, joined, let_leases_pass, lines, stream
 
 JUNK = [

@@ -14,11 +14,11 @@ import re
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import MessageNotFound, TooManyBlocked
-from components.services.chat import Chat, Inbox
+from components.kit.buckets import bucket
+from components.services.chat import Chat, Inbox, keys
 from components.services.mailboxes import Fate, Mailbox, core
+from components.services.mailboxes import keys as mailboxes_keys
 from tests.support.chats import FREE
 from tests.support.mailboxes import sent, tomorrow
 
@@ -102,7 +102,7 @@ def test_each_key_of_a_mailbox_has_an_end(redis: Redis) -> None:
 def test_what_was_dropped_is_bounded(redis: Redis) -> None:
     jack = Mailbox("jack", limit=1, when_full="drop_oldest")
     jack.push("jill", "a")
-    dropped = keys.mailbox_dropped(TAG, "jack")
+    dropped = mailboxes_keys.mailbox_dropped(TAG, "jack")
     redis.zadd(dropped, {str(number): number for number in range(1_000)})
 
     jack.push("jill", "b")
@@ -112,24 +112,24 @@ def test_what_was_dropped_is_bounded(redis: Redis) -> None:
 
 
 def test_names_of_mailboxes_go_a_year_after_their_last_use(redis: Redis) -> None:
-    redis.zadd(keys.mailbox_names(TAG), {"old": 1})
+    redis.zadd(mailboxes_keys.mailbox_names(TAG), {"old": 1})
 
     Mailbox("jack").push("jill", "a")
 
-    assert redis.zrange(keys.mailbox_names(TAG), 0, -1) == [b"jack"]
-    assert 366 < redis.ttl(keys.mailbox_names(TAG)) / 86_400 <= 368, (
+    assert redis.zrange(mailboxes_keys.mailbox_names(TAG), 0, -1) == [b"jack"]
+    assert 366 < redis.ttl(mailboxes_keys.mailbox_names(TAG)) / 86_400 <= 368, (
         "nobody may come after who uses this bucket"
     )
 
-    redis.delete(keys.mailbox_names(TAG))
+    redis.delete(mailboxes_keys.mailbox_names(TAG))
     Mailbox("jack").pull()
-    assert redis.ttl(keys.mailbox_names(TAG)) > 0
+    assert redis.ttl(mailboxes_keys.mailbox_names(TAG)) > 0
 
 
 def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None:
     jack = Mailbox("jack")
     jack.block("joe")
-    blocked = keys.mailbox_blocked(TAG, "jack")
+    blocked = mailboxes_keys.mailbox_blocked(TAG, "jack")
     redis.hset(blocked, mapping={f"other {number}": "1" for number in range(core.MAX_BLOCKED - 1)})
 
     with pytest.raises(TooManyBlocked, match="10,000"):

@@ -19,10 +19,10 @@ from asgiref.sync import async_to_sync
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.client import get_async_client
 from components.embedded import EmbeddedServer
 from components.exceptions import NoEventLoop, RedisUnavailable
-from components.services.news import Interest, Listener, channel, listeners
+from components.kit.client import get_async_client
+from components.kit.news import Interest, Listener, channel, listeners
 from components.testing import ClusterServer, redis_at
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually

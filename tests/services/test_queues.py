@@ -9,8 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, TaskQueue, execute_later
+from components.services.queues import Consumer, TaskQueue, execute_later, keys
 from tests.support.queues import (
     ECHO,
     claim,
@@ -209,7 +208,7 @@ def test_a_thousand_tasks_go_through_in_a_few_calls(queue: TaskQueue) -> None:
 
 
 def test_the_queues_of_another_alias_are_others(queue: TaskQueue) -> None:
-    backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}
+    backend = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}
     with override_settings(TASKS={"default": backend, "mail": backend}):
         task_id = TaskQueue("mail").push(ECHO)
 

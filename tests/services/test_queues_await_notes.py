@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import RedisUnavailable
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.support.queues import (
     claim_one,
     end_lease,

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 import pytest
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, TaskInfo, TaskQueue
+from components.services.queues import Consumer, TaskInfo, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Cancelled, Consumer, Finished, Progress, State, TaskQueue
+from components.services.queues import Cancelled, Consumer, Finished, Progress, State, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
     claim,

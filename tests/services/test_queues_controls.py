@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Cancelled, Consumer, Resent, State, TaskQueue
+from components.services.queues import Cancelled, Consumer, Resent, State, TaskQueue, keys
 from components.services.queues.controls import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (

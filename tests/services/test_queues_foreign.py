@@ -7,14 +7,13 @@ import json
 import pytest
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.compat import task_backends
 from components.exceptions import UnknownFormat
-from components.services.queues import Consumer, Finished, NewTask, TaskInfo, TaskQueue
+from components.kit.compat import task_backends
+from components.services.queues import Consumer, Finished, NewTask, TaskInfo, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
 from components.services.queues.parking import Parking
-from components.workers.inline import InlineExecution
-from components.workers.runs import Run, ServerClock
+from components.services.queues.worker.inline import InlineExecution
+from components.services.queues.worker.runs import Run, ServerClock
 from tests.support.queues import (
     ECHO,
     LONG_AGO,

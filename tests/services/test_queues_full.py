@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import RedisRefused
-from components.services.queues import Claimed, Consumer, Progress, TaskQueue, Ticks
+from components.services.queues import Claimed, Consumer, Progress, TaskQueue, Ticks, keys
 from components.services.queues.parking import Parking
 from tests.support.queues import (
     ECHO,

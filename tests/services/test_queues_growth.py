@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks
+from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks, keys
 from components.services.queues.parking import Parking
 from tests.support.queues import (
     ECHO,

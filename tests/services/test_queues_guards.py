@@ -9,8 +9,7 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, NewTask, TaskInfo, TaskQueue
+from components.services.queues import Consumer, NewTask, TaskInfo, TaskQueue, keys
 from components.services.queues.tasks import digest
 from tests.support.queues import (
     ECHO,
@@ -168,7 +167,7 @@ def test_a_batch_stores_the_first_of_those_with_one_key(queue: TaskQueue) -> Non
 
 
 def test_a_key_of_one_alias_is_none_of_another(queue: TaskQueue) -> None:
-    backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}
+    backend = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}
     with override_settings(TASKS={"default": backend, "mail": backend}):
         task = NewTask(name=ECHO, unique="a", tick=("hourly", NOON))
 

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, Finished, TaskQueue
+from components.services.queues import Consumer, Finished, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
     LONG_AGO,

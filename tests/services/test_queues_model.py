@@ -19,8 +19,7 @@ from hypothesis.stateful import (
 )
 from redis import Redis
 
-from components import keys
-from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, State, TaskQueue
+from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, State, TaskQueue, keys
 from components.services.queues.consumers import Request
 from components.services.queues.records import to_us
 from components.services.queues.tasks import digest

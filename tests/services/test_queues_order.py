@@ -10,9 +10,8 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Claimed, Consumer, NewTask, TaskQueue
-from components.workers.choice import QueueChoice
+from components.services.queues import Claimed, Consumer, NewTask, TaskQueue, keys
+from components.services.queues.worker.choice import QueueChoice
 from tests.support.queues import (
     ECHO,
     claim,

@@ -10,9 +10,8 @@ from threading import Barrier
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import RedisUnavailable
-from components.services.queues import Consumer, NewTask, TaskQueue, Ticks
+from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
 from components.services.queues.periodic import KEPT
 from components.services.queues.records import LAST_INSTANT
 from components.testing import redis_at

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, Progress, State, TaskQueue
+from components.services.queues import Consumer, Progress, State, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
     claim_one,

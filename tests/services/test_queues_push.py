@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
 from components.exceptions import BodyTooLarge, InvalidQueueName, NotSerializable
-from components.services.queues import Consumer, NewTask, TaskQueue
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from components.services.queues.tasks import CHUNK, LATEST, LONGEST_DELAY
 from tests.support.monitoring import sent_to
 from tests.support.queues import (

@@ -9,9 +9,8 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, QueueStats, State, TaskQueue
+from components.services.queues import Consumer, QueueStats, State, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,

@@ -10,8 +10,7 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.formats import MOST_ERRORS
 from tests.support.queues import (
     ECHO,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, NewTask, State, TaskQueue
+from components.services.queues import Consumer, NewTask, State, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,

@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from redis import Redis
 
-from components import keys
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, Progress, TaskQueue
+from components.services.queues import Consumer, Progress, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import age, claim, failed, hand_in, ids, options, places, push_many, succeeded
 from tests.support.snapshots import snapshot

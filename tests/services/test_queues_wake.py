@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from components import keys
-from components.services.queues import Consumer, TaskQueue
+from components.services.queues import Consumer, TaskQueue, keys
 from tests.support.queues import (
     ECHO,
     claim,

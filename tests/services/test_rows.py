@@ -13,17 +13,26 @@ import pytest
 from django.conf import settings
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
-from components.client import get_client
 from components.conf import conf
 from components.exceptions import RowNotLoaded, RowNotSerializable
-from components.services.rows import LEASE, Loader, RowCache, RowReader, Shape, Unshared, flights, member
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import get_client
+from components.services.rows import (
+    LEASE,
+    Loader,
+    RowCache,
+    RowReader,
+    Shape,
+    Unshared,
+    flights,
+    keys,
+    member,
+)
 from components.services.rows.claims import begin
 from components.services.rows.core import by_bucket
 from components.services.rows.flights import Flights
 from components.testing import redis_at
-from components.twins import at_once
 from tests.support.rows import SHAPE, bodies, cache, claimed, due_at, let_pass, now, refresh
 from tests.support.waiting import eventually
 

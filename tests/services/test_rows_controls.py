@@ -8,10 +8,9 @@ import random
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS
 from components.exceptions import InvalidDuration
-from components.services.rows import Loader, RowControls, RowReader, listing, name_and_key
+from components.kit.buckets import BUCKETS
+from components.services.rows import Loader, RowControls, RowReader, keys, listing, name_and_key
 from tests.support.rows import bodies, cache, claimed, due_at, let_pass, let_whole_delays_pass, now, refresh
 
 WANTED = {str(number): 60.0 for number in range(200)}

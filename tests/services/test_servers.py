@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.services.servers import inspect_server
+from components.servers import inspect_server
 from components.testing import redis_at
 
 

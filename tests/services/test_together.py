@@ -9,14 +9,13 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from components import keys
-from components.client import get_client
 from components.embedded import EmbeddedServer
 from components.exceptions import ChatNotFound, RedisUnavailable
-from components.scripts import Call, Script
-from components.services.chat import Chat, ChatSettings
+from components.kit.client import get_client
+from components.kit.scripts import Call, Script
+from components.kit.together import together
+from components.services.chat import Chat, ChatSettings, keys
 from components.testing import redis_at
-from components.together import together
 
 KEY = keys.chat_names("00")
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
-from components import keys
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
 from components.services.geo import Level
-from components.services.traffic import MOST_DAYS, DayTotal, Report, Traffic, scanning
+from components.services.logs import keys
+from components.services.logs.traffic import MOST_DAYS, DayTotal, Report, Traffic, scanning
 from components.testing import redis_at
 from tests.support.traffic import LEVELS, add, count, id_at
 
@@ -256,7 +256,7 @@ def test_rows_that_get_lines_meanwhile_add_up_all_the_same(
         yield from scan(*args)
         count({DAY: {"DE": 5}})
 
-    monkeypatch.setattr("components.services.traffic.reports.scan", and_then_more)
+    monkeypatch.setattr("components.services.logs.traffic.reports.scan", and_then_more)
 
     report = Traffic().report(first=DAY, last=DAY, top=2)
 
@@ -300,7 +300,7 @@ def test_a_client_of_a_cluster_reads_the_same(redis: Redis, redis_mode: str, ser
     count(days)
     kind = "ClusterClient" if redis_mode == "cluster" else "Client"
 
-    with redis_at(server.url, CLIENT_CLASS=f"components.client.{kind}"):
+    with redis_at(server.url, CLIENT_CLASS=f"components.cache.{kind}"):
         check(Traffic().report("region", first=DAY, last=DAY), days, 10)
         assert [each.lines for each in Traffic().days()] == [2, 4]
 

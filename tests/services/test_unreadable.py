@@ -11,12 +11,14 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
+from components.kit.stored import MAX_DEPTH, UNREADABLE, is_too_deep
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
+from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatReader, Inbox, Position
+from components.services.chat import keys as chat_keys
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
-from components.stored import MAX_DEPTH, UNREADABLE, is_too_deep
+from components.services.mailboxes import keys as mailboxes_keys
 from tests.support.chats import FREE
 from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
 
@@ -83,9 +85,9 @@ def test_what_is_beside_a_text_fails_no_list_either(redis: Redis, field: str, va
 
 def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
     bad, _good = scene()
-    stream = keys.chat_messages(bucket(bad.id), bad.id)
+    stream = chat_keys.chat_messages(bucket(bad.id), bad.id)
     redis.xadd(stream, {"a": "b"}, id="3-0")
-    redis.hset(keys.chat(bucket(bad.id), bad.id), "seq", 3)
+    redis.hset(chat_keys.chat(bucket(bad.id), bad.id), "seq", 3)
 
     assert [each.is_unreadable for each in bad.history("joe").messages] == [False, False, True]
     assert {each.chat_id for each in Inbox("joe").fetch()} == {"good", "bad"}
@@ -102,7 +104,7 @@ def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
 )
 def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: str, value: bytes) -> None:
     scene()
-    redis.hset(keys.chat(bucket("bad"), "bad"), field, value)
+    redis.hset(chat_keys.chat(bucket("bad"), "bad"), field, value)
 
     for found in (Inbox("joe").chats(), Inbox("joe").fetch()):
         assert "good" in [each.chat_id for each in found]
@@ -120,7 +122,7 @@ def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: 
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
 def test_a_membership_that_cannot_be_read_fails_no_list(redis: Redis, value: bytes) -> None:
     bad, _good = scene()
-    members = keys.chat_members(bucket("bad"), "bad")
+    members = chat_keys.chat_members(bucket("bad"), "bad")
     redis.hset(members, "joe", value)
 
     found = Inbox("joe").chats()
@@ -133,16 +135,16 @@ def test_a_membership_that_cannot_be_read_fails_no_list(redis: Redis, value: byt
 def test_a_name_that_is_none_fails_no_list(redis: Redis, name: bytes) -> None:
     bad, _good = scene()
     tag, joes = bucket("bad"), bucket("joe")
-    record = redis.hget(keys.chat_members(tag, "bad"), "joe")
-    redis.hset(keys.chat_members(tag, "bad"), name, record)
-    redis.zadd(keys.chat_reads(tag, "bad"), {name: 1})
-    redis.hset(keys.chat_blocked(tag, "bad"), name, b"x")
-    redis.zadd(keys.inbox_chats(joes, "joe"), {name: 1})
-    redis.zadd(keys.inbox_past(joes, "joe"), {name: 1})
-    redis.zadd(keys.chat_names(tag), {name: 1})
-    redis.zadd(keys.chat_mentions(tag, "bad") + "/joe", {name: 1})
-    redis.zadd(keys.chat_own(tag, "bad") + "/joe", {name: 1})
-    redis.zadd(keys.chat_deleted(tag, "bad"), {name: 1})
+    record = redis.hget(chat_keys.chat_members(tag, "bad"), "joe")
+    redis.hset(chat_keys.chat_members(tag, "bad"), name, record)
+    redis.zadd(chat_keys.chat_reads(tag, "bad"), {name: 1})
+    redis.hset(chat_keys.chat_blocked(tag, "bad"), name, b"x")
+    redis.zadd(chat_keys.inbox_chats(joes, "joe"), {name: 1})
+    redis.zadd(chat_keys.inbox_past(joes, "joe"), {name: 1})
+    redis.zadd(chat_keys.chat_names(tag), {name: 1})
+    redis.zadd(chat_keys.chat_mentions(tag, "bad") + "/joe", {name: 1})
+    redis.zadd(chat_keys.chat_own(tag, "bad") + "/joe", {name: 1})
+    redis.zadd(chat_keys.chat_deleted(tag, "bad"), {name: 1})
 
     assert {each.chat_id for each in Inbox("joe").chats()} == {"bad", "good"}
     assert len(bad.members()) == 3
@@ -212,7 +214,7 @@ def test_what_is_beside_a_mail_fails_no_list_either(redis: Redis, field: str, va
 def test_a_mailbox_whose_figures_cannot_be_read_goes_on(redis: Redis, field: str, value: bytes) -> None:
     jack = Mailbox("jack", limit=2, when_full="drop_oldest")
     sent = [jack.push("jill", text) for text in "abc"]
-    redis.hset(keys.mailbox(bucket("jack"), "jack"), field, value)
+    redis.hset(mailboxes_keys.mailbox(bucket("jack"), "jack"), field, value)
 
     assert [info.name for info in MailboxReader().page()] == ["jack"]
     assert [mail.text for mail in jack.peek()] == ["b", "c"]
@@ -228,10 +230,10 @@ def test_names_of_mailboxes_and_senders_that_are_no_text_fail_no_list(redis: Red
     jack = Mailbox("jack")
     jack.push("jill", "a")
     tag = bucket("jack")
-    redis.zadd(keys.mailbox_names(tag), {b"\xff": 1})
-    redis.hset(keys.mailbox_blocked(tag, "jack"), b"\xff", b"x")
-    redis.zadd(keys.mailbox_handed(tag, "jack"), {b"\xff": 1})
-    redis.zadd(keys.mailbox_dropped(tag, "jack"), {b"\xff": 1})
+    redis.zadd(mailboxes_keys.mailbox_names(tag), {b"\xff": 1})
+    redis.hset(mailboxes_keys.mailbox_blocked(tag, "jack"), b"\xff", b"x")
+    redis.zadd(mailboxes_keys.mailbox_handed(tag, "jack"), {b"\xff": 1})
+    redis.zadd(mailboxes_keys.mailbox_dropped(tag, "jack"), {b"\xff": 1})
 
     assert [info.name for info in MailboxReader().page()] == ["\\xff", "jack"]
     assert list(jack.blocked()) == ["\\xff"]
@@ -246,10 +248,10 @@ def test_an_entry_of_an_address_book_that_cannot_be_read_is_shown_as_it_is(redis
     for number, name in enumerate(["anna", "anton"]):
         book.add(name, id=number)
         book.select(number)
-    row_key = keys.book_rows("people")
+    row_key = autocomplete_keys.book_rows("people")
     for field, row in redis.hgetall(row_key).items():
         redis.hset(row_key, field, row.replace(b"anton", b"ant\xffn"))
-    redis.zadd(keys.book_names("all"), {b"\xff": 0})
+    redis.zadd(autocomplete_keys.book_names("all"), {b"\xff": 0})
 
     assert {each.id for each in book.complete("an")} >= {"0"}
     assert len(book.top()) >= 1
@@ -262,7 +264,7 @@ def test_an_entry_of_an_address_book_that_cannot_be_read_is_shown_as_it_is(redis
 def test_figures_of_a_book_that_cannot_be_read_fail_no_list(redis: Redis, field: str, value: bytes) -> None:
     AddressBook("bad").add("anna", id=1)
     AddressBook("good").add("anna", id=1)
-    redis.hset(keys.book("bad"), field, value)
+    redis.hset(autocomplete_keys.book("bad"), field, value)
 
     assert [info.name for info in AddressBookReader().page()] == ["bad", "good"]
 
@@ -272,8 +274,8 @@ def test_a_contact_that_cannot_be_read_fails_no_list(redis: Redis, name: bytes) 
     contacts = RecentContacts("joe")
     contacts.touch("jack", label="Jack")
     tag = bucket("joe")
-    redis.zadd(keys.contacts(tag, "joe"), {name: 1e300})
-    redis.hset(keys.contacts_labels(tag, "joe"), name, b"\xff\xfe")
+    redis.zadd(autocomplete_keys.contacts(tag, "joe"), {name: 1e300})
+    redis.hset(autocomplete_keys.contacts_labels(tag, "joe"), name, b"\xff\xfe")
 
     assert len(contacts.list()) == 2
     assert [each.id for each in contacts.complete("ja")] == ["jack"]

@@ -7,13 +7,16 @@ import math
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
+from components.kit.buckets import BUCKETS, bucket
 from components.services.counters import Counter, CounterReader
+from components.services.counters import keys as counters_keys
 from components.services.locks import LockReader, lock
+from components.services.locks import keys as locks_keys
 from components.services.locks.names import LockKeys, key_of
 from components.services.rows import RowCache, RowReader, member
+from components.services.rows import keys as rows_keys
 from components.services.semaphores import Semaphore, SemaphoreReader
+from components.services.semaphores import keys as semaphores_keys
 from tests.support.rows import SHAPE
 
 NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
@@ -25,7 +28,7 @@ def test_locks(redis: Redis, score: float) -> None:
     held = lock("good")
     held.acquire()
     for tag in BUCKETS:
-        redis.zadd(keys.lock_held(tag), dict.fromkeys(NAMES, score))
+        redis.zadd(locks_keys.lock_held(tag), dict.fromkeys(NAMES, score))
     of_lock = LockKeys.of(key_of("good"), redis)
     redis.zadd(of_lock.held, {b"\xff" + key_of("good").encode(): -score})
 
@@ -40,10 +43,15 @@ def test_locks(redis: Redis, score: float) -> None:
 def test_semaphores(redis: Redis, score: float) -> None:
     permit = Semaphore("good", limit=3).acquire()
     tag = bucket("good")
-    for part in (keys.semaphore_holders, keys.semaphore_since, keys.semaphore_queue, keys.semaphore_beats):
+    for part in (
+        semaphores_keys.semaphore_holders,
+        semaphores_keys.semaphore_since,
+        semaphores_keys.semaphore_queue,
+        semaphores_keys.semaphore_beats,
+    ):
         redis.zadd(part(tag, "good"), dict.fromkeys(NAMES, score))
-    redis.zadd(keys.semaphore_heavy(tag, "good"), dict.fromkeys(NAMES, score))
-    redis.zadd(keys.semaphore_names(tag), dict.fromkeys(NAMES, score))
+    redis.zadd(semaphores_keys.semaphore_heavy(tag, "good"), dict.fromkeys(NAMES, score))
+    redis.zadd(semaphores_keys.semaphore_names(tag), dict.fromkeys(NAMES, score))
     semaphore = Semaphore("good", limit=3)
 
     assert "good" in [info.name for info in SemaphoreReader().page(limit=1_000)]
@@ -55,7 +63,7 @@ def test_semaphores(redis: Redis, score: float) -> None:
 def test_counters(redis: Redis, score: float) -> None:
     Counter("good:one").update(3)
     for tag in BUCKETS:
-        redis.zadd(keys.counter_names(tag), dict.fromkeys(NAMES, score))
+        redis.zadd(counters_keys.counter_names(tag), dict.fromkeys(NAMES, score))
 
     assert "good:one" in [info.name for info in CounterReader().page(limit=10_000)]
 
@@ -65,9 +73,9 @@ def test_rows(redis: Redis, score: float) -> None:
     cache = RowCache("items", SHAPE)
     cache.schedule("1", 60)
     tag = bucket(member("items", "1"))
-    redis.zadd(keys.rows_schedule(tag), dict.fromkeys(NAMES, score))
-    redis.zadd(keys.rows_schedule(tag), {member("items", "1"): score})
-    redis.hset(keys.rows_counts(tag), mapping={"items": "many", b"\xff": "x"})
+    redis.zadd(rows_keys.rows_schedule(tag), dict.fromkeys(NAMES, score))
+    redis.zadd(rows_keys.rows_schedule(tag), {member("items", "1"): score})
+    redis.hset(rows_keys.rows_counts(tag), mapping={"items": "many", b"\xff": "x"})
     reader = RowReader()
 
     assert [(row.name, row.key) for row in reader.page(limit=100) if row.name == "items"] == [("items", "1")]

@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import GeoTableDamaged, NotSerializable, RowNotSerializable
+from components.kit.buckets import bucket
 from components.services.counters import CounterReader
+from components.services.counters import keys as counters_keys
 from components.services.geo.layout import Manifest
 from components.services.locks import LockReader, lock
 from components.services.queues import NewTask, TaskQueue
 from components.services.rows import Loader, RowReader, Shape, member
+from components.services.rows import keys as rows_keys
 from components.services.semaphores import Semaphore, SemaphoreReader
+from components.services.semaphores import keys as semaphores_keys
 from tests.services.test_chat_input import nested
 from tests.support.poison import FIELDS
 from tests.support.queues import ECHO
@@ -32,7 +34,7 @@ def nested_text(depth: int) -> bytes:
 def test_a_row_that_cannot_be_read_is_as_one_that_is_not_there(redis: Redis, body: bytes) -> None:
     cache().schedule_many({"1": 5, "2": 5, "3": 5})
     refresh({key: ["sword", 3] for key in "123"})
-    redis.set(keys.row(bucket(member("items", "2")), member("items", "2")), body)
+    redis.set(rows_keys.row(bucket(member("items", "2")), member("items", "2")), body)
 
     found = cache().get_many(["1", "2", "3"])
 
@@ -84,10 +86,10 @@ def test_names_that_are_no_text_fail_no_list(redis: Redis, name: bytes) -> None:
     assert held.acquire()
     tag = bucket("good")
     later = 4e15
-    redis.zadd(keys.semaphore_names(tag), {name: 1})
-    redis.zadd(keys.semaphore_holders(tag, "good"), {name: later})
-    redis.zadd(keys.semaphore_heavy(tag, "good"), {name: 2})
-    redis.zadd(keys.counter_families(tag), {name: 1})
+    redis.zadd(semaphores_keys.semaphore_names(tag), {name: 1})
+    redis.zadd(semaphores_keys.semaphore_holders(tag, "good"), {name: later})
+    redis.zadd(semaphores_keys.semaphore_heavy(tag, "good"), {name: 2})
+    redis.zadd(counters_keys.counter_families(tag), {name: 1})
 
     assert "good" in [info.name for info in SemaphoreReader().page()]
     assert permit.id in [holder.id for holder in semaphore.holders()]
@@ -102,6 +104,6 @@ def test_figures_of_semaphores_that_cannot_be_read_fail_no_list(
 ) -> None:
     semaphore = Semaphore("good", limit=2)
     semaphore.acquire()
-    redis.hset(keys.semaphore_stats(bucket("good"), "good"), field, value)
+    redis.hset(semaphores_keys.semaphore_stats(bucket("good"), "good"), field, value)
 
     assert [info.name for info in SemaphoreReader().page()] == ["good"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis import Redis
 
-from components import keys
+from components.services.autocomplete import keys
 
 MANY, BEST, DEEP = 64, 128, 24  # as in the scripts
 

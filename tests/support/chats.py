@@ -10,9 +10,8 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.services.chat import ChatMessage, ChatSettings
+from components.kit.buckets import bucket
+from components.services.chat import ChatMessage, ChatSettings, keys
 
 #: Without a rate limit, as tests are faster than people.
 FREE = ChatSettings(rate_limit=0)

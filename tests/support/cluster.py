@@ -61,7 +61,7 @@ def three_masters(folder: Path, server: Path | None) -> Iterator[list[Node]]:
         for client in clients:
             assert eventually(lambda client=client: _is_whole(client), within=60)  # type: ignore[misc]
         urls = ",".join(node.url for node in nodes)
-        with redis_at(urls, CLIENT_CLASS="components.client.ClusterClient"):
+        with redis_at(urls, CLIENT_CLASS="components.cache.ClusterClient"):
             yield nodes
 
 

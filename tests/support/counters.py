@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
+from components.services.counters import keys
 from components.services.counters.precisions import WINDOW, plan
 
 

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from components.services.lines import Book, Callback, LineReader
 from components.services.logs import PLACES, Aggregation, Block, LogStream
-from components.services.traffic.places import PlaceCounter
-from components.workers.logs import LogWorker
+from components.services.logs.lines import Book, Callback, LineReader
+from components.services.logs.traffic.places import PlaceCounter
+from components.services.logs.worker.logs import LogWorker
 from tests.support.geo import city, import_networks
 from tests.support.logs import FILE, stream
 

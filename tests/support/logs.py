@@ -7,9 +7,8 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.client import get_client
-from components.services.logs import Aggregation, Block, Chunk, Consumer, LogStream
+from components.kit.client import get_client
+from components.services.logs import Aggregation, Block, Chunk, Consumer, LogStream, keys
 
 FILE = "4:file"  # a fingerprint
 

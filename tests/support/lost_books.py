@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
-from components.client import get_client
 from components.exceptions import BookNotFound
+from components.kit.at_once import at_once
+from components.kit.client import get_client
 from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,
     Contact,
     RecentContacts,
     core,
+    keys,
     loading,
     usage,
 )
-from components.twins import at_once
 
 _NAME = "guild:7"
 

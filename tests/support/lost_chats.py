@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
 from components.exceptions import NotAllowed
-from components.services.chat import Chat, ChatSettings, core
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.services.chat import Chat, ChatSettings, core, keys
 from components.services.chat.erasure import _erase
-from components.twins import at_once
 from tests.support.chats import FREE, let_pass
 
 _ID = "guild:7"

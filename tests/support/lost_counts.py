@@ -8,9 +8,8 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.client import get_client
-from components.services.counters import Counter, cleaning
+from components.kit.client import get_client
+from components.services.counters import Counter, cleaning, keys
 from components.services.counters.sources import forget
 from tests.support.counters import stored
 

@@ -11,13 +11,12 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
 from components.exceptions import LockLost
-from components.services.locks import Lock, LockReader, lock
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.services.locks import Lock, LockReader, keys, lock
 from components.services.locks.names import key_of
-from components.twins import at_once
 
 Act = Callable[[], Any]
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
-from components.services.logs import Aggregation, Block, Place, Sample
+from components.services.logs import Aggregation, Block, Place, Sample, keys
 from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from redis import Redis
 
-from components.buckets import bucket
-from components.client import get_client
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import get_client
 from components.services.rows import Loader, RowControls, member
 from components.services.rows import claims as its
 from components.services.rows.claims import begin
 from components.services.rows.core import Keys
-from components.twins import at_once
 from tests.support.rows import SHAPE, bodies, cache, let_pass, refresh
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
 from components.services.mailboxes import Mail
+from components.services.mailboxes import keys as mailboxes_keys
 
 DAY = 86_400  # seconds
 
@@ -20,7 +20,7 @@ def texts(mails: Iterable[Mail]) -> list[str]:
 
 def sent(name: str, *, ago: int = 0) -> str:
     """The key of the pushes of the day *ago* days before this one."""
-    return f"{keys.mailbox_sent(bucket(name), name)}:{int(time.time()) // DAY - ago}"
+    return f"{mailboxes_keys.mailbox_sent(bucket(name), name)}:{int(time.time()) // DAY - ago}"
 
 
 def tomorrow(redis: Redis, name: str) -> None:

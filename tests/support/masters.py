@@ -89,7 +89,7 @@ def _knows_all(node: Redis) -> bool:
 
 def forget_clients() -> None:
     """Let the next client of a cluster be a new one, as in a new process."""
-    from components.client import ClusterClient
+    from components.cache import ClusterClient
 
     for client in ClusterClient._clusters.values():
         assert isinstance(client, RedisCluster)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
+from components.services.chat import keys
+from components.services.mailboxes import keys as mailboxes_keys
 
 _DEEP = b"[" * 1_480 + b"]" * 1_480
 _VERY_DEEP = b"[" * 30_000 + b"]" * 30_000
@@ -59,7 +60,7 @@ def put_into_chat(redis: Redis, chat_id: str, **fields: bytes) -> int:
 def put_into_mailbox(redis: Redis, name: str, **fields: bytes) -> int:
     """The same for a mailbox; the message's id."""
     tag = bucket(name)
-    mailbox, stream = keys.mailbox(tag, name), keys.mailbox_messages(tag, name)
+    mailbox, stream = mailboxes_keys.mailbox(tag, name), mailboxes_keys.mailbox_messages(tag, name)
     message = int(redis.hincrby(mailbox, "last", 1))
     right = {"from": b"jill", "at": b"1700000000000", "body": b"thello"}
     redis.xadd(stream, {**right, **fields}, id=f"{message}-0")

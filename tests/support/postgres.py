@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from components.watcher import Watcher
+from components.embedded import Watcher
 from tests.support.waiting import eventually
 
 #: Where Debian and its kin keep the server's programs, which they do not put on PATH.

@@ -15,7 +15,6 @@ from typing import Any, get_args
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
 from components.conf import queue_options
 from components.services.queues import (
     Claimed,
@@ -27,6 +26,7 @@ from components.services.queues import (
     TaskFailure,
     TaskInfo,
     TaskQueue,
+    keys,
 )
 from components.services.queues.formats import write_errors, write_result
 from components.services.queues.records import to_us
@@ -39,7 +39,7 @@ LONG_AGO = 1  # as a score: the first millisecond, or microsecond, of 1970
 def options(**options: Any) -> AbstractContextManager[Any]:
     """OPTIONS of the alias "default", for a with block; unless they say otherwise, a failure is final."""
     given = {"max_attempts": 1, **options}
-    backend = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": [], "OPTIONS": given}
+    backend = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": given}
     return override_settings(TASKS={"default": backend})
 
 

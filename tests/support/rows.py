@@ -7,10 +7,9 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
-from components.client import get_client
-from components.services.rows import Claims, Loader, RowCache, Shape, Stored, member, name_and_key
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import get_client
+from components.services.rows import Claims, Loader, RowCache, Shape, Stored, keys, member, name_and_key
 
 SHAPE = Shape([("name", "text"), ("stock", "integer")])
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import get_client
 from components.services.semaphores import Permit, Semaphore
-from components.twins import at_once
+from components.services.semaphores import keys as semaphores_keys
 
 
 class Waiter:
@@ -54,10 +54,10 @@ def let_pass(redis: Redis, name: str, seconds: float) -> None:
     """All that is known of the semaphore is older by so much."""
     tag = bucket(name)
     for part in ("holders", "since", "queue", "beats"):
-        key = getattr(keys, f"semaphore_{part}")(tag, name)
+        key = getattr(semaphores_keys, f"semaphore_{part}")(tag, name)
         for member, score in redis.zrange(key, 0, -1, withscores=True):
             redis.zadd(key, {member: score - seconds * 1e6})
-    for key in redis.scan_iter(f"{keys.semaphore_ended(tag, '')}*"):
+    for key in redis.scan_iter(f"{semaphores_keys.semaphore_ended(tag, '')}*"):
         redis.pexpire(key, redis.pttl(key) - round(seconds * 1e3))
 
 
@@ -69,4 +69,6 @@ def take(semaphore: Semaphore, count: int = 1, **options: Any) -> list[Permit]:
 
 
 def queued(redis: Redis, name: str) -> list[str]:
-    return [waiter.decode() for waiter in redis.zrange(keys.semaphore_queue(bucket(name), name), 0, -1)]
+    return [
+        waiter.decode() for waiter in redis.zrange(semaphores_keys.semaphore_queue(bucket(name), name), 0, -1)
+    ]

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
 
-from components import keys
-from components.client import get_client
+from components.kit.client import get_client
 from components.services.geo import Level
+from components.services.logs import keys
 
 LEVELS: Sequence[Level] = ("country", "region", "city")
 

@@ -9,9 +9,9 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
+from components.api.throttle import Throttle
 from components.services.autocomplete import AddressBook, RecentContacts
-from components.views.api import books
-from components.views.api.throttle import Throttle
+from components.services.autocomplete.api import books
 from tests.views.conftest import Asker, problem
 
 BOOK = "guild:7"

@@ -12,7 +12,7 @@ from django.test.utils import override_settings
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 
 from components.services.chat import Chat, ChatSettings, Inbox, Role
-from components.views.chat.texts import linked, mentioned
+from components.services.chat.page.texts import linked, mentioned
 
 PEOPLE = ("joe", "jack", "jill")
 FIELD = re.compile(r'name="(client_id|key)" value="([^"]+)"')

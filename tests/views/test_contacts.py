@@ -13,10 +13,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
+from components.kit.buckets import bucket
 from components.people import Users
-from components.services.autocomplete import AddressBook, RecentContacts
+from components.services.autocomplete import AddressBook, RecentContacts, keys
 from components.services.chat import Chat, Inbox
 from tests.views.conftest import Asker, user
 
@@ -187,7 +186,11 @@ def test_a_message_is_sent_though_contacts_cannot_be_noted(
     assert joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}).status_code == 201
     assert page(joe).post(f"/chat/{chat.id}/", {"text": "hello"}).status_code == 302
 
-    told = [each.getMessage() for each in caplog.records if each.name == "components.views.contacts"]
+    told = [
+        each.getMessage()
+        for each in caplog.records
+        if each.name == "components.services.autocomplete.used_contacts"
+    ]
     assert len(told) == 2
     assert all(joe.id in each and "WRONGTYPE" in each for each in told)
 

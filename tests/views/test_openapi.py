@@ -23,11 +23,11 @@ from schemathesis import Case
 from schemathesis.checks import CHECKS, load_all_checks
 
 import components
+from components.api.problems import KINDS
+from components.api.urls import urlpatterns
 from components.services.chat import Chat, ChatSettings
 from components.services.chat.records import EventKind, Role
 from components.services.mailboxes import Fate, Mailbox
-from components.views.api.problems import KINDS
-from components.views.api.urls import urlpatterns
 from tests.views.serving import WITHOUT_DATABASE, Person
 
 ROOT = Path(__file__).parent.parent.parent

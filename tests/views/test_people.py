@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.test.utils import override_settings
 
-from components.views.api.problems import KINDS
+from components.api.problems import KINDS
 from tests.views.conftest import Asker, problem
 
 

@@ -16,11 +16,11 @@ from django.urls import include, path
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
+from components.api.throttle import Throttle
 from components.embedded import EmbeddedServer
 from components.services.rows import Loader
-from components.views import rows as views
-from components.views.api.throttle import Throttle
-from components.views.rows import everybody, rows_view
+from components.services.rows import view as views
+from components.services.rows.view import everybody, rows_view
 from tests.db.models import Token, Ware
 from tests.support.monitoring import sent_to
 from tests.support.rows import let_pass

@@ -12,9 +12,9 @@ from django.core import signing
 from django.test import Client
 from redis import Redis
 
+from components.api import waiting
 from components.services.chat import Chat, ChatSettings, Inbox, Position
-from components.views.api import waiting
-from components.views.api.sync import make_cursor, read_cursor
+from components.services.chat.api.sync import make_cursor, read_cursor
 from tests.support.waiting import eventually
 from tests.views.conftest import Asker, problem
 from tests.views.serving import Site, serve
@@ -89,7 +89,7 @@ def test_new_chats_come_and_those_that_are_over_are_gone(joe: Asker, jill: Asker
 def test_many_chats_come_in_parts_and_nothing_said_meanwhile_is_missed(
     joe: Asker, jill: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.views.api.sync._MOST_CHATS", 10)
+    monkeypatch.setattr("components.services.chat.api.sync._MOST_CHATS", 10)
     made = [
         Chat.create(joe.id, members=[jill.id], text="x" * 4_000, title=str(number)) for number in range(25)
     ]

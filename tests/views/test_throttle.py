@@ -8,9 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from components.views.api import throttle
-from components.views.api.problems import Problem
-from components.views.api.throttle import Throttle
+from components.api import throttle
+from components.api.problems import Problem
+from components.api.throttle import Throttle
 
 
 @pytest.fixture

@@ -10,11 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.services.chat import Chat
+from components.kit.buckets import bucket
+from components.kit.stored import UNREADABLE
+from components.services.chat import Chat, keys
 from components.services.mailboxes import Mailbox
-from components.stored import UNREADABLE
 from tests.support.chats import FREE
 from tests.support.poison import BODIES, put_into_chat, put_into_mailbox
 from tests.views.conftest import Asker, problem

@@ -15,10 +15,10 @@ from django.test import Client
 from django.test.utils import override_settings
 from redis import Redis
 
+from components.api import waiting
 from components.embedded import EmbeddedServer
 from components.services.chat import Chat
 from components.services.mailboxes import Mailbox
-from components.views.api import waiting
 from tests.support.waiting import eventually
 from tests.views.conftest import Asker
 from tests.views.serving import Site, serve

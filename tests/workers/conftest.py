@@ -10,13 +10,13 @@ from typing import Any, Protocol, cast
 import pytest
 from redis import Redis
 
-from components.backends.tasks import RedisBackend
-from components.compat import task_backends
+from components.kit.compat import task_backends
+from components.kit.worker import base
+from components.kit.worker.base import Worker
 from components.services.queues import NewTask, State, TaskQueue
-from components.workers import base
-from components.workers.base import Worker
-from components.workers.choice import QueueChoice
-from components.workers.tasks import TaskWorker
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.choice import QueueChoice
+from components.services.queues.worker.tasks import TaskWorker
 from tests import tasks
 from tests.support.queues import options
 from tests.support.waiting import eventually

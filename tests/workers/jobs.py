@@ -15,9 +15,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import connections
 
-from components.compat import TaskContext, task
-from components.tasks import aprogress, is_cancelled, progress
-from components.tasks import task as policy
+from components.kit.compat import TaskContext, task
+from components.services.queues.declaring import aprogress, is_cancelled, progress
+from components.services.queues.declaring import task as policy
 from tests import tasks
 
 #: How many of `crowd` run now, and the most that ever ran at once.

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.compat import TaskResult, TaskResultStatus, task_finished, task_started
 from components.embedded import EmbeddedServer
-from components.services.queues import Consumer, TaskQueue
+from components.kit.compat import TaskResult, TaskResultStatus, task_finished, task_started
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.declaring import Concurrency
+from components.services.queues.worker.tasks import STUCK
 from components.services.semaphores import Semaphore
-from components.tasks import Concurrency
 from components.testing import redis_at
-from components.workers.base import Worker
-from components.workers.tasks import STUCK
 from tests import tasks
 from tests.support.queues import claim_one, end_lease, options
 from tests.support.waiting import eventually
@@ -337,7 +336,7 @@ def test_the_permit_of_what_still_ran_ends_with_its_worker_and_not_with_the_leas
 def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
     backend: RedisBackend, make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.workers.execution.UNWILLING", 0.05)
+    monkeypatch.setattr("components.services.queues.worker.execution.UNWILLING", 0.05)
     result = jobs.unwilling.enqueue()
 
     assert make_worker(concurrency=1).run() == STUCK

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Claimed, Consumer
-from components.workers.choice import QueueChoice
+from components.services.queues.worker.choice import QueueChoice
 from tests.support.queues import claim, push_many
 
 

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
-from components.compat import InvalidTask
 from components.exceptions import RedisUnavailable
-from components.services.queues import Consumer, NewTask, TaskQueue
+from components.kit.compat import InvalidTask
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues.declaring import Concurrency, task
 from components.services.queues.parking import Parking
+from components.services.queues.worker.concurrency import Limit
 from components.services.semaphores import Semaphore
-from components.tasks import Concurrency, task
-from components.workers.base import Worker
-from components.workers.concurrency import Limit
 from tests.support.queues import claim, ids
 from tests.support.waiting import eventually
 from tests.workers.conftest import MakeWorker, counts, push, reaches

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import periodic as declarations
-from components.backends.tasks import RedisBackend
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused
-from components.periodic import every, periodic
+from components.kit.worker.base import STUCK, Worker
 from components.services.queues import Consumer, Progress, TaskFailure, TaskQueue
+from components.services.queues import periodic_tasks as declarations
+from components.services.queues.backend import RedisBackend
 from components.services.queues.formats import write_errors
+from components.services.queues.periodic_tasks import every, periodic
+from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.tasks import how_many_fit
 from components.testing import redis_at
-from components.workers.base import STUCK, Worker
-from components.workers.poller import Poller
-from components.workers.tasks import how_many_fit
 from tests import tasks
 from tests.support.queues import claim, failed, options, push_many
 from tests.support.waiting import eventually

@@ -20,13 +20,12 @@ from django.test.utils import modify_settings
 from pytest_django import DjangoDbBlocker
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
-from components.services.queues import Claimed, Consumer, Finished, TaskInfo
+from components.kit.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo, keys
+from components.services.queues.backend import RedisBackend
 from components.services.queues.parking import Parking
-from components.workers.execution import Execution
-from components.workers.runs import Run, ServerClock
+from components.services.queues.worker.execution import Execution
+from components.services.queues.worker.runs import Run, ServerClock
 from tests import tasks
 from tests.workers import jobs
 
@@ -255,7 +254,9 @@ def test_what_is_not_declared_as_a_task_is_not_run_and_dies_with_the_reason(
 def test_a_worker_imports_no_module_outside_of_the_installed_apps(
     runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "stray_module.py").write_text("from components.compat import task\nrun = task(lambda: None)")
+    (tmp_path / "stray_module.py").write_text(
+        "from components.kit.compat import task\nrun = task(lambda: None)"
+    )
     monkeypatch.syspath_prepend(tmp_path)
 
     info = runner.call_named("stray_module.run")

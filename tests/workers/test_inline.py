@@ -10,9 +10,8 @@ from django.test.utils import override_settings
 from pytest_django import DjangoAssertNumQueries
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.services.queues import NewTask, TaskQueue
+from components.services.queues import NewTask, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
 from components.testing import run_tasks
 from tests import tasks
 from tests.support.queues import come_due, options
@@ -147,7 +146,7 @@ def test_no_worker_stays_behind(backend: RedisBackend, redis: Redis) -> None:
 
 def test_other_aliases_have_their_own_tasks(backend: RedisBackend) -> None:
     both = {
-        alias: {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": []}
+        alias: {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}
         for alias in ("default", "other")
     }
     with override_settings(TASKS=both):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from components.workers import limits
-from components.workers.limits import Limits, memory
+from components.kit.worker import limits
+from components.kit.worker.limits import Limits, memory
 
 MANY = range(200)  # draws
 

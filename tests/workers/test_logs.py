@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
 from components.exceptions import AggregationNotFound, GeoTableNotFound, RedisUnavailable, WorkersDiffer
-from components.services.lines import Columns
+from components.kit.worker.pulse import Pulse
+from components.services.geo import keys
 from components.services.logs import Aggregation, WorkerRecord, aggregations
-from components.services.traffic import Traffic
-from components.services.traffic.places import PlaceCounter
-from components.workers.pulse import Pulse
+from components.services.logs.lines import Columns
+from components.services.logs.traffic import Traffic
+from components.services.logs.traffic.places import PlaceCounter
 from tests.support.counting_logs import DAY, LINES, TABLES, hand_out, import_places_into, lines, worker
 from tests.support.logs import let_leases_pass, stream
 from tests.support.waiting import eventually
@@ -264,7 +264,7 @@ def test_another_table_of_addresses_is_taken_between_two_blocks(
             import_places_into(tmp_path, {"1.0.0.0/8": NOWHERE})
             self._look_at = 0.0
 
-    monkeypatch.setattr("components.services.traffic.places.INTERVAL", 1_000)
+    monkeypatch.setattr("components.services.logs.traffic.places.INTERVAL", 1_000)
     counting = worker(lambda: Moving(kernel="numpy"))
     counting._limit = 2
     counting.run()
@@ -350,7 +350,7 @@ def test_it_flushes_what_it_has_counted_when_it_is_stopped(redis: Redis) -> None
 
 
 def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.workers.logs._NAP", 0.01)
+    monkeypatch.setattr("components.services.logs.worker.logs._NAP", 0.01)
     counting, steps = worker(drains=False), []
     step = counting.step
     monkeypatch.setattr(counting, "step", lambda: (steps.append(1), step())[1])
@@ -375,9 +375,9 @@ def test_an_aggregation_that_has_left_has_no_workers(redis: Redis) -> None:
 def test_batches_grow_until_they_make_as_many_members_as_a_flush_may_have(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.workers.log_batches.MEMBERS", 40)
-    monkeypatch.setattr("components.workers.log_batches._FIRST", 6)
-    monkeypatch.setattr("components.workers.logs._LATEST", 1_000)
+    monkeypatch.setattr("components.services.logs.worker.log_batches.MEMBERS", 40)
+    monkeypatch.setattr("components.services.logs.worker.log_batches._FIRST", 6)
+    monkeypatch.setattr("components.services.logs.worker.logs._LATEST", 1_000)
     hand_out(*[LINES] * 40)
     sent: list[tuple[int, int]] = []
     counting = worker()

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 from redis import Redis
 
-from components.backends.tasks import RedisBackend
 from components.exceptions import RedisUnavailable
+from components.kit.worker import outage as module
+from components.kit.worker.base import Worker
+from components.kit.worker.outage import Outage
 from components.services.queues import Consumer, TaskQueue
-from components.workers import outage as module
-from components.workers.base import Worker
-from components.workers.outage import Outage
-from components.workers.poller import Poller
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.poller import Poller
 from tests.support.queues import claim_one, end_lease
 from tests.workers.conftest import NOTE, MakeWorker, counts, push, reaches
 

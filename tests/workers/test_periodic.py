@@ -18,20 +18,27 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components import keys
-from components import periodic as declarations
-from components.backends.tasks import RedisBackend
-from components.compat import TaskResult, task_enqueued
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.periodic import MissedPolicy, PeriodicTask, Schedule, cron, every, overview, periodic
-from components.services.queues import TaskInfo, TaskQueue, Ticks
+from components.kit.compat import TaskResult, task_enqueued
+from components.kit.worker.base import Worker
+from components.services.queues import TaskInfo, TaskQueue, Ticks, keys
+from components.services.queues import periodic_tasks as declarations
+from components.services.queues.backend import RedisBackend
+from components.services.queues.periodic_tasks import (
+    MissedPolicy,
+    PeriodicTask,
+    Schedule,
+    cron,
+    every,
+    overview,
+    periodic,
+)
 from components.services.queues.records import to_us
+from components.services.queues.worker.periodic import MOST, RETRY, Ticker
+from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.runs import ServerClock
 from components.testing import redis_at
-from components.workers.base import Worker
-from components.workers.periodic import MOST, RETRY, Ticker
-from components.workers.poller import Poller
-from components.workers.runs import ServerClock
 from tests import tasks
 from tests.support.monitoring import sent_to
 from tests.support.queues import options, server_time
@@ -419,7 +426,7 @@ def test_missed_ticks_are_reported_by_the_worker_that_made_up_for_them(
     entry = declare()
     was_last(redis, entry, full(server_time(), DAY) - 6 * DAY)
 
-    with caplog.at_level(logging.WARNING, "components.workers.periodic"):
+    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
         Hand().tick()
         Hand().tick()
 
@@ -437,7 +444,7 @@ def test_a_late_tick_is_reported_by_who_stored_it_and_by_nobody_else(
         hand.tick()
         hand.clock.set(full(hand.clock.now(), DAY) + DAY + HOUR)
 
-    with caplog.at_level(logging.WARNING, "components.workers.periodic"):
+    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
         for hand in hands:
             hand.tick()
 
@@ -450,7 +457,7 @@ def test_a_tick_in_time_is_not_reported(caplog: pytest.LogCaptureFixture) -> Non
     hand.tick()
     hand.clock.set(full(hand.clock.now(), DAY) + DAY + SECOND)
 
-    with caplog.at_level(logging.WARNING, "components.workers.periodic"):
+    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
         hand.tick()
 
     assert len(stored()) == 1
@@ -482,7 +489,7 @@ def test_an_entry_that_cannot_be_pushed_is_reported_once_and_stops_no_other(
         declare(value="y")
         hand = Hand()
         hand.tick()
-        with caplog.at_level(logging.ERROR, "components.workers.periodic"):
+        with caplog.at_level(logging.ERROR, "components.services.queues.worker.periodic"):
             hand.tick(DAY)
             hand.tick(DAY)
 
@@ -507,7 +514,7 @@ def test_an_entry_that_could_not_be_pushed_is_tried_again() -> None:
 
 def test_a_queue_that_the_settings_do_not_know_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     declare()
-    allowed = {"BACKEND": "components.backends.tasks.RedisBackend", "QUEUES": ["mail"]}
+    allowed = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["mail"]}
     with override_settings(TASKS={"default": allowed}), caplog.at_level(logging.ERROR):
         hand = Hand()
         hand.tick()

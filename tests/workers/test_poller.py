@@ -8,11 +8,10 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.services.queues import Consumer, TaskQueue
-from components.workers.base import Worker
-from components.workers.poller import Poller
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.poller import Poller
 from tests.support.queues import claim_one, options
 from tests.support.waiting import eventually
 from tests.workers.conftest import NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
-from components.services.queues import Consumer, NewTask, TaskQueue
-from components.workers.base import Worker
-from components.workers.prefetch import AHEAD, MOST, Prefetch
-from components.workers.tasks import TaskWorker
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.prefetch import AHEAD, MOST, Prefetch
+from components.services.queues.worker.tasks import TaskWorker
 from tests import tasks
 from tests.support.queues import claim, options
 from tests.support.waiting import eventually
@@ -269,7 +268,7 @@ def test_a_worker_that_is_told_to_stop_gives_back_at_once_what_waits(
     patient: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("components.workers.tasks.STALE", 600.0)
+    monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
     push_one_slow_and(3)
     worker = start(hasty())
     assert eventually(lambda: jobs.crowded["now"] == 1)
@@ -321,7 +320,7 @@ def test_what_waits_in_a_worker_is_renewed_with_what_runs(
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("components.workers.tasks.STALE", 600.0)
+    monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
     with options(lease=1.0):
         _slow, quick = push_one_slow_and(2)
         start(hasty())

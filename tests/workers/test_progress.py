@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components.backends.tasks import RedisBackend
-from components.compat import Task
 from components.embedded import EmbeddedServer
+from components.kit.compat import Task
 from components.services.queues import Progress, TaskInfo, TaskQueue
+from components.services.queues.backend import RedisBackend
 from components.testing import redis_at, run_tasks
 from tests import tasks
 from tests.support.monitoring import sent_to

@@ -12,11 +12,11 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.scripts import Script
+from components.kit.scripts import Script
+from components.kit.worker.pulse import Pulse
 from components.services.rows import RowReader, Shape
+from components.services.rows.worker.rows import RowWorker
 from components.testing import redis_at
-from components.workers.pulse import Pulse
-from components.workers.rows import RowWorker
 from tests.support.rows import SHAPE, cache
 from tests.support.waiting import eventually
 

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from components import keys
-from components.buckets import bucket
 from components.exceptions import RedisUnavailable
-from components.services.rows import Loader, Shape, member
-from components.workers.rows import RowWorker
+from components.kit.buckets import bucket
+from components.services.rows import Loader, Shape, keys, member
+from components.services.rows.worker.rows import RowWorker
 from tests.support.cluster import Node, three_masters
 from tests.support.rows import SHAPE, bodies, cache, claimed
 from tests.support.waiting import eventually

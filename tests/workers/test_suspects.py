@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components.backends.tasks import RedisBackend
+from components.kit.worker.base import Worker
 from components.services.queues import Claimed, Consumer, TaskQueue
-from components.workers.base import Worker
-from components.workers.runs import Run, ServerClock
-from components.workers.suspects import MOST, PUT_OFF, Suspects
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.runs import Run, ServerClock
+from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
 from tests import tasks
 from tests.support.queues import claim, end_lease, found, ids
 from tests.support.waiting import eventually

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from components.backends.tasks import RedisBackend
 from components.services.counters import CounterReader, buffers, flush
+from components.services.queues.backend import RedisBackend
 from tests.support.queues import options
 from tests.workers.conftest import NOTE, MakeWorker, push
 

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components import keys
-from components.backends.tasks import RedisBackend
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.scripts import Script
-from components.services.queues import Consumer, TaskQueue
+from components.kit.scripts import Script
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
 from components.testing import redis_at
-from components.workers.base import Worker
 from tests import tasks
 from tests.support.proxy import LossyProxy
 from tests.support.queues import claim, claim_one, come_due, end_lease, options, push_many

@@ -8,10 +8,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import ComponentsError
-from components.management.log_workers import make_worker
-from components.management.options import add_heartbeat_file, natural
-from components.management.running import Run, run_daemon
+from components.kit.commands.options import add_heartbeat_file, natural
+from components.kit.commands.running import Run, run_daemon
 from components.services.logs import DEFAULT_JOB, LEASE, note_job
+from components.services.logs.worker.options import make_worker
 
 _LEVELS = ("country", "region", "city")
 _FORMATS = ("book", "combined", "json")

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.db.rows import cached_rows
-from components.management.options import add_heartbeat_file, natural
-from components.management.running import Run, run_daemon
+from components.kit.commands.options import add_heartbeat_file, natural
+from components.kit.commands.running import Run, run_daemon
 from components.services.rows import AT_A_TIME, LEASE
-from components.workers.rows import RowWorker
+from components.services.rows.models import cached_rows
+from components.services.rows.worker.rows import RowWorker
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import RedisUnavailable
-from components.management.running import UNREACHABLE, unreachable
+from components.kit.commands.running import UNREACHABLE, unreachable
 from components.services.counters import Cleaned, clean
 
 

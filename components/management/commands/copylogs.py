@@ -15,8 +15,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import ExtraNotInstalled, InvalidLimit, InvalidName, RedisUnavailable
-from components.management.options import size
-from components.management.progress import Progress
+from components.kit.commands.options import size
+from components.kit.commands.progress import Progress
 from components.services.logs import (
     DEFAULT_JOB,
     LIMIT,

@@ -16,11 +16,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.dateparse import parse_datetime
 
-from components.charts.scales import rate, total
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange, RedisUnavailable
-from components.management.running import UNREACHABLE, unreachable
-from components.management.tables import instant, table
+from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.tables import instant, table
 from components.services.counters import CounterReader, Series
+from components.services.counters.charts.scales import rate, total
 
 FORMAT = 1
 #: "requests:*" is typed for the family "requests".

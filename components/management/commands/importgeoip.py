@@ -17,7 +17,7 @@ from components.exceptions import (
     RedisUnavailable,
     UnknownFormat,
 )
-from components.management.running import UNREACHABLE
+from components.kit.commands.running import UNREACHABLE
 from components.services.geo import import_places, remove
 
 _PACE = 2.0  # seconds between two lines of progress

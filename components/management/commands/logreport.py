@@ -15,12 +15,12 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
-from components.management.options import natural
-from components.management.running import UNREACHABLE, unreachable
-from components.management.tables import NOTHING, table
+from components.kit.commands.options import natural
+from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.tables import NOTHING, table
 from components.services.geo import Level, place_name
 from components.services.logs import DEFAULT_JOB
-from components.services.traffic import NAMES, Others, Report, Row, Traffic, sheet, write_csv
+from components.services.logs.traffic import NAMES, Others, Report, Row, Traffic, sheet, write_csv
 
 FORMAT = 1
 _WRONG = 2  # exit code

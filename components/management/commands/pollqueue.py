@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.management.options import add_backend, add_heartbeat_file, find_backend
-from components.management.running import Run, run
-from components.workers.poller import Poller
+from components.kit.commands.options import add_backend, add_heartbeat_file, find_backend
+from components.kit.commands.running import Run, run
+from components.services.queues.worker.poller import Poller
 
 
 class Command(BaseCommand):

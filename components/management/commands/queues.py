@@ -14,13 +14,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.backends.tasks import redis_aliases
 from components.exceptions import RedisUnavailable
-from components.management.options import find_backend
-from components.management.running import UNREACHABLE, unreachable
-from components.management.tables import age, instant, table
-from components.periodic import TickInfo, overview
+from components.kit.commands.options import find_backend
+from components.kit.commands.running import UNREACHABLE, unreachable
+from components.kit.commands.tables import age, instant, table
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
+from components.services.queues.backend import redis_aliases
+from components.services.queues.periodic_tasks import TickInfo, overview
 
 FORMAT = 1
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         for alias, facts in known.items():
             self.stdout.write("\n".join(_text(alias, *facts)))
         if not known:
-            self.stdout.write("No TASKS alias uses components.backends.tasks.RedisBackend.")
+            self.stdout.write("No TASKS alias uses components.tasks.RedisBackend.")
 
 
 def _document(

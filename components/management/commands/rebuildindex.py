@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.db.books import Fed, feeding, model_books
 from components.exceptions import LoadSuperseded, RedisUnavailable
+from components.services.autocomplete.models import Fed, feeding, model_books
 
 _PACE = 2.0  # seconds between two lines of progress
 

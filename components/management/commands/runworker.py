@@ -10,9 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from components.backends.tasks import RedisBackend
 from components.exceptions import InvalidQueueName
-from components.management.options import (
+from components.kit.commands.options import (
     add_backend,
     add_heartbeat_file,
     add_limits,
@@ -22,11 +21,12 @@ from components.management.options import (
     natural,
     seconds,
 )
-from components.management.running import Run, run, run_many
+from components.kit.commands.running import Run, run, run_many
+from components.kit.worker.base import ALL
+from components.services.queues.backend import RedisBackend
 from components.services.queues.tasks import check_queue
-from components.workers.base import ALL
-from components.workers.choice import QueueChoice
-from components.workers.tasks import TaskWorker
+from components.services.queues.worker.choice import QueueChoice
+from components.services.queues.worker.tasks import TaskWorker
 
 
 class Command(BaseCommand):

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from components.client import get_async_client, get_client
+from components.kit.at_once import at_once
+from components.kit.client import get_async_client, get_client
 from components.services.autocomplete.loading import Loading
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry
-from components.twins import at_once
 
 #: What load() takes: ids and labels.
 Entries = Iterable[tuple[str | int, str]]

@@ -12,11 +12,15 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import InvalidLimit
-from components.scripts import Call, Script
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import Call, Script
+from components.kit.stored import text_of
+from components.kit.together import together
+from components.kit.values import check_name, is_name
+from components.services.autocomplete import keys
 from components.services.autocomplete.folding import (
     Spelling,
     check_contact,
@@ -26,10 +30,6 @@ from components.services.autocomplete.folding import (
     spell,
 )
 from components.services.autocomplete.records import Contact, instant
-from components.stored import text_of
-from components.together import together
-from components.twins import at_once
-from components.validation import check_name, is_name
 
 #: Inside of the class, list is its method.
 _Contacts: TypeAlias = list[Contact]

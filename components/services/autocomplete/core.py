@@ -14,17 +14,16 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from components import keys
-from components.client import AnyRedis
 from components.exceptions import BookNotFound
-from components.scripts import Script, reading
-from components.services.autocomplete import usage
+from components.kit.client import AnyRedis
+from components.kit.scripts import Script, reading
+from components.kit.stored import number_of, text_of
+from components.kit.values import check_name
+from components.services.autocomplete import keys, usage
 from components.services.autocomplete.contacts import check_limit, new_call
 from components.services.autocomplete.folding import FOLDING, check_id, check_label, check_prefix, ways
 from components.services.autocomplete.records import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.counters import tally
-from components.stored import number_of, text_of
-from components.validation import check_name
 
 MAX_COMPLETIONS = 100
 MAX_TOP = 1_000

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from unicodedata import category, decimal, normalize
 
 from components.exceptions import InvalidEntry, InvalidPrefix
-from components.validation import MAX_NAME
+from components.kit.values import MAX_NAME
 
 MAX_LABEL = 200  # characters
 MAX_ID = 100  # characters

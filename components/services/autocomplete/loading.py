@@ -16,13 +16,13 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from components.client import AnyRedis
 from components.exceptions import LoadSuperseded
-from components.scripts import ASYNCHRONOUS, Script, reading
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis
+from components.kit.scripts import ASYNCHRONOUS, Script, reading
 from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.core import BATCH, Core, Keys, row
 from components.services.autocomplete.folding import FOLDING
-from components.twins import at_once
 
 #: Calls of the script that are sent together.
 _TOGETHER = 4

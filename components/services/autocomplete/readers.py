@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components import keys
-from components.client import AnyRedis, get_client
-from components.scripts import reading
-from components.services.autocomplete import usage
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import reading
+from components.kit.stored import number_of, text_of
+from components.services.autocomplete import keys, usage
 from components.services.autocomplete.core import ALL, Keys, look
 from components.services.autocomplete.records import BookInfo
 from components.services.autocomplete.usage import BookUsage
-from components.stored import number_of, text_of
-from components.twins import at_once
 
 
 class AddressBookReader:

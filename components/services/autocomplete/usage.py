@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from components import keys
-from components.client import AnyRedis, get_client
-from components.scripts import Call, Script
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import Call, Script
+from components.services.autocomplete import keys
 from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.records import instant
 from components.services.counters import tally

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import ChatExists, TooManyMembers
-from components.scripts import reading
-from components.services import news
+from components.kit import news
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import reading
 from components.services.chat import core
 from components.services.chat.controls import Controls
 from components.services.chat.formats import (
@@ -28,7 +29,6 @@ from components.services.chat.ids import check_id, new_client_id, new_id
 from components.services.chat.limits import charge, check_room, hint_all
 from components.services.chat.records import ChatSettings, EventKind
 from components.services.counters import tally
-from components.twins import at_once
 
 #: How a chat works of which nothing else is said.
 USUAL = ChatSettings()

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from components.client import AnyRedis, get_async_client, get_client
-from components.scripts import reading
-from components.services import news
+from components.kit import news
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import reading
 from components.services.chat import core
 from components.services.chat.formats import (
     check_settings,
@@ -24,7 +25,6 @@ from components.services.chat.moderation import Moderation
 from components.services.chat.readers import look_at
 from components.services.chat.records import ChatInfo, EventKind
 from components.services.chat.talking import check_seq
-from components.twins import at_once
 
 
 class Controls(Moderation):

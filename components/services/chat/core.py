@@ -13,9 +13,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis
 from components.exceptions import (
     Blocked,
     ChatClosed,
@@ -31,12 +28,15 @@ from components.exceptions import (
     TooManyBlocked,
     TooManyMembers,
 )
-from components.scripts import Script, reading
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis
+from components.kit.news import channel
+from components.kit.scripts import Script, reading
+from components.kit.stored import number_of, text_of
+from components.kit.values import check_name
+from components.services.chat import keys
 from components.services.chat.formats import instant
 from components.services.chat.ids import new_call
-from components.services.news import channel
-from components.stored import number_of, text_of
-from components.validation import check_name
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
 READS_TOLD = 50  # members: in larger chats nobody is told how far each has read

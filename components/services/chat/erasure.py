@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from components.client import AnyRedis
 from components.exceptions import ChatNotFound, RedisUnavailable
-from components.scripts import CLUSTERS, reading
+from components.kit.client import AnyRedis
+from components.kit.news import channel
+from components.kit.scripts import CLUSTERS, reading
+from components.kit.stored import text_of
+from components.kit.values import is_name
 from components.services.autocomplete import RecentContacts
 from components.services.chat import core
 from components.services.chat.chats import Chat
 from components.services.chat.formats import write_event
 from components.services.chat.ids import is_id, new_call
 from components.services.chat.records import Erased, EventKind
-from components.services.news import channel
-from components.stored import text_of
-from components.validation import is_name
 
 _LOOKED_AT = 500  # entries in one run of the script
 _PASSES = 10  # through the inbox: somebody may add them again and again, and what is left then the next erasure finds

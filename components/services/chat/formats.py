@@ -18,9 +18,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from components.exceptions import InvalidLimit, InvalidMessage
+from components.kit.stored import MAX_DEPTH, UNREADABLE, Unreadable, is_too_deep, read_json, text_of, too_deep
+from components.kit.values import check_seconds
 from components.services.chat.records import ChatMessage, ChatSettings, Event, EventKind, Role
-from components.stored import MAX_DEPTH, UNREADABLE, Unreadable, is_too_deep, read_json, text_of, too_deep
-from components.validation import check_seconds
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST = 2**31 - 1

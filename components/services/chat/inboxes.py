@@ -14,23 +14,22 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import RedisUnavailable
-from components.scripts import ASYNCHRONOUS, CLUSTERS, Call, reading
-from components.services.chat import core
+from components.kit.at_once import at_once, cancellations
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.news import Listener, Turns, channel
+from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, reading
+from components.kit.stored import text_of
+from components.kit.together import together
+from components.kit.values import check_seconds
+from components.services.chat import core, keys
 from components.services.chat.erasure import erase_person
 from components.services.chat.ids import is_id
 from components.services.chat.news import read_news
 from components.services.chat.readers import ask
 from components.services.chat.records import Changes, ChatNews, ChatPage, Chats, Erased, Position
 from components.services.chat.talking import check_limit, check_seq
-from components.services.news import Listener, Turns, channel
-from components.stored import text_of
-from components.together import together
-from components.twins import at_once, cancellations
-from components.validation import check_seconds
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
 Question = tuple[str, int | str, int | str]

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
-from components.scripts import reading
-from components.services.chat import core
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis
+from components.kit.scripts import reading
+from components.kit.stored import text_of
+from components.services.chat import core, keys
 from components.services.chat.ids import is_id, new_call
 from components.services.chat.readers import ask
-from components.stored import text_of
 
 _LOOKED_AT = 3  # persons whose inboxes are cleared up for one request
 

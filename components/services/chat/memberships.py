@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from components.client import AnyRedis, get_async_client, get_client
-from components.services import news
+from components.kit import news
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.stored import number_of, text_of
 from components.services.chat import core
 from components.services.chat.formats import ROLES, instant, muted_until, write_event
 from components.services.chat.ids import new_call
 from components.services.chat.limits import charge, check_room, hint_all
 from components.services.chat.records import EventKind, Member, Role
 from components.services.chat.talking import Talk
-from components.stored import number_of, text_of
-from components.twins import at_once
 
 
 class Membership(Talk):

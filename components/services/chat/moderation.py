@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from components.client import AnyRedis, get_async_client, get_client
-from components.scripts import Script
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import Script
+from components.kit.values import check_seconds
 from components.services.chat import core
 from components.services.chat.formats import LETTERS, write_event
 from components.services.chat.ids import new_call
 from components.services.chat.memberships import Membership
 from components.services.chat.records import EventKind, Role
 from components.services.chat.talking import check_seq
-from components.twins import at_once
-from components.validation import check_seconds
 
 
 class Moderation(Membership):

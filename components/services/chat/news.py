@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from components.kit.stored import number_of, text_of
 from components.services.chat.formats import ROLES, muted_until, read_message
 from components.services.chat.records import ChatNews
 from components.services.counters import tally
-from components.stored import number_of, text_of
 
 
 def read_news(chat_id: str, found: Any) -> ChatNews:

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from components import keys
-from components.buckets import BUCKETS
-from components.client import AnyRedis, get_client
-from components.scripts import reading
-from components.services.chat import core
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import reading
+from components.kit.stored import number_of, text_of
+from components.services.chat import core, keys
 from components.services.chat.formats import instant, read_settings
 from components.services.chat.ids import is_id
 from components.services.chat.records import ChatInfo, ChatSettings, Page
 from components.services.chat.talking import history_of
-from components.stored import number_of, text_of
-from components.twins import at_once
 
 _FIELDS = ("title", "created_at", "created_by", "closed", "settings", "seq", "bytes", "at", "gone", "n")
 

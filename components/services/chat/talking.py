@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from components.buckets import bucket
-from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import MessageNotFound
-from components.services import news
+from components.kit import news
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.together import together
 from components.services.chat import core
 from components.services.chat.formats import check_client_id, instant, read_message, write_body
 from components.services.chat.ids import is_id, new_client_id
 from components.services.chat.news import read_news
 from components.services.chat.records import ChatMessage, ChatNews, Page, Sent
 from components.services.counters import tally
-from components.together import together
-from components.twins import at_once
 
 _MOST = 200  # messages in one page
 _LAST = 2**53  # above all seqs

@@ -18,18 +18,18 @@ from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
-from components.buckets import bucket
-from components.client import get_client
-from components.endings import at_end
 from components.exceptions import CountRefused
-from components.renewals import clock
-from components.scripts import CLUSTERS
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.kit.endings import at_end
+from components.kit.leases import clock
+from components.kit.scripts import CLUSTERS
+from components.kit.values import check_name
 from components.services.counters.core import Addition, add_script, additions, check_count
 from components.services.counters.precisions import plan
 from components.services.counters.records import is_time
 from components.services.counters.sources import PATIENCE
 from components.services.counters.sources import forget as forget_sources
-from components.validation import check_name
 
 logger = logging.getLogger(__name__)
 

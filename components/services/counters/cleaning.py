@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from components import keys
-from components.client import get_client, redis_errors
-from components.scripts import Call, Script
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Call, Script
+from components.services.counters import keys
 from components.services.counters.precisions import WINDOW, Plan, plan
 
 _mend = Script("counters/mend")

@@ -17,9 +17,9 @@ from itertools import accumulate, islice, repeat
 from operator import add
 from typing import Any
 
-from components.buckets import bucket
 from components.exceptions import CountRefused, InvalidCount, InvalidRange
-from components.scripts import Script
+from components.kit.buckets import bucket
+from components.kit.scripts import Script
 from components.services.counters.precisions import Plan, plan
 from components.services.counters.records import Fill, Sample, Series, instant, is_time
 from components.services.counters.sources import Source, give_back, take
@@ -43,7 +43,7 @@ class Addition:
     #: What it adds, for telling: of what was counted, and of microseconds.
     size: int
     microseconds: int
-    #: When it was sent first, by components.renewals.clock().
+    #: When it was sent first, by components.kit.leases.clock().
     sent_at: float = 0.0
 
     @property

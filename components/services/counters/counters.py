@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis, get_async_client, get_client
-from components.scripts import Script
-from components.services.counters import buffers
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import Script
+from components.kit.together import together
+from components.kit.values import check_name
+from components.services.counters import buffers, keys
 from components.services.counters.core import (
     Addition,
     add_script,
@@ -24,9 +26,6 @@ from components.services.counters.core import (
     check_fill,
 )
 from components.services.counters.records import Fill, Series
-from components.together import together
-from components.twins import at_once
-from components.validation import check_name
 
 _read = Script("counters/read")
 

@@ -13,8 +13,8 @@ from inspect import iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any, Self, TypeVar
 
+from components.kit.values import check_name
 from components.services.counters.buffers import count
-from components.validation import check_name
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

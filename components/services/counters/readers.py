@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from components import keys
-from components.buckets import BUCKETS, bucket
-from components.client import AnyRedis, get_async_client, get_client
 from components.exceptions import InvalidLimit
-from components.scripts import Call, Script, reading
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import Call, Script, reading
+from components.kit.stored import instant_of, text_of
+from components.kit.values import check_name, is_name
+from components.services.counters import keys
 from components.services.counters.core import Asked, ask, check_fill
 from components.services.counters.records import CounterInfo, Fill, Ranked, Series
-from components.stored import instant_of, text_of
-from components.twins import at_once
-from components.validation import check_name, is_name
 
 _read = Script("counters/read")
 _top = Script("counters/top")

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections import defaultdict, deque
 
-from components import keys
+from components.services.counters import keys
 
 #: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
 PATIENCE = 1_800

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from components.exceptions import GeoTableDamaged, InvalidGeoSource
+from components.kit.values import check_name
 from components.services.geo import csvs
 from components.services.geo.building import Builder, Progress
 from components.services.geo.layout import PART, Manifest, compress, cut, digest, version_of, write_table
@@ -19,7 +20,6 @@ from components.services.geo.mmdb import MARK, MARKED, read_mmdb
 from components.services.geo.records import Imported
 from components.services.geo.storing import store
 from components.services.geo.tables import DEFAULT, look
-from components.validation import check_name
 
 
 def import_places(

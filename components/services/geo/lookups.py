@@ -17,10 +17,10 @@ from contextlib import AsyncExitStack
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from components import keys
-from components.client import kept_by_the_loop
 from components.exceptions import ComponentsError
-from components.renewals import clock
+from components.kit.client import kept_by_the_loop
+from components.kit.leases import clock
+from components.services.geo import keys
 from components.services.geo.records import Place
 from components.services.geo.tables import DEFAULT, GeoTable
 

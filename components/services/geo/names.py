@@ -11,13 +11,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from components.client import get_client
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, RedisUnavailable, UnknownFormat
+from components.kit.at_once import at_once
+from components.kit.client import get_client
+from components.kit.values import check_name
 from components.services.geo.layout import Manifest, names_start, read_regions
 from components.services.geo.lookups import kept
 from components.services.geo.tables import DEFAULT, current_version, load_version, read_data
-from components.twins import at_once
-from components.validation import check_name
 
 logger = logging.getLogger(__name__)
 

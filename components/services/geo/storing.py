@@ -11,13 +11,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from components import keys
-from components.client import get_client, redis_errors
 from components.exceptions import GeoTableDamaged
-from components.scripts import Script
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.values import check_name
+from components.services.geo import keys
 from components.services.geo.building import Progress
 from components.services.geo.layout import Manifest
-from components.validation import check_name
 
 _put = Script("geo/put")
 _activate = Script("geo/activate")

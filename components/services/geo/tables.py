@@ -12,14 +12,15 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from socket import AF_INET, inet_pton
 from typing import TypeVar
 
-from components import keys
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
 from components.exceptions import GeoTableDamaged, GeoTableNotFound, InvalidAddress
+from components.kit.at_once import answer, at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.errors import redis_errors
+from components.kit.stored import instant_of, number_of, text_of
+from components.kit.values import check_name
+from components.services.geo import keys
 from components.services.geo.layout import Manifest, decompress, read_table
 from components.services.geo.records import UNKNOWN, Place, TableInfo
-from components.stored import instant_of, number_of, text_of
-from components.twins import answer, at_once
-from components.validation import check_name
 
 _T = TypeVar("_T")
 

@@ -20,12 +20,12 @@ from redis.asyncio import RedisCluster
 from redis.asyncio.lock import Lock as RedisLock
 from redis.exceptions import LockNotOwnedError
 
-from components import renewals
-from components.client import REDIS_FAILED
 from components.exceptions import LockNotAcquired
+from components.kit import leases as renewals
+from components.kit.at_once import cancellations, to_its_end
+from components.kit.errors import REDIS_FAILED
 from components.services.locks.core import DEFAULT_SLEEP, LockCore, milliseconds_to_add
 from components.services.locks.holdings import Holding, Shared, TaskLocal
-from components.twins import cancellations, to_its_end
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
-from components import renewals
-from components.client import server_of
+from components.kit import leases as renewals
+from components.kit.client import server_of
 
 
 class Holding:

@@ -17,11 +17,11 @@ from typing import Any, Generic, Self, TypeVar, Unpack
 from redis.exceptions import LockError
 
 from components.exceptions import InvalidName, LockNotAcquired
-from components.renewals import clock
+from components.kit.at_once import answer, at_once
+from components.kit.leases import clock
 from components.services.locks.asynchronous import AsyncLock
 from components.services.locks.named import LockOptions, alock, lock
 from components.services.locks.threaded import Lock
-from components.twins import answer, at_once
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TypedDict, TypeVar, Unpack
 
-from components.client import get_async_client, get_client
+from components.kit.client import get_async_client, get_client
 from components.services.locks.asynchronous import AsyncLock
 from components.services.locks.names import key_of
 from components.services.locks.threaded import Lock

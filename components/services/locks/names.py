@@ -15,10 +15,10 @@ from redis import RedisCluster
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from components import keys
-from components.buckets import BUCKETS, bucket
 from components.exceptions import InvalidName
-from components.validation import check_name
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.values import check_name
+from components.services.locks import keys
 
 _TAG = re.compile(r"\{([^}]+)\}")
 _ANY = BUCKETS[0]

@@ -15,14 +15,15 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS
-from components.client import get_client, redis_errors
 from components.exceptions import InvalidName
-from components.scripts import Script
+from components.kit.buckets import BUCKETS
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.stored import instant_of, number_of, text_of
+from components.services.locks import keys
 from components.services.locks.names import LockKeys, key_of, name_of
 from components.services.locks.tokens import Holder
-from components.stored import instant_of, number_of, text_of
 
 _release = Script("locks/release")
 

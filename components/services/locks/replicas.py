@@ -12,9 +12,9 @@ from typing import Any
 from redis import RedisCluster
 from redis.exceptions import NoScriptError
 
-from components.client import REPLY_LOST
-from components.scripts import Script
-from components.twins import answer
+from components.kit.at_once import answer
+from components.kit.errors import REPLY_LOST
+from components.kit.scripts import Script
 
 _PATIENCE = 1_000  # milliseconds that replicas have to say that they have it
 

@@ -17,10 +17,12 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock as RedisLock
 
-from components import renewals
-from components.client import REDIS_FAILED
 from components.exceptions import LockNotAcquired
-from components.renewals import clock
+from components.kit import leases as renewals
+from components.kit.at_once import at_once
+from components.kit.errors import REDIS_FAILED
+from components.kit.leases import clock
+from components.kit.values import check_seconds
 from components.services.locks.core import (
     ACQUIRE,
     DEFAULT_SLEEP,
@@ -30,8 +32,6 @@ from components.services.locks.core import (
     plain,
 )
 from components.services.locks.holdings import Holding, Shared, ThreadLocal
-from components.twins import at_once
-from components.validation import check_seconds
 
 logger = logging.getLogger(__name__)
 

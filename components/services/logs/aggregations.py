@@ -18,8 +18,6 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from components import keys
-from components.client import get_client, longest_block, redis_errors
 from components.exceptions import (
     AggregationNotFound,
     ChunkNotFound,
@@ -28,13 +26,15 @@ from components.exceptions import (
     InvalidLimit,
     InvalidName,
 )
-from components.scripts import Script
-from components.services.logs import codec
+from components.kit.client import get_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.stored import instant_of, text_of
+from components.kit.values import check_name, check_seconds
+from components.services.logs import codec, keys
 from components.services.logs.jobs import DEFAULT_JOB, Keys
 from components.services.logs.samples import Sample, keep_samples, read_samples
 from components.services.logs.workers import LogWorkerInfo, WorkerRecord, list_workers, tell
-from components.stored import instant_of, text_of
-from components.validation import check_name, check_seconds
 
 logger = logging.getLogger(__name__)
 

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from components.client import SHORTEST_BLOCK, get_client, longest_block, redis_errors
 from components.exceptions import ChunkTooLarge, CopiedElsewhere, LogsFull
-from components.renewals import clock
-from components.scripts import Script
+from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.leases import clock
+from components.kit.scripts import Script
+from components.kit.values import check_seconds
 from components.services.logs import codec
 from components.services.logs.blocks import Block, Place
 from components.services.logs.files import CopiedFile, FileState, known_files, recognise, shown
 from components.services.logs.jobs import DEFAULT_JOB, Keys, check_bytes
 from components.services.logs.looking import note_job
-from components.validation import check_seconds
 
 _append, _finish, _forget = Script("logs/append"), Script("logs/finish"), Script("logs/forget")
 

@@ -29,7 +29,7 @@ from components.exceptions import (
     RedisUnavailable,
     UnknownFormat,
 )
-from components.renewals import clock
+from components.kit.leases import clock
 from components.services.logs import codec
 from components.services.logs.blocks import (
     BIGGEST,

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
-from components.client import get_client, redis_errors
 from components.exceptions import LogsFull, UnknownFormat
-from components.scripts import Script
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
 from components.services.logs.blocks import Place
 from components.services.logs.jobs import Keys
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, LogsFull, UnknownFormat
-from components.renewals import clock
+from components.kit.leases import clock
 from components.services.logs.blocks import Problem
 from components.services.logs.copying import Copier, Copying
 from components.services.logs.paths import find_files

@@ -8,9 +8,9 @@ neither half a chunk nor one that is copied twice.
 
 from __future__ import annotations
 
-from components import keys
 from components.exceptions import InvalidLimit
-from components.validation import check_name
+from components.kit.values import check_name
+from components.services.logs import keys
 
 #: The job of who names none.
 DEFAULT_JOB = "default"

@@ -17,11 +17,12 @@ from typing import Any, TypeAlias
 
 from redis.exceptions import ResponseError
 
-from components import keys
-from components.client import get_client, redis_errors
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.stored import instant_of, text_of
+from components.services.logs import keys
 from components.services.logs.jobs import DEFAULT_JOB, Keys, totals_of
 from components.services.logs.workers import NOBODY, LogWorkerInfo, worker_infos
-from components.stored import instant_of, text_of
 
 #: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
 MOST_WAITING = MOST_DEAD = 1_000

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from components import keys
-from components.client import get_client, redis_errors
-from components.scripts import Script
-from components.stored import instant_of
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.stored import instant_of
+from components.services.logs import keys
 
 _sample = Script("logs/sample")
 

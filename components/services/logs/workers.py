@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from components import keys
-from components.client import get_client, redis_errors
-from components.stored import text_of
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.stored import text_of
+from components.services.logs import keys
 
 #: Seconds after which nothing is known of a worker that says nothing.
 SILENCE = 15

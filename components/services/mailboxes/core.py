@@ -13,17 +13,17 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis
 from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound, TooManyBlocked
-from components.scripts import Script, reading
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis
+from components.kit.news import channel
+from components.kit.scripts import Script, reading
+from components.kit.stored import UNREADABLE, number_of, text_of
+from components.kit.values import check_name
 from components.services.counters import tally
+from components.services.mailboxes import keys
 from components.services.mailboxes.formats import check_client_id, decode, digest, encode
 from components.services.mailboxes.records import Delivery, Fate, Mail, Mails, Pushed, WhenFull
-from components.services.news import channel
-from components.stored import UNREADABLE, number_of, text_of
-from components.validation import check_name
 
 MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
 MAX_BLOCKED = 10_000  # senders whose mail one mailbox refuses

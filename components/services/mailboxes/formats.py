@@ -11,7 +11,7 @@ from hashlib import sha1
 from typing import Any
 
 from components.exceptions import InvalidMessage
-from components.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
+from components.kit.stored import MAX_DEPTH, Unreadable, is_too_deep, read_json, too_deep
 
 _TEXT, _JSON = "t", "j"
 _DIGITS = 16  # of the digest: two pushes of two days are not mistaken for each other

@@ -12,14 +12,15 @@ import asyncio
 from datetime import datetime
 from typing import Any
 
-from components.client import SHORTEST_BLOCK, get_async_client, get_client, longest_block, redis_errors
-from components.renewals import clock
+from components.kit.at_once import at_once, cancellations
+from components.kit.client import SHORTEST_BLOCK, get_async_client, get_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.leases import clock
+from components.kit.news import Listener, Turns
+from components.kit.values import check_seconds
 from components.services.mailboxes.core import Core, check_id, check_pulled, new_call
 from components.services.mailboxes.readers import look
 from components.services.mailboxes.records import Delivery, Mail, MailboxInfo, Mails, Pushed
-from components.services.news import Listener, Turns
-from components.twins import at_once, cancellations
-from components.validation import check_seconds
 
 
 class Mailbox(Core):

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from components import keys
-from components.buckets import BUCKETS
-from components.client import AnyRedis, get_client
-from components.scripts import reading
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import reading
+from components.kit.stored import number_of, text_of
+from components.services.mailboxes import keys
 from components.services.mailboxes.core import Keys, check_limit, instant_or_none, peek
 from components.services.mailboxes.records import Mail, MailboxInfo
-from components.stored import number_of, text_of
-from components.twins import at_once
 
 _FIGURES = ("pulled_at", "pushed", "acknowledged", "dropped", "limit")
 

@@ -22,11 +22,12 @@ from typing import Any, Literal, NamedTuple, cast
 from redis import Redis
 from redis.exceptions import ResponseError
 
-from components import keys
-from components.client import SHORTEST_BLOCK, get_client, longest_block, redis_errors
 from components.conf import queue_options
 from components.exceptions import StepRefused
-from components.scripts import Script
+from components.kit.client import SHORTEST_BLOCK, get_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.services.queues import keys
 from components.services.queues.formats import FORMAT, own_lease, read_task, unique_key, write_progress
 from components.services.queues.periodic import read_instant
 from components.services.queues.records import Progress, TaskInfo, from_us, to_us

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from components import keys
-from components.client import SHORTEST_BLOCK, AnyRedis, get_async_client, longest_block, redis_errors
-from components.scripts import Script
+from components.kit.at_once import answer, at_once
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.services.queues import keys
 from components.services.queues.readers import QueueReader
 from components.services.queues.records import State, TaskInfo
-from components.twins import answer, at_once
 
 CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
 _TOLD = 60_000  # milliseconds that the end of a task is told to who waits for it

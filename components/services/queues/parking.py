@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from components import keys
-from components.client import get_client, redis_errors
-from components.scripts import Script
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.services.queues import keys
 from components.services.queues.consumers import Claimed, Consumer
 
 _AGAIN = 5.0  # seconds until a parked task comes back by itself

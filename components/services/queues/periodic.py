@@ -16,9 +16,10 @@ from datetime import datetime, timedelta
 
 from redis import Redis
 
-from components import keys
-from components.client import get_client, redis_errors
-from components.scripts import Script
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.services.queues import keys
 from components.services.queues.records import LAST_INSTANT, MICROSECOND, from_us, to_us
 
 logger = logging.getLogger(__name__)

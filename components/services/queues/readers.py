@@ -16,16 +16,17 @@ from typing import cast
 
 from redis import Redis
 
-from components import keys
-from components.client import AnyRedis, get_async_client, get_client, redis_errors
 from components.conf import QueueOptions, queue_options
 from components.exceptions import UnknownFormat
-from components.scripts import Script
+from components.kit.at_once import answer, at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.stored import text_of
+from components.services.queues import keys
 from components.services.queues.formats import NONSENSE, read_result, read_task, run_state, unreadable
 from components.services.queues.periodic import read_instant
 from components.services.queues.records import QueueStats, State, TaskInfo, WorkerInfo, from_us
-from components.stored import text_of
-from components.twins import answer, at_once
 
 #: What the words of a run record are to who looks.
 _STATES: dict[str, State] = {

@@ -15,18 +15,19 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
-from components import keys
-from components.client import AnyRedis, get_async_client, redis_errors
 from components.conf import QueueOptions
 from components.exceptions import InvalidQueueName
-from components.scripts import Script
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_async_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
 from components.services.counters import tally_each
+from components.services.queues import keys
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.controls import CHUNK, QueueControls, wake
 from components.services.queues.ids import new_id
 from components.services.queues.periodic import read_instant, warn_of_jump
 from components.services.queues.records import MICROSECOND, NewTask, TaskInfo, from_us, to_us
-from components.twins import at_once
 
 MAX_NAME = 200  # characters of a queue's name
 EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it, and it is as good as any that is past

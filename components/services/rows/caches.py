@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from components.client import AnyRedis, get_async_client, get_client
-from components.scripts import Script
+from components.kit.at_once import at_once
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.scripts import Script
+from components.kit.values import check_seconds
 from components.services.rows.controls import refresh, schedule
 from components.services.rows.core import (
     LEASE,
@@ -28,8 +30,6 @@ from components.services.rows.loading import Load, LoadingReader
 from components.services.rows.reading import Reading
 from components.services.rows.records import Row
 from components.services.rows.shapes import Shape
-from components.twins import at_once
-from components.validation import check_seconds
 
 _unschedule = Script("rows/unschedule")
 _invalidate = Script("rows/invalidate")

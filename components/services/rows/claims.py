@@ -13,17 +13,17 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.buckets import BUCKETS
-from components.client import AnyRedis, get_client
 from components.exceptions import RedisUnavailable
-from components.scripts import ASYNCHRONOUS, Call, Script, all_well
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
+from components.kit.stored import text_of
+from components.kit.together import outcomes_together
+from components.kit.values import check_seconds
 from components.services.rows.core import LEASE, Keys, by_bucket, micro, parts, send
 from components.services.rows.records import Claim, Claims
 from components.services.rows.shapes import Shape
-from components.stored import text_of
-from components.together import outcomes_together
-from components.twins import at_once
-from components.validation import check_seconds
 
 _claim = Script("rows/claim")
 _begin = Script("rows/begin")

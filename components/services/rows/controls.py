@@ -12,11 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from components import keys
-from components.buckets import BUCKETS
-from components.client import AnyRedis, get_client, redis_errors
 from components.exceptions import InvalidDuration
-from components.scripts import Script
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.stored import text_of
+from components.services.rows import keys
 from components.services.rows.core import (
     LEASE,
     Keys,
@@ -30,8 +33,6 @@ from components.services.rows.core import (
     parts,
     send,
 )
-from components.stored import text_of
-from components.twins import at_once
 
 _refresh = Script("rows/refresh")
 _schedule = Script("rows/schedule")

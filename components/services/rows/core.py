@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 
-from components import keys
-from components.buckets import bucket
-from components.client import AnyRedis
 from components.exceptions import InvalidDuration, InvalidName
-from components.scripts import Call, Script
-from components.together import together
-from components.validation import LONGEST, check_name, check_seconds
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis
+from components.kit.scripts import Call, Script
+from components.kit.together import together
+from components.kit.values import LONGEST, check_name, check_seconds
+from components.services.rows import keys
 
 _T = TypeVar("_T")
 

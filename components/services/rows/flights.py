@@ -19,7 +19,7 @@ from types import MappingProxyType
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 
-from components.client import AnyRedis, kept_by_the_loop
+from components.kit.client import AnyRedis, kept_by_the_loop
 
 _NONE: Mapping[str, Exception] = MappingProxyType({})
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS
-from components.client import redis_errors
+from components.kit.buckets import BUCKETS
+from components.kit.errors import redis_errors
+from components.kit.stored import number_of, text_of
+from components.services.rows import keys
 from components.services.rows.controls import escaped
 from components.services.rows.core import member, name_and_key
 from components.services.rows.records import Listed
-from components.stored import number_of, text_of
 
 REACH = 10_000  # rows that lists show: 60 ms
 _FEW = 2_000  # rows of a name that are looked for among all, and failing ones that are listed

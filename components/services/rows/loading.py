@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from components.client import AnyRedis
 from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
+from components.kit.client import AnyRedis
 from components.services.rows.claims import Stored, begin, claims_of, release, store
 from components.services.rows.core import LEASE, member, name_and_key
 from components.services.rows.flights import Flights, flights_of, nap

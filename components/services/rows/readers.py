@@ -15,13 +15,14 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client, redis_errors
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.stored import number_of, text_of
+from components.services.rows import keys
 from components.services.rows.core import check_cache_name, check_key, member, name_and_key
 from components.services.rows.listing import REACH, ask, due_first, failing, of_name
 from components.services.rows.records import CacheInfo, Failure, Listed, RowInfo, instant
-from components.stored import number_of, text_of
 
 __all__ = ["REACH", "RowReader"]
 

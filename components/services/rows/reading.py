@@ -17,14 +17,15 @@ from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 
-from components import keys
-from components.buckets import BUCKETS, bucket
-from components.client import REPLY_LOST, AnyRedis, redis_errors
-from components.scripts import Call, Script
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import AnyRedis
+from components.kit.errors import REPLY_LOST, redis_errors
+from components.kit.scripts import Call, Script
+from components.kit.together import together
+from components.services.rows import keys
 from components.services.rows.core import by_bucket, member, micro, parts
 from components.services.rows.records import Row
 from components.services.rows.shapes import Shape
-from components.together import together
 
 read_script = Script("rows/read")
 

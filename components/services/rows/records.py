@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from components.exceptions import RedisUnavailable
+from components.kit.stored import instant_of
 from components.services.rows.shapes import Shape
-from components.stored import instant_of
 
 
 class Row(Mapping[str, Any]):

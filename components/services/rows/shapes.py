@@ -14,8 +14,8 @@ from hashlib import blake2s
 from typing import Any
 
 from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
+from components.kit.stored import is_too_deep, too_deep
 from components.services.rows.values import DOCUMENTS, KINDS, Kind, as_is, dumps
-from components.stored import is_too_deep, too_deep
 
 #: Bytes of a row as JSON: larger things belong elsewhere. Each reader of it takes so many off Redis.
 MAX_ROW = 1_000_000

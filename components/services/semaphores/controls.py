@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import secrets
 
-from components import keys
-from components.buckets import bucket
-from components.client import get_client, redis_errors
 from components.exceptions import InvalidLimit
-from components.scripts import Script
+from components.kit.buckets import bucket
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.values import check_name
+from components.services.semaphores import keys
 from components.services.semaphores.ids import check_id
 from components.services.semaphores.readers import look, server_time
 from components.services.semaphores.records import (
@@ -24,7 +26,6 @@ from components.services.semaphores.records import (
     read_holder,
     read_waiter,
 )
-from components.validation import check_name
 
 _MOST = 2**31 - 1  # of a limit or a weight: sums of them are exact
 

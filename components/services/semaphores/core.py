@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from components.client import SHORTEST_BLOCK, AnyRedis, longest_block, redis_errors
 from components.exceptions import (
     InvalidDuration,
     InvalidLimit,
@@ -25,15 +24,17 @@ from components.exceptions import (
     RedisUnavailable,
     SemaphoreFull,
 )
-from components.renewals import clock
-from components.scripts import Script
+from components.kit.at_once import answer, cancellations
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, longest_block
+from components.kit.errors import redis_errors
+from components.kit.leases import clock
+from components.kit.scripts import Script
+from components.kit.values import check_seconds
 from components.services.counters import tally
 from components.services.semaphores.controls import SemaphoreControls, check_count, release
 from components.services.semaphores.ids import check_id, new_id
 from components.services.semaphores.permits import Permit
 from components.services.semaphores.records import SemaphoreInfo
-from components.twins import answer, cancellations
-from components.validation import check_seconds
 
 BEAT = 0.4  # seconds between two heartbeats of a waiter
 ALIVE = 0.8  # seconds after a heartbeat in which a waiter keeps its place: two beats

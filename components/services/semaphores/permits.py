@@ -15,8 +15,8 @@ from collections.abc import Hashable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from components import renewals
 from components.exceptions import PermitLost, PermitReleased, RedisUnavailable
+from components.kit import leases as renewals
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Permit:
         self.weight = weight
         #: Seconds, from when it is granted or refreshed.
         self.lease = lease
-        #: Until then it is surely held, by components.renewals.clock().
+        #: Until then it is surely held, by components.kit.leases.clock().
         self.valid_until = valid_until
         #: Whether it was given back, by whom it belonged to.
         self.is_released = False

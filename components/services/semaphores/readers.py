@@ -12,11 +12,12 @@ from typing import Any
 
 from redis import Redis
 
-from components import keys
-from components.buckets import BUCKETS, bucket
-from components.client import get_client, redis_errors
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.stored import text_of
+from components.services.semaphores import keys
 from components.services.semaphores.records import FIGURES, SemaphoreInfo, read_info
-from components.stored import text_of
 
 
 class SemaphoreReader:

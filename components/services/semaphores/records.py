@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from components.kit.stored import instant_of, number_of, text_of
 from components.services.locks import Holder
 from components.services.semaphores.ids import holder_of, weight_of
-from components.stored import instant_of, number_of, text_of
 
 #: The figures that Redis keeps, in the order of the fields below.
 FIGURES = ("declared", "granted", "waits", "waited", "longest", "given_up", "expired")

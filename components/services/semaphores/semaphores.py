@@ -12,12 +12,12 @@ import asyncio
 from collections.abc import Hashable
 from contextlib import suppress
 
-from components.client import get_async_client, get_client, server_of
 from components.exceptions import PermitLost, PermitReleased, RedisUnavailable
+from components.kit.at_once import at_once, to_its_end
+from components.kit.client import get_async_client, get_client, server_of
 from components.services.semaphores.acquisitions import Acquisition
 from components.services.semaphores.core import Core, Wish
 from components.services.semaphores.permits import AwaitedPermit, Permit
-from components.twins import at_once, to_its_end
 
 
 class Semaphore(Core):

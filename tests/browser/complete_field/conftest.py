@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 
 from components.people import Users
 from components.services.autocomplete import AddressBook
-from components.widgets import CompleteInput
+from components.services.autocomplete.widgets import CompleteInput
 
 BOOK = "guild:7"
 NAMES = {"1": "Jeff", "2": "Jenny", "3": "Ann Jensen", "4": "Élodie", "5": "李小龙", "6": "<b>Jekyll</b>"}

@@ -118,7 +118,7 @@ class Crew:
 
 def has_settled() -> bool:
     """Whether what is read is what is there, nobody claims anything, and no row is scheduled that is not there."""
-    from components.client import get_client
+    from components.kit.client import get_client
     from components.services.rows import RowReader
     from tests.chaos.stocks.models import Stock
 

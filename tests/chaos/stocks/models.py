@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from components.db.rows import CachedRow, Caching
+from components.services.rows.models import CachedRow, Caching
 
 #: Seconds for which a row is good that is on no schedule.
 DELAY = 1.0

@@ -26,13 +26,13 @@ from tests.chaos.visits import plan
 
 #: Loaded once, before anybody is forked.
 _NEEDED = (
-    "components.backends.tasks",
+    "components.services.queues.backend",
     "components.management.commands.aggregatelogs",
     "components.management.commands.copylogs",
-    "components.services.lines.kernels.naive",
-    "components.services.lines.kernels.vectors",
-    "components.services.traffic.places",
-    "components.workers.logs",
+    "components.services.logs.lines.kernels.naive",
+    "components.services.logs.lines.kernels.vectors",
+    "components.services.logs.traffic.places",
+    "components.services.logs.worker.logs",
     "django_redis.cache",
     "tests.chaos.visits.actors",
     "tests.chaos.visits.events",

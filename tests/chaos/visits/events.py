@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import date
 
-from components.services.lines import Columns
+from components.services.logs.lines import Columns
 
 _TIME = len("13:55:36 ")
 

@@ -13,8 +13,7 @@ from typing import Any, Self
 from redis import Redis
 from redis.exceptions import RedisError
 
-from components import keys
-from components.services.logs import PLACES
+from components.services.logs import PLACES, keys
 from tests.chaos.visits import plan
 
 _PAUSE = 0.02  # seconds

@@ -21,7 +21,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.scripts import Script
+from components.kit.scripts import Script
 from tests.chaos.visits import plan, world
 from tests.chaos.visits.observer import Observer
 from tests.commands.processes import Command

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from redis import Redis
 
-from components import keys
-from components.services.logs import PLACES, Aggregation
+from components.services.logs import PLACES, Aggregation, keys
 from tests.chaos.visits import plan
 from tests.chaos.visits.logs import JUNK
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from components.compat import TaskContext, task
-from components.periodic import every, periodic
+from components.kit.compat import TaskContext, task
+from components.services.queues.periodic_tasks import every, periodic
 
 
 @periodic(every(seconds=1), missed="all")

@@ -16,8 +16,8 @@ from django.urls import reverse
 from components.conf import conf
 from components.embedded import EmbeddedServer
 from components.exceptions import ComponentsError, RedisUnavailable
+from components.servers import inspect_server
 from components.services.logs import DEFAULT_JOB
-from components.services.servers import inspect_server
 from project.market import demo
 from project.processes import LOG
 from project.supervisor import ProcessEnded, Supervisor, is_free

@@ -1,0 +1,41 @@
+"""
+The control room: pages of Django's admin over what lives in Redis, one module per pattern.
+
+base.py holds what they share. They are registered with the default site; another AdminSite takes them
+with site.register(Queue, QueueAdmin).
+"""
+
+from django.contrib import admin
+
+from components import models
+from components.services.autocomplete.admin.books import AddressBookAdmin
+from components.services.chat.admin.chats import ChatAdmin
+from components.services.counters.admin.counters import CounterAdmin
+from components.services.locks.admin.locks import LockAdmin
+from components.services.logs.admin.logs import LogJobAdmin
+from components.services.mailboxes.admin.mailboxes import MailboxAdmin
+from components.services.queues.admin.queues import QueueAdmin
+from components.services.rows.admin.rows import CachedRowAdmin
+from components.services.semaphores.admin.semaphores import SemaphoreAdmin
+
+__all__ = [
+    "AddressBookAdmin",
+    "CachedRowAdmin",
+    "ChatAdmin",
+    "CounterAdmin",
+    "LockAdmin",
+    "LogJobAdmin",
+    "MailboxAdmin",
+    "QueueAdmin",
+    "SemaphoreAdmin",
+]
+
+admin.site.register(models.AddressBook, AddressBookAdmin)
+admin.site.register(models.CachedRow, CachedRowAdmin)
+admin.site.register(models.Chat, ChatAdmin)
+admin.site.register(models.Counter, CounterAdmin)
+admin.site.register(models.Lock, LockAdmin)
+admin.site.register(models.LogJob, LogJobAdmin)
+admin.site.register(models.Mailbox, MailboxAdmin)
+admin.site.register(models.Queue, QueueAdmin)
+admin.site.register(models.Semaphore, SemaphoreAdmin)

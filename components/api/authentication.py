@@ -1,0 +1,63 @@
+"""
+Who asks: the person of the session, or of a bearer token if the project has a hook for these.
+
+With a session, whatever changes something needs the CSRF token, as any other view does. A request with a bearer
+token does not: no browser sends one by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, cast
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import CsrfViewMiddleware
+from django.utils.module_loading import import_string
+
+from components.api.problems import Problem
+from components.conf import conf
+
+_SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+
+
+class _CsrfCheck(CsrfViewMiddleware):
+    def _reject(self, request: HttpRequest, reason: str) -> HttpResponse:
+        raise Problem("csrf", reason)
+
+
+def _view(request: HttpRequest) -> HttpResponse:
+    """What is checked: a view that is not exempt."""
+    raise AssertionError("It is never called.")
+
+
+_csrf = _CsrfCheck(_view)
+_hook = lru_cache(maxsize=1)(import_string)
+
+
+async def authenticate(request: HttpRequest) -> str:
+    """The id of who asks. Raises Problem."""
+    path = conf().api_authentication
+    scheme, _, _token = request.headers.get("Authorization", "").partition(" ")
+    if path is not None and scheme.lower() == "bearer":
+        user = await _called(_hook(path), request)
+    else:
+        user = await request.auser()
+        if user.is_authenticated and request.method not in _SAFE:
+            await sync_to_async(_check_csrf)(request)
+    if user is None or not user.is_authenticated:
+        challenge = "Bearer" if path is not None else "Session"
+        raise Problem("not-authenticated", "Nobody is logged in.", headers={"WWW-Authenticate": challenge})
+    return str(user.pk)
+
+
+async def _called(hook: Callable[[HttpRequest], Any], request: HttpRequest) -> Any:
+    if iscoroutinefunction(hook):
+        return await hook(request)
+    return await sync_to_async(hook)(request)
+
+
+def _check_csrf(request: HttpRequest) -> None:
+    _csrf.process_request(request)
+    _csrf.process_view(request, cast(Any, _view), (), {})

@@ -1,0 +1,232 @@
+"""
+The client classes that OPTIONS["CLIENT_CLASS"] of a CACHES alias can name.
+
+They are those of django-redis, with this app's locks, a clear() that spares what other patterns keep in Redis, and
+connections that do not wait for a server that is known to hang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack
+from threading import Lock as ThreadLock
+from typing import Any, cast
+
+from django.core.exceptions import ImproperlyConfigured
+from django_redis.client import DefaultClient
+from django_redis.client import SentinelClient as _SentinelClient
+from django_redis.client.default import glob_escape
+from django_redis.pool import SentinelConnectionFactory as _SentinelConnectionFactory
+from redis import Connection, ConnectionPool, Redis, RedisCluster
+from redis.asyncio import Redis as AsyncRedis
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, RedisClusterException
+from redis.retry import Retry
+
+from components.kit import aclient, sentinels
+from components.kit.errors import REPLY_LOST
+from components.kit.keyspace import ours
+from components.kit.silence import guard, guarded
+from components.services.locks import Lock
+
+_SCANNED = 1_000  # keys that cache.clear() looks at, and deletes, in one round trip
+
+#: Options of a connection that would make redis-py send a command again.
+_REPEATING = ("retry", "retry_on_error", "retry_on_timeout")
+
+
+class LockMixin:
+    """
+    cache.lock() makes this app's Lock: for a client class of your own, class OurClient(LockMixin, SentinelClient).
+    """
+
+    get_client: Callable[..., Redis]
+    make_key: Callable[..., str]
+
+    def lock(
+        self,
+        key: str,
+        version: int | None = None,
+        timeout: float | None = None,
+        sleep: float = 0.1,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        client: Redis | None = None,
+        thread_local: bool = True,
+        **more: Any,
+    ) -> Lock:
+        """A Lock at the cache's *key*: by django-redis' arguments, and all *more* that Lock takes."""
+        return Lock(
+            client or self.get_client(write=True),
+            self.make_key(key, version=version),
+            timeout=timeout,
+            sleep=sleep,
+            blocking=blocking,
+            blocking_timeout=blocking_timeout,
+            thread_local=thread_local,
+            **more,
+        )
+
+
+class SparingMixin:
+    """
+    cache.clear() deletes the keys of that cache, and spares those of this app and of other caches in the database.
+
+    django-redis empties the database with FLUSHDB: queues, locks and messages would go, too.
+    """
+
+    get_client: Callable[..., Redis]
+    _backend: Any
+
+    def clear(self, client: Redis | None = None) -> None:
+        """Delete all keys of this cache, of every version, whatever else the database holds."""
+        client = client or self.get_client(write=True)
+        is_ours, batch = ours().match, list[bytes]()
+        # SCAN gives every key that is there all the time; what is added meanwhile may stay, as after FLUSHDB.
+        for key in client.scan_iter(match=self._pattern(), count=_SCANNED):
+            if not is_ours(key):
+                batch.append(key)
+            if len(batch) >= _SCANNED:
+                _unlink(client, batch)
+                batch.clear()
+        _unlink(client, batch)
+
+    def _pattern(self) -> str:
+        """What the keys of this cache match; everything, where a KEY_FUNCTION of the project hides it."""
+        prefix = glob_escape(self._backend.key_prefix)
+        pattern = str(self._backend.key_func("*", prefix, "*"))
+        return pattern if "*" in pattern else "*"
+
+
+def _unlink(client: Redis, names: Sequence[bytes]) -> None:
+    """Delete them, in one round trip to each node. Raises what the first that could not be deleted met."""
+    if names:
+        with client.pipeline(transaction=False) as pipe:
+            for name in names:  # singly: on a cluster they lie in many slots
+                pipe.unlink(name)
+            pipe.execute()
+
+
+class GuardedMixin:
+    """The cache does not wait for a server that is known not to answer: its commands fail at once."""
+
+    def connect(self, index: int = 0) -> Redis:
+        """Return a new client of the server *index*, whose connections are guarded."""
+        client: Redis = super().connect(index)  # type: ignore[misc]
+        guard(client.connection_pool)
+        return client
+
+
+class Client(LockMixin, SparingMixin, GuardedMixin, DefaultClient):  # type: ignore[misc]  # django-redis has no py.typed
+    """
+    django-redis' client for a single server: OPTIONS {"CLIENT_CLASS": "components.cache.Client"}.
+
+    Its cache.lock() makes this app's Lock, and its cache.clear() spares this app's keys. While the server hangs, the
+    cache fails at once (ConnectionError) where it would wait for a timeout each time.
+    """
+
+
+class SentinelClient(LockMixin, SparingMixin, GuardedMixin, _SentinelClient):  # type: ignore[misc]
+    """
+    The same for a service that Sentinels know: OPTIONS {"CLIENT_CLASS": "components.cache.SentinelClient",
+    "CONNECTION_FACTORY": "components.cache.SentinelConnectionFactory", "SENTINELS": [(host, port), …]}.
+    """
+
+
+class SentinelConnectionFactory(_SentinelConnectionFactory):  # type: ignore[misc]
+    """
+    django-redis' factory for Sentinels, which asks the next one soon when one does not answer.
+
+    redis-py tries each Sentinel eleven times, five seconds each; here a Sentinel has one second and one try,
+    unless SENTINEL_KWARGS say otherwise.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        sentinels.hurry(self._sentinel, options.get("SENTINEL_KWARGS") or {})
+
+
+class _GuardedPool(ConnectionPool):
+    """The connections to a node of a cluster."""
+
+    def __init__(self, connection_class: Any = Connection, *args: Any, **options: Any) -> None:
+        super().__init__(guarded(connection_class), *args, **options)
+
+
+class _Cluster(RedisCluster):
+    """A client that starts while a node is gone: redis-py asks the first for the commands, and fails with it."""
+
+    def command(self, **kwargs: Any) -> Any:
+        """What commands the servers know, by any node that answers. Raises the error of the last one."""
+        if "target_nodes" in kwargs:
+            return super().command(**kwargs)
+        nodes = self.get_primaries()  # type: ignore[no-untyped-call]
+        for last, node in enumerate(nodes, start=1):
+            try:
+                found = super().command(target_nodes=node)
+            except REPLY_LOST:
+                if last == len(nodes):
+                    raise
+            else:
+                self.set_default_node(node)  # type: ignore[no-untyped-call]
+                return found
+        raise ConnectionError("The cluster has no nodes.")
+
+
+class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[misc]
+    """
+    The same for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.cache.ClusterClient"}.
+
+    LOCATION is the URL of one node, or of several with commas between: the first that answers tells of
+    all others. The connections belong to the process, as those of django-redis' own pools do.
+    """
+
+    _clusters: dict[tuple[str, ...], RedisCluster] = {}
+    _guard = ThreadLock()
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(self._server)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What OPTIONS say about connections. The parser goes by the protocol; nothing is repeated."""
+        factory = self.connection_factory
+        options = {**factory.make_connection_params(""), **factory.pool_cls_kwargs}
+        return {
+            name: value for name, value in options.items() if name not in ("url", "parser_class", *_REPEATING)
+        }
+
+    def make_async_client(self, closing: AsyncExitStack) -> AsyncRedis:
+        """Return a client of the same cluster for coroutines; *closing* closes it."""
+        return aclient.cluster(self.urls, self.options, closing)
+
+    def connect(self, index: int = 0) -> Redis:
+        urls = self.urls
+        with self._guard:
+            if urls not in self._clusters:
+                self._clusters[urls] = self._find(urls)
+        return cast(Redis, self._clusters[urls])
+
+    def disconnect(self, index: int = 0, client: Any = None) -> None:
+        """Nothing: other threads use the same connections."""
+
+    def get_many(
+        self, keys: Collection[str], version: int | None = None, client: Redis | None = None
+    ) -> dict[str, Any]:
+        """The values that are there, by key. The keys may lie in any slots: MGET alone takes those of one."""
+        cluster = cast(RedisCluster, client or self.get_client(write=False))
+        names = {self.make_key(key, version=version): key for key in keys}
+        found = cluster.mget_nonatomic(list(names)) if names else []
+        pairs = zip(names.values(), found, strict=True)
+        return {key: self.decode(value) for key, value in pairs if value is not None}
+
+    def _find(self, urls: tuple[str, ...]) -> RedisCluster:
+        for last, url in enumerate(urls, start=1):
+            try:
+                options = {"connection_pool_class": _GuardedPool, **self.options}
+                return _Cluster.from_url(url, retry=Retry(NoBackoff(), 0), **options)
+            except (RedisClusterException, *REPLY_LOST):
+                if last == len(urls):
+                    raise
+        raise ImproperlyConfigured("The LOCATION of the cluster names no node.")

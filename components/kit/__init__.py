@@ -1,0 +1,1 @@
+"""What every service stands on. Nothing in here is for users of this app."""

@@ -1,0 +1,273 @@
+"""
+The asynchronous client: redis.asyncio, made from the same settings as django-redis' client.
+
+Connections belong to the event loop that opened them, so each loop has clients of its own, one for each
+setting it meets. They are closed when the loop shuts its asynchronous generators down, as asyncio.run does
+at its end: one such generator is left open for that. In the mapping of loops, which holds them (as their
+connections do), a loop that was closed without that stays only until the next one begins. A forked child
+runs a loop of its own and leaves alone what it inherits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from copy import copy
+from importlib import import_module
+from random import sample
+from typing import Any, TypeVar, cast
+
+from django.core.exceptions import ImproperlyConfigured
+from redis._parsers import AsyncCommandsParser
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.cluster import ClusterNode, NodesManager
+from redis.asyncio.connection import AbstractConnection, parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, SlotNotCoveredError, TimeoutError
+
+from components.exceptions import NoEventLoop
+from components.kit.sentinels import hurry
+from components.kit.silence import guard, guarded
+
+_T = TypeVar("_T")
+
+_PRIMARY = "primary"  # as redis-py calls masters
+
+#: Seconds in which a cluster is not asked for its nodes again, although one of them fails. MOVED is obeyed at once.
+_REFRESH = 1.0
+
+#: Seconds that a server has at most to accept a connection for news, and again to answer what is said first there.
+_CONNECTING = 4.0
+
+
+class _Clients:
+    """The clients of one loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._made: dict[tuple[type, int], tuple[Any, object]] = {}
+        self._closing = AsyncExitStack()
+        self._closing.callback(_loops.pop, loop, None)
+        self._end = _closed_at_the_end(self._closing)
+        with suppress(StopIteration):  # it runs as far as its yield, where it waits for the end of the loop
+            anext(self._end).__await__().send(None)
+
+    def get(self, kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
+        found = self._made.get((kind, id(settings)))
+        if found is None:
+            # Held, the settings keep their id.
+            found = self._made[kind, id(settings)] = make(self._closing), settings
+        made: _T = found[0]
+        return made
+
+
+#: Only the thread of a loop adds and uses its entry; what is done with the mapping itself is atomic.
+_loops: dict[asyncio.AbstractEventLoop, _Clients] = {}
+
+
+async def _closed_at_the_end(closing: AsyncExitStack) -> AsyncGenerator[None]:
+    async with closing:
+        yield
+
+
+def client_of_the_loop(settings: object, make: Callable[[AsyncExitStack], Redis]) -> Redis:
+    """The client that the running loop keeps for the object *settings*, made where it has none yet."""
+    return kept_by_the_loop(Redis, settings, make)
+
+
+def kept_by_the_loop(kind: type[_T], settings: object, make: Callable[[AsyncExitStack], _T]) -> _T:
+    """
+    The one *kind* that the running loop keeps for the object *settings*, made where it has none yet.
+
+    *make* is given the stack on which to leave what must be awaited at the end of the loop.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        raise NoEventLoop(
+            "The asynchronous client was asked for where no event loop runs: ask in a coroutine, or use the "
+            "synchronous method, the one without the leading a."
+        ) from None
+    clients = _loops.get(loop)
+    if clients is None:
+        for closed in [other for other in list(_loops) if other.is_closed()]:
+            _loops.pop(closed, None)
+        clients = _loops[loop] = _Clients(loop)
+    return clients.get(kind, settings, make)
+
+
+def single(url: str, connection_factory: Any, closing: AsyncExitStack) -> Redis:
+    """A client for the server or the Sentinel service at *url*, by the options of a factory of django-redis."""
+    factory = copy(connection_factory)
+    factory.pool_cls = _counterpart(factory.pool_cls)
+    factory.pool_cls_kwargs = {**factory.pool_cls_kwargs, "retry": Retry(NoBackoff(), 0)}
+    if "connection_class" in factory.pool_cls_kwargs:
+        factory.pool_cls_kwargs["connection_class"] = _counterpart(
+            factory.pool_cls_kwargs["connection_class"]
+        )
+    if (known := getattr(factory, "_sentinel", None)) is not None:
+        given = factory.options.get("SENTINEL_KWARGS") or {}
+        options = {name: value for name, value in known.sentinel_kwargs.items() if name != "retry"}
+        factory._sentinel = Sentinel(  # type: ignore[no-untyped-call]
+            factory.options["SENTINELS"], known.min_other_sentinels, sentinel_kwargs=options
+        )
+        hurry(factory._sentinel, {name: value for name, value in given.items() if name != "retry"})
+        closing.push_async_callback(factory._sentinel.aclose)
+    params = factory.make_connection_params(url)
+    pool = factory.get_connection_pool({**params, "parser_class": _counterpart(params["parser_class"])})
+    guard(pool)
+    closing.push_async_callback(pool.aclose)
+    return Redis(connection_pool=pool)
+
+
+class _Cluster(RedisCluster):
+    """
+    A client that many coroutines may use at once from the beginning on.
+
+    redis-py sends the first commands to any node, before it knows the slots, and then closes connections in use.
+    """
+
+    _found_at = -float("inf")
+    _removed: Sequence[ClusterNode] = ()  # of the cluster no more, with connections that are still open
+
+    async def initialize(self, *args: Any, **kwargs: Any) -> RedisCluster:
+        """Find the nodes, if none are known, or one has failed since and they were not just found."""
+        if self._initialize:
+            if self.get_default_node() and time.monotonic() - self._found_at < _REFRESH:
+                self._initialize = False
+            else:
+                before = [*self._removed, *self._nodes()]
+                try:
+                    await super().initialize(*args, **kwargs)
+                except IndexError:  # so redis-py says that there is no master
+                    raise SlotNotCoveredError("No node of the cluster serves any slot.") from None
+                finally:
+                    # redis-py closes the connections of such a node some time later, if the loop still runs then.
+                    now = [id(node) for node in self._nodes()]
+                    self._removed = [node for node in before if id(node) not in now and _is_connected(node)]
+                self._found_at = time.monotonic()
+        return self
+
+    def _nodes(self) -> list[ClusterNode]:
+        manager = self.nodes_manager
+        return [*manager.startup_nodes.values(), *manager.nodes_cache.values()]
+
+    async def close_removed(self) -> None:
+        """Close the connections to nodes that are not of the cluster any more."""
+        for node in self._removed:
+            await node.disconnect()
+
+    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
+        await self.initialize()
+        try:
+            return await super().execute_command(*args, **kwargs)
+        except (AttributeError, TypeError) as error:
+            if "NoneType" not in str(error):
+                raise
+            # A connection that another coroutine has closed, after an error, has neither a reader nor a parser.
+            raise ConnectionError("The connection was closed while it was in use.") from error
+
+
+def _is_connected(node: ClusterNode) -> bool:
+    return any(connection.is_connected for connection in node._connections)
+
+
+class _Commands(AsyncCommandsParser):
+    """What commands the servers know, by any node that answers: redis-py asks the first, and fails with it."""
+
+    def __init__(self, nodes: NodesManager) -> None:
+        super().__init__()
+        self._nodes = nodes
+
+    async def initialize(self, node: ClusterNode | None = None) -> None:
+        first = node or self._nodes.default_node
+        others = [each for each in self._nodes.get_nodes_by_server_type(_PRIMARY) if each != first]
+        for last, each in enumerate([first, *others]):
+            try:
+                await super().initialize(each)
+            except (ConnectionError, TimeoutError):
+                if last == len(others):
+                    raise
+            else:
+                self._nodes.default_node = each
+                return
+
+
+def cluster(urls: Sequence[str], options: Mapping[str, Any], closing: AsyncExitStack) -> Redis:
+    """A client for the cluster of which *urls* name nodes; what else the first says holds for all."""
+    first, *others = urls
+    nodes = [parse_url(url) for url in others]
+    client: _Cluster = _Cluster.from_url(  # type: ignore[assignment]
+        first,
+        startup_nodes=[ClusterNode(node.get("host", "localhost"), node.get("port", 6379)) for node in nodes],
+        retry=Retry(NoBackoff(), 0),
+        reinitialize_steps=0,  # else each fifth answer that a slot was moved closes connections that are in use
+        require_full_coverage=False,  # as the synchronous client: slots that nobody serves fail who needs them
+        **options,
+    )
+    client.commands_parser = _Commands(client.nodes_manager)
+    for node in client.nodes_manager.startup_nodes.values():
+        node.connection_class = guarded(node.connection_class)
+    # All nodes that are found later share these.
+    client.connection_kwargs["connection_class"] = guarded(client.connection_kwargs["connection_class"])
+    # After an outage the client takes itself for closed, while the nodes may still be connected.
+    for attr in ("startup_nodes", "nodes_cache"):
+        closing.push_async_callback(client.nodes_manager.aclose, attr)
+    closing.push_async_callback(client.close_removed)
+    closing.push_async_callback(client.aclose)
+    return cast(Redis, client)
+
+
+async def connect(client: Redis | RedisCluster) -> AbstractConnection:
+    """
+    Return a new connection beside those of *client*, to any node of a cluster; whoever asked for it must close it.
+
+    Its reader must be patient: it has timeouts only while it connects, and no longer ones than _CONNECTING.
+    """
+    if not isinstance(client, RedisCluster):
+        pool = client.connection_pool
+        return await _open(pool.connection_class, pool.connection_kwargs)
+    await client.initialize()
+    nodes = client.get_nodes()
+    for last, node in enumerate(sample(nodes, len(nodes)), start=1):
+        try:
+            return await _open(node.connection_class, node.connection_kwargs)
+        except (ConnectionError, TimeoutError):
+            if last == len(nodes):
+                raise
+    raise ConnectionError("The cluster has no nodes.")
+
+
+async def _open(kind: type[AbstractConnection], options: Mapping[str, Any]) -> AbstractConnection:
+    timeout = min(options.get("socket_timeout") or _CONNECTING, _CONNECTING)
+    connecting = min(options.get("socket_connect_timeout") or timeout, _CONNECTING)
+    limits = {"socket_timeout": timeout, "socket_connect_timeout": connecting}
+    connection: Any = kind(**{**options, **limits, "retry": Retry(NoBackoff(), 0)})
+    try:
+        await connection.connect()  # a server that hangs answers nothing of what is said first
+        connection.socket_timeout = None
+    except BaseException:  # cancelled in the middle, it would stay open
+        await connection.disconnect(nowait=True)
+        raise
+    return cast(AbstractConnection, connection)
+
+
+def _counterpart(kind: type) -> Any:
+    """The asynchronous class for a pool, connection or parser of redis-py, or for what *kind* derives from."""
+    for base in kind.__mro__:
+        package, _, module = base.__module__.rpartition(".")
+        if package == "redis":
+            home, name = f"redis.asyncio.{module}", base.__name__
+        elif package == "redis._parsers":
+            home, name = base.__module__, base.__name__.replace("_", "_Async", 1)
+        else:
+            continue
+        if found := getattr(import_module(home), name, None):
+            return found
+    raise ImproperlyConfigured(
+        f"{kind.__module__}.{kind.__qualname__}, named in the OPTIONS of the CACHES alias, derives from no class "
+        "of redis-py that redis.asyncio has as well: the asynchronous client cannot use it."
+    )

@@ -1,0 +1,146 @@
+"""
+Return the client behind the CACHES alias that COMPONENTS["CACHE"] names: the one door to Redis.
+
+django-redis makes the client, so one URL says it all: a server, a Sentinel service or, through the classes in
+components/cache.py, a cluster. Coroutines get theirs from the same settings (aclient.py). Nothing here repeats a
+write by itself: redis-py would, up to ten times, and a counter would count ten. Scripts are sent once more
+(scripts.py), being idempotent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from contextlib import AsyncExitStack
+from functools import cache
+from typing import Any, TypeAlias, TypeVar, cast
+
+from django.conf import settings
+from django.core.cache import caches
+from django.core.signals import setting_changed
+from redis import Redis, RedisCluster
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import RedisClusterException
+
+from components.conf import conf
+from components.exceptions import RedisUnsuitable
+from components.kit import aclient, sentinels
+from components.kit.errors import redis_errors
+from components.kit.silence import guard
+from components.locations import mistakes
+
+_T = TypeVar("_T")
+
+_SOCKET_TIMEOUT = 5.0  # seconds: redis-py's default, where the alias sets none
+#: Seconds: Redis 6.2 rounds a blocking command's timeout down to milliseconds, also 0.001, and 0 is for ever.
+SHORTEST_BLOCK = 0.01
+_LONGEST_BLOCK = 4.0  # seconds: a blocking command must return before the socket gives up on it
+
+#: A client, synchronous or not (see twins.py).
+AnyRedis: TypeAlias = Redis | AsyncRedis
+
+
+def get_client() -> Redis:
+    """
+    The Redis client of this project; replies are bytes. It is shared: do not close it.
+
+    Raises ImproperlyConfigured if the CACHES alias does not exist or is not django-redis'.
+    """
+    with redis_errors():
+        alias = conf().cache
+        client = _django_redis(alias).get_client()
+        if not isinstance(client, RedisCluster):
+            _make_safe(client.connection_pool, alias)
+        return cast(Redis, client)
+
+
+def _make_safe(pool: Any, alias: str) -> None:
+    """Let *pool*, of whatever client class, wait neither for servers that are silent nor for Sentinels that are."""
+    guard(pool)
+    if (manager := getattr(pool, "sentinel_manager", None)) is not None:
+        sentinels.hurry(manager, settings.CACHES[alias].get("OPTIONS", {}).get("SENTINEL_KWARGS") or {})
+
+
+def get_async_client() -> AsyncRedis:
+    """
+    The same for coroutines: the client of the running event loop, which closes it at its end.
+
+    It opens no connection before its first command. A pool, connection or parser class of your own counts
+    as the class of redis-py that it derives from. Use scripts, not transactions: on a cluster redis-py runs
+    each command of a transaction in a thread with a loop of its own. Raises NoEventLoop outside of a loop.
+    """
+    alias = conf().cache
+    return aclient.client_of_the_loop(settings.CACHES.get(alias), lambda end: _new_async_client(alias, end))
+
+
+def kept_by_the_loop(kind: type[_T], make: Callable[[AsyncExitStack], _T]) -> _T:
+    """
+    The one *kind* that the running event loop keeps beside its client; made where it has none yet.
+
+    *make* is given the stack on which to leave what must be awaited at the end of the loop.
+    """
+    return aclient.kept_by_the_loop(kind, settings.CACHES.get(conf().cache), make)
+
+
+async def new_async_connection() -> AbstractConnection:
+    """
+    A connection of its own to the Redis of the running loop's client, for who listens: it has no timeout of
+    reading or writing, and must be closed by who asked for it. Raises redis-py's errors.
+    """
+    return await aclient.connect(get_async_client())
+
+
+def _new_async_client(alias: str, closing: AsyncExitStack) -> AsyncRedis:
+    client = _django_redis(alias)
+    if make := getattr(client, "make_async_client", None):  # that of a cluster
+        return cast(AsyncRedis, make(closing))
+    return aclient.single(client._server[0], client.connection_factory, closing)
+
+
+def _django_redis(alias: str) -> Any:
+    """What django-redis keeps behind a cache. Raises RedisUnsuitable if its settings cannot work."""
+    try:
+        found = cast(Any, caches[alias]).client
+    except AttributeError:
+        raise RedisUnsuitable(
+            f'COMPONENTS["CACHE"] is {alias!r}, but settings.CACHES[{alias!r}] is not a cache of django-redis: '
+            'its BACKEND must be "django_redis.cache.RedisCache".'
+        ) from None
+    _check(alias)
+    return found
+
+
+@cache
+def _check(alias: str) -> None:
+    """Raise RedisUnsuitable if the settings of the cache *alias* cannot work."""
+    for mistake in mistakes(settings.CACHES[alias]):
+        raise RedisUnsuitable(f"settings.CACHES[{alias!r}]: {mistake}")
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "CACHES":
+        _check.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="components.kit.client")
+
+
+def server_of(client: Any, key: str) -> Hashable:
+    """
+    Return what stands for the server that *client* asks about *key*: equal for what is sent to the same one.
+
+    That is its connection pool, and on a cluster the node of the key's slot besides. Nothing is sent for it.
+    """
+    if isinstance(client, RedisCluster):
+        try:
+            node: Any = client.get_node_from_key(key)  # type: ignore[no-untyped-call]
+        except RedisClusterException:  # it is not known now which node has it
+            node = None
+        return id(client.nodes_manager), getattr(node, "name", None)
+    return id(getattr(client, "connection_pool", client))
+
+
+def longest_block(client: Redis | AsyncRedis) -> float:
+    """How many seconds a blocking command may wait on *client* without its socket timing out."""
+    timeout = client.get_connection_kwargs().get("socket_timeout", _SOCKET_TIMEOUT)
+    return min(_LONGEST_BLOCK, max(0.1, timeout - 1)) if timeout else _LONGEST_BLOCK

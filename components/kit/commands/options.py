@@ -1,0 +1,117 @@
+"""The options of commands that run workers: their types, and those that several commands have."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from components.kit.commands.restarting import QUIETED
+from components.kit.compat import task_backends
+from components.kit.worker.limits import LOWERED, Limits, memory
+from components.services.queues.backend import RedisBackend
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def natural(text: str) -> int:
+    """An argparse type: a whole number above zero."""
+    if not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number above zero")
+    return int(text)
+
+
+def size(text: str) -> int:
+    """An argparse type: a number of bytes, such as 500K, 256M or 1G."""
+    number, unit = (text[:-1], text[-1:].upper()) if text[-1:].upper() in _UNITS else (text, "")
+    if not number.isdigit() or int(number) < 1:
+        raise ArgumentTypeError(f"{text!r} is not a number of bytes, such as 500K, 256M or 1G")
+    return int(number) * _UNITS[unit]
+
+
+def seconds(text: str) -> float:
+    """An argparse type: a number of seconds, not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def add_backend(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--backend", default="default", metavar="ALIAS", help="The alias in TASKS (default: default)."
+    )
+
+
+def add_heartbeat_file(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--heartbeat-file",
+        type=Path,
+        metavar="PATH",
+        help="A file to touch at least every 5 seconds while the loop turns, also while Redis is away; removed at a "
+        "clean end.",
+    )
+
+
+def add_limits(parser: ArgumentParser) -> None:
+    note = "Each limit is lowered by chance, by up to a tenth."
+    parser.add_argument(
+        "--max-tasks",
+        type=natural,
+        metavar="N",
+        help="End with 0 after so many tasks, so that a service manager (or the parent of --processes) starts a "
+        f"fresh process. {note}",
+    )
+    parser.add_argument(
+        "--max-memory",
+        type=natural,
+        metavar="MB",
+        help="The same when the process holds so much memory: now on Linux, elsewhere the most that it ever held.",
+    )
+    parser.add_argument(
+        "--max-time", type=natural, metavar="SECONDS", help="The same when it has run for so long."
+    )
+
+
+def add_processes(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--processes",
+        type=natural,
+        default=1,
+        metavar="N",
+        help="So many worker processes under a parent that replaces those that end (default: 1, without a parent).",
+    )
+    # What the parent tells its children, and a process the one that it becomes.
+    parser.add_argument("--child", type=int, help=SUPPRESS)
+    parser.add_argument("--lifeline", type=int, help=SUPPRESS)
+    parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
+
+
+def find_backend(alias: str) -> RedisBackend:
+    """The RedisBackend behind *alias*. Raises CommandError."""
+    if alias not in task_backends.settings:
+        raise CommandError(
+            f"--backend {alias}: settings.TASKS has only {', '.join(task_backends.settings)}.", returncode=2
+        )
+    backend = task_backends[alias]
+    if not isinstance(backend, RedisBackend):
+        raise CommandError(f"--backend {alias}: TASKS[{alias!r}] is not a RedisBackend.", returncode=2)
+    return backend
+
+
+def find_limits(options: Mapping[str, Any]) -> Limits:
+    """The limits that the options spell. Raises CommandError where a worker would reach one at once."""
+    most = options["max_memory"]
+    if most is not None and memory() >= most * (1 - LOWERED):
+        raise CommandError(
+            f"--max-memory {most}: the process holds {memory():.0f} MB before its first task. "
+            "Allow some hundred more.",
+            returncode=2,
+        )
+    return Limits(options["max_tasks"], most, options["max_time"])

@@ -1,0 +1,228 @@
+"""
+Processes: several worker processes under one parent, which claims nothing itself.
+
+Each child is the same command anew (not a fork) in a session of its own, so Ctrl-C reaches the parent alone. All
+hold the read end of one pipe, their lifeline: to stop them the parent closes its end, and if it is killed the
+kernel does. A child that ends unasked is replaced: at once where it ended well (a limit), else after 1, 2, 4 ...
+30 s. Signals arrive as bytes in a pipe of the parent, so its loop sees them one by one and misses none.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from select import select
+
+from components.kit.commands.restarting import QUIETED
+from components.kit.worker.base import DRAINED, UNHEALTHY
+from components.kit.worker.signals import QUIETING, STOPPING, TELLING
+
+logger = logging.getLogger(__name__)
+
+MARGIN = 10.0  # seconds beyond the shutdown timeout: a child may wait that long for Redis when it ends
+_LONGEST_PAUSE = 30.0  # seconds before a child that keeps failing is started again; who lived longer is new
+_APART = 0.25  # seconds between the stacks of two children, lest they be written into each other
+_HEEDED = (*STOPPING, QUIETING, TELLING, signal.SIGCHLD)
+_AT_ONCE = (signal.SIGTERM, signal.SIGINT)  # two signals, which the kernel does not merge into one
+
+
+@dataclass
+class _Child:
+    """One place among the workers, and the process that has it now."""
+
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    #: When the next process is to be started, if there is none.
+    starts_at: float | None = 0.0
+    #: How many in a row have failed soon after their start.
+    failures: int = 0
+    #: The exit code of the last.
+    code: int = DRAINED
+
+
+class Processes:
+    """
+    *number* processes of *command*, each told its number and its lifeline. Without *restarts* none is replaced.
+    Told to stop, they have *patience* seconds, or MARGIN when told twice; who needs longer is killed.
+    """
+
+    def __init__(
+        self, number: int, command: Sequence[str], *, patience: float, restarts: bool = True
+    ) -> None:
+        self._children = [_Child(each + 1) for each in range(number)]
+        self._command = command
+        self._patience = patience
+        self._restarts = restarts
+        self._is_quiet = False
+        self._is_stopping = False
+        self._kill_at = float("inf")
+        self._to_tell: list[subprocess.Popen[bytes]] = []
+        self._tell_at = 0.0
+        self._lifeline = self._held = -1  # the ends of the pipe
+
+    def run(self) -> int:
+        """Until all have ended, asked to or for good; the worst of their last exit codes. Main thread only."""
+        self._lifeline, self._held = os.pipe()
+        try:
+            with _heard_signals() as heard:
+                while self._is_going():
+                    self._start_due()
+                    for number in _wait(heard, self._pause()):
+                        self._on_signal(number)
+                    self._tell_next()
+                    self._look()
+        finally:
+            self._let_go()
+            os.close(self._lifeline)
+        return max(child.code for child in self._children)
+
+    def _is_going(self) -> bool:
+        return any(child.process or child.starts_at is not None for child in self._children)
+
+    def _alive(self) -> list[subprocess.Popen[bytes]]:
+        return [child.process for child in self._children if child.process]
+
+    def _pause(self) -> float:
+        """Seconds until something is to be done, if no signal comes."""
+        starts = [child.starts_at for child in self._children if child.starts_at is not None]
+        tells = [self._tell_at] if self._to_tell else []
+        return max(0.0, min([self._kill_at, *tells, *starts]) - time.monotonic())
+
+    def _start_due(self) -> None:
+        for child in self._children:
+            if child.starts_at is not None and child.starts_at <= time.monotonic():
+                child.started_at, child.starts_at = time.monotonic(), None
+                try:
+                    child.process = self._start(child.number)
+                except OSError as error:  # no memory, no process left: others may give some back
+                    self._replace(child, f"Worker {child.number} cannot be started: {error}", UNHEALTHY)
+
+    def _start(self, number: int) -> subprocess.Popen[bytes]:
+        own = ["--child", str(number), "--lifeline", str(self._lifeline), *([QUIETED] * self._is_quiet)]
+        # A SIGTSTP that comes before the child heeds it waits: the mask is inherited (signals.py lifts it).
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [QUIETING])
+        try:
+            return subprocess.Popen(
+                [*self._command, *own],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[self._lifeline],
+                start_new_session=True,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _on_signal(self, number: int) -> None:
+        if number in STOPPING:
+            self._stop()
+        elif number == QUIETING:
+            self._is_quiet = True
+            self._send(QUIETING)
+        elif number == TELLING:
+            self._to_tell = self._alive()
+
+    def _tell_next(self) -> None:
+        """Let the next child write its stacks."""
+        if self._to_tell and time.monotonic() >= self._tell_at:
+            self._to_tell.pop(0).send_signal(TELLING)
+            self._tell_at = time.monotonic() + _APART
+
+    def _stop(self) -> None:
+        now = time.monotonic()
+        if not self._is_stopping:
+            self._is_stopping = True
+            logger.info("Stopping %d processes.", len(self._alive()))
+            self._kill_at = now + self._patience
+            self._let_go()
+            for child in self._children:
+                child.starts_at = None
+        else:
+            self._kill_at = min(self._kill_at, now + MARGIN)
+            self._send(*_AT_ONCE)
+
+    def _let_go(self) -> None:
+        """Close the lifeline, once."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def _send(self, *numbers: signal.Signals) -> None:
+        for process in self._alive():
+            for number in numbers:
+                process.send_signal(number)
+
+    def _look(self) -> None:
+        """See which have ended, and kill those that do not although it is time."""
+        for child in self._children:
+            if child.process and child.process.poll() is not None:
+                self._on_end(child, child.process)
+        if time.monotonic() >= self._kill_at:
+            self._kill_at = float("inf")
+            for process in self._alive():
+                logger.error(
+                    "Process %d did not stop in time; killing it. Its tasks are taken over when their leases end.",
+                    process.pid,
+                )
+                process.kill()
+
+    def _on_end(self, child: _Child, process: subprocess.Popen[bytes]) -> None:
+        child.process = None
+        code = process.returncode
+        # Asked to stop while it starts, a process dies of it: it had nothing to give back.
+        was_asked = self._is_stopping and -code in STOPPING
+        code_for_all = DRAINED if was_asked else code if code >= 0 else UNHEALTHY
+        self._replace(child, f"Process {process.pid} of worker {child.number} {_cause(code)}", code_for_all)
+
+    def _replace(self, child: _Child, event: str, code: int) -> None:
+        """Let another process follow, if one should."""
+        child.code = code
+        level = logging.WARNING if code else logging.INFO
+        if self._is_stopping or not self._restarts:
+            logger.log(level, "%s.", event)
+            return
+        lived = time.monotonic() - child.started_at
+        child.failures = 0 if code == DRAINED else 1 if lived > _LONGEST_PAUSE else child.failures + 1
+        pause = min(_LONGEST_PAUSE, 2.0 ** (child.failures - 1)) if child.failures else 0.0
+        child.starts_at = time.monotonic() + pause
+        logger.log(level, "%s; starting another%s.", event, f" in {pause:g} s" if pause else "")
+
+
+def _cause(code: int) -> str:
+    if code >= 0:
+        return f"ended with {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+@contextmanager
+def _heard_signals() -> Iterator[int]:
+    """The descriptor at which signals arrive as bytes, each its number."""
+    heard, write = os.pipe()
+    os.set_blocking(heard, False)
+    os.set_blocking(write, False)
+    before = {number: signal.signal(number, lambda number, frame: None) for number in _HEEDED}
+    wakeup = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    try:
+        yield heard
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(heard)
+        os.close(write)
+
+
+def _wait(heard: int, seconds: float) -> bytes:
+    """The signals that have come, after at most so many seconds."""
+    select([heard], [], [], None if seconds == float("inf") else seconds)
+    with suppress(BlockingIOError):
+        return os.read(heard, 4096)
+    return b""

@@ -1,0 +1,184 @@
+"""What the commands that run workers share: logging, the banner, one process or several, restarts, exit codes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from django.core.management.base import CommandError
+
+from components.conf import conf
+from components.embedded import require_running
+from components.exceptions import RedisNotStarted, RedisRefused, RedisUnavailable
+from components.kit.commands.lifeline import Lifeline
+from components.kit.commands.processes import MARGIN, Processes
+from components.kit.commands.reloading import Reloader
+from components.kit.commands.restarting import command_line, flush, restart
+from components.kit.worker.base import STUCK, UNHEALTHY, Worker
+from components.kit.worker.pulse import Pulse
+from components.kit.worker.signals import release
+from components.servers import inspect_server
+
+logger = logging.getLogger(__name__)
+
+UNREACHABLE = 2  # exit code: Redis did not answer at the start
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How to run a worker."""
+
+    verbosity: int = 1
+    #: Start anew whenever code changes.
+    reload: bool = False
+    #: How long running tasks may take to end.
+    shutdown_timeout: float = 25.0
+    heartbeat_file: Path | None = None
+    #: Be one of several processes, with the lifeline to their parent.
+    child: int | None = None
+    lifeline: int | None = None
+
+
+def run(worker: Worker, what: str, how: Run) -> NoReturn:
+    """
+    Run *worker* to its end and exit with its code, or become a new process.
+
+    Outside of the main thread the process belongs to others: no signal is heeded, no changed code loaded, and only
+    this thread ends, with SystemExit.
+    """
+    log(how.verbosity)
+    is_alone = worker.ends_process = _is_main_thread()
+    pulse = worker.pulse = _pulse(how)
+    if how.lifeline is not None:
+        Lifeline(worker, how.lifeline, patience=how.shutdown_timeout + MARGIN).start()
+    reloader = Reloader(worker)
+    if how.reload and is_alone:
+        reloader.start()
+    name = f"{what} {worker.consumer.id}"
+    code = _guarded(name, worker.run, warns=how.lifeline is None)
+    if not worker.is_dismissed and is_alone:
+        if code == STUCK:
+            logger.warning("A task is stuck in a thread; starting anew to be rid of it.")
+            restart(quiet=worker.is_quiet, last=worker.part)
+        if reloader.is_due:
+            logger.info("Code has changed; starting anew.")
+            restart(quiet=worker.is_quiet, last=worker.part)
+    release()
+    if pulse and not code:
+        pulse.end()
+    _exit(UNHEALTHY if code == STUCK else code, last=worker.part)
+
+
+class Daemon(Protocol):
+    """A worker that is no worker of queues."""
+
+    ends_process: bool
+    pulse: Pulse | None
+
+    def run(self) -> int: ...
+
+
+def run_daemon(daemon: Daemon, what: str, how: Run) -> NoReturn:
+    """Run *daemon* to its end and exit with its code, as run() does."""
+    log(how.verbosity)
+    daemon.ends_process = _is_main_thread()
+    pulse = daemon.pulse = _pulse(how)
+    code = _guarded(what, daemon.run)
+    release()
+    if pulse and not code:
+        pulse.end()
+    _exit(code)
+
+
+def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:
+    """
+    Run *number* processes of the command that this one is, to their end, and exit with the worst code.
+
+    Raises CommandError outside of the main thread, which alone hears the signals that end them.
+    """
+    if not _is_main_thread():
+        raise CommandError(
+            "--processes: several processes can only be run from the main thread; run the command by itself.",
+            returncode=2,
+        )
+    log(verbosity)
+    patience = shutdown_timeout + MARGIN
+    processes = Processes(number, command_line(), patience=patience, restarts=restarts)
+    _exit(_guarded(what, processes.run))
+
+
+def _pulse(how: Run) -> Pulse | None:
+    if how.heartbeat_file is None:
+        return None
+    name = str(how.heartbeat_file)
+    pulse = Pulse(Path(name if how.child is None else f"{name}.{how.child}"))
+    try:
+        pulse.begin()
+    except OSError as error:
+        raise CommandError(f"--heartbeat-file: {error}", returncode=2) from None
+    return pulse
+
+
+def unreachable(error: RedisUnavailable) -> str:
+    """Return what a command says when Redis could not be used: what happened, and what to look at."""
+    said, alias = str(error).rstrip("."), conf().cache
+    if isinstance(error, RedisRefused):
+        return f"{said}. It is the server of CACHES[{alias!r}]."
+    return f"{said}. Is it running? CACHES[{alias!r}] says where it should be."
+
+
+def _guarded(name: str, body: Callable[[], int], *, warns: bool = True) -> int:
+    """Say what runs on which server, run it, and make errors into exit codes."""
+    try:
+        if folder := conf().embedded:
+            require_running(folder)
+        server = inspect_server()
+        version = f"Redis {server.version} ({server.mode})" if server.version else "Redis"
+        logger.info("%s: %s. Ctrl-C stops after running tasks, a second one at once.", name, version)
+        for warning in server.warnings if warns else ():
+            logger.warning("%s", warning)
+        return body()
+    except RedisNotStarted as error:
+        logger.error("%s", error)
+        return UNREACHABLE
+    except RedisUnavailable as error:
+        logger.error("%s", unreachable(error))
+        return UNREACHABLE
+    except Exception:
+        logger.exception(
+            "The worker ended by an error; what it had claimed is taken over when its lease ends."
+        )
+        return UNHEALTHY
+
+
+def _exit(code: int, last: Callable[[], None] | None = None) -> NoReturn:
+    """
+    End the process with *code*, although threads may be stuck in tasks. *last* is called as late as possible.
+
+    Outside of the main thread end only the thread, by SystemExit.
+    """
+    if code and _is_main_thread():
+        flush(last)
+        os._exit(code)
+    sys.exit(code)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def log(verbosity: int) -> None:
+    """Make the app's log visible where the project has not set one up."""
+    app = logging.getLogger("components")
+    if app.level == logging.NOTSET or verbosity != 1:
+        app.setLevel([logging.ERROR, logging.INFO, logging.INFO, logging.DEBUG][verbosity])
+    if not app.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        app.addHandler(handler)

@@ -1,0 +1,233 @@
+"""
+Script("queues/push"): the file services/queues/lua/push.lua, callable, and awaitable with acall.
+
+EVALSHA first; a server that does not know the script gets the source with EVAL, in the same order
+of round trips. A reply that was lost is asked for once more: that is safe because every script
+of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
+
+reading() does the same for a plain command that changes nothing. many() and amany() send several calls in one round
+trip to each node: redis-py's own pipelines of a cluster take no scripts. outcomes() and aoutcomes() are the same, but
+tell of each call what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any, TypeAlias, cast
+
+from redis import Redis, RedisCluster
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.asyncio.cluster import PipelineCommand
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError, SlotNotCoveredError
+
+from components.exceptions import RedisUnavailable
+from components.kit.at_once import answer, at_once
+from components.kit.client import AnyRedis
+from components.kit.errors import REPLY_LOST, redis_errors, translated
+
+ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
+#: Clients of several nodes, of which one can be away and the others be there.
+CLUSTERS: tuple[type, ...] = (RedisCluster, AsyncRedisCluster)
+
+#: The keys and the arguments of a call.
+Call: TypeAlias = tuple[Sequence[str], Sequence[Any]]
+
+
+class Script:
+    """A Lua script of this app. All its keys must lie in one hash slot."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @cached_property
+    def source(self) -> str:
+        service, _, verb = self.name.partition("/")
+        return (files("components") / "services" / service / "lua" / f"{verb}.lua").read_text(
+            encoding="utf-8"
+        )
+
+    @cached_property
+    def sha(self) -> str:
+        return sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+    def __call__(self, client: Redis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+        """Run it; raises RedisUnavailable when there was no answer twice."""
+        if isinstance(client, ASYNCHRONOUS):
+            raise TypeError(f"{client!r} is asynchronous: await acall() with it.")
+        return at_once(self.acall(client, keys=keys, args=args))
+
+    async def acall(
+        self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
+    ) -> Any:
+        """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
+        with redis_errors():
+            return await self.send(client, keys=keys, args=args)
+
+    def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        """The answer by the shortest way, if that leads to one; None: call it, which sends it again and says why."""
+        try:
+            return client.evalsha(self.sha, len(keys), *keys, *args)
+        except (RedisError, RedisClusterException):
+            return None
+
+    async def send(self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()) -> Any:
+        """acall() that leaves redis-py's own errors as they are, for what stands in for a part of redis-py."""
+        try:
+            return await self._send(client, keys, args)
+        except REPLY_LOST:
+            return await self._send(client, keys, args)
+
+    async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        try:
+            return await answer(client.evalsha(self.sha, len(keys), *keys, *args))
+        except NoScriptError:
+            return await answer(client.eval(self.source, len(keys), *keys, *args))
+
+    def many(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        """The answers to several calls, which are sent together; raises RedisUnavailable as one does."""
+        return all_well(self.outcomes(client, calls))
+
+    async def amany(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+        """The same, awaited; with either client, as acall()."""
+        return all_well(await self.aoutcomes(client, calls))
+
+    def outcomes(self, client: Redis, calls: Sequence[Call]) -> list[Any]:
+        """
+        Send several calls together, and tell of each what became of it: its answer, or the exception that it met.
+
+        On a cluster a node that is gone fails only the calls that it alone could answer.
+        """
+        if isinstance(client, ASYNCHRONOUS):
+            raise TypeError(f"{client!r} is asynchronous: await amany() or aoutcomes() with it.")
+        return at_once(self.aoutcomes(client, calls))
+
+    async def aoutcomes(self, client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
+        """The same, awaited; with either client. What a node could not answer in a pipeline is asked singly."""
+        found: list[Any] = [None] * len(calls)
+        try:
+            groups = await by_node(client, calls)
+        except Exception as error:  # noqa: BLE001  (that of each call)
+            return [translated(error)] * len(calls)
+        asked = [self._of_node(client, node, [calls[each] for each in numbers]) for node, numbers in groups]
+        if isinstance(client, ASYNCHRONOUS):
+            parts = await asyncio.gather(*asked)
+        else:
+            parts = [await each for each in asked]
+        for (_node, numbers), part in zip(groups, parts, strict=True):
+            for number, outcome in zip(numbers, part, strict=True):
+                found[number] = outcome
+        return found
+
+    async def _of_node(self, client: AnyRedis, node: Any, calls: Sequence[Call]) -> list[Any]:
+        """What becomes of the calls that one node should answer."""
+        outcomes = await self._pipelined(node, calls) if node else [SlotNotCoveredError()] * len(calls)
+        failed = [number for number, each in enumerate(outcomes) if isinstance(each, Exception)]
+        while failed:
+            number = failed.pop(0)
+            outcome = outcomes[number] = await self._outcome(client, calls[number])
+            if isinstance(outcome, RedisUnavailable) and isinstance(outcome.__cause__, REPLY_LOST):
+                # By now the client knows the cluster as it is; what still belongs to this node would fail as well.
+                rest = await self._rest(client, node, [calls[each] for each in failed], outcome)
+                for each, found in zip(failed, rest, strict=True):
+                    outcomes[each] = found
+                break
+        return outcomes
+
+    async def _rest(self, client: AnyRedis, node: Any, calls: Sequence[Call], error: Exception) -> list[Any]:
+        """What becomes of calls after *node* has failed another of its calls with *error*."""
+        try:
+            groups = await by_node(client, calls)
+        except Exception as away:  # noqa: BLE001  (that of each call)
+            return [translated(away)] * len(calls)
+        found: list[Any] = [error] * len(calls)
+        for other, numbers in groups:
+            if other is not None and other is not node and _name(other) != _name(node):
+                for number in numbers:
+                    found[number] = await self._outcome(client, calls[number])
+        return found
+
+    async def _outcome(self, client: AnyRedis, call: Call) -> Any:
+        keys, args = call
+        try:
+            return await self.send(client, keys=keys, args=args)
+        except Exception as error:  # noqa: BLE001  (raised where it is asked for)
+            return translated(error)
+
+    async def _pipelined(self, node: Any, calls: Sequence[Call]) -> list[Any]:
+        """The answers of one node, errors among them."""
+        sent = [("EVALSHA", self.sha, len(keys), *keys, *args) for keys, args in calls]
+        try:
+            answers = await _send_together(node, sent)
+            # Some may have been answered: another client has loaded the script between them.
+            unknown = [number for number, each in enumerate(answers) if isinstance(each, NoScriptError)]
+            if unknown:
+                again = [("SCRIPT LOAD", self.source), *(sent[number] for number in unknown)]
+                for number, each in zip(unknown, (await _send_together(node, again))[1:], strict=True):
+                    answers[number] = each
+        except Exception as error:  # noqa: BLE001  (each is asked singly, and says what is the matter)
+            return [error] * len(calls)
+        return answers
+
+
+async def reading(send: Callable[[], Any]) -> Any:
+    """
+    Return the answer to what *send* sends with either client: what changes nothing, or nothing the second time.
+
+    It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
+    """
+    with redis_errors():
+        try:
+            return await answer(send())
+        except REPLY_LOST:
+            return await answer(send())
+
+
+def all_well(outcomes: list[Any]) -> list[Any]:
+    """The *outcomes*, if all of them are answers. Raises the first that is none."""
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    return outcomes
+
+
+async def by_node(client: Any, calls: Sequence[Call]) -> list[tuple[Any, list[int]]]:
+    """
+    What can be sent to together, and the numbers of the calls that go there; None for slots that nobody serves.
+
+    An asynchronous client finds its cluster first. Raises redis-py's errors if it cannot.
+    """
+    if not isinstance(client, RedisCluster | AsyncRedisCluster):
+        return [(client, list(range(len(calls))))] if calls else []
+    if isinstance(client, AsyncRedisCluster):
+        await client.initialize()
+    nodes: dict[str, tuple[Any, list[int]]] = {}
+    for number, (keys, _args) in enumerate(calls):
+        try:
+            node: Any = client.get_node_from_key(keys[0])
+        except RedisClusterException:
+            nodes.setdefault("", (None, []))[1].append(number)
+            continue
+        target = client.get_redis_connection(node) if isinstance(client, RedisCluster) else node
+        nodes.setdefault(node.name, (target, []))[1].append(number)
+    return list(nodes.values())
+
+
+def _name(node: Any) -> Any:
+    """What two objects for one node have in common."""
+    return node.name if hasattr(node, "execute_pipeline") else id(getattr(node, "connection_pool", node))
+
+
+async def _send_together(node: Any, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    if hasattr(node, "execute_pipeline"):  # a node of an asynchronous cluster
+        sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
+        await node.execute_pipeline(sent)
+        return [command.result for command in sent]
+    pipe = node.pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)
+    return cast(list[Any], await answer(pipe.execute(raise_on_error=False)))

@@ -1,0 +1,65 @@
+"""
+Sentinels that are asked in a hurry: one second and one try each, then the next.
+
+redis-py tries each Sentinel eleven times, five seconds each: a process that starts while one hangs waits a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from components.kit.silence import guard
+
+TIMEOUT = 1.0  # seconds
+
+
+def hurry(manager: Any, given: Mapping[str, Any]) -> None:
+    """
+    Let *manager*, a Sentinel of redis-py, synchronous or not, wait for no Sentinel that does not answer.
+
+    *given* are the project's own SENTINEL_KWARGS, which hold instead.
+    """
+    if isinstance(manager, _Careful | _AsyncCareful):
+        return
+    is_async = isinstance(manager, AsyncSentinel)
+    for each in manager.sentinels:
+        options = each.connection_pool.connection_kwargs
+        for name in ("socket_timeout", "socket_connect_timeout"):
+            options[name] = given.get(name, given.get("socket_timeout", TIMEOUT))
+        options["retry"] = given.get("retry") or (AsyncRetry if is_async else Retry)(NoBackoff(), 0)
+        guard(each.connection_pool)
+    if type(manager) in (Sentinel, AsyncSentinel):
+        manager.__class__ = _AsyncCareful if is_async else _Careful
+
+
+class _Careful(Sentinel):
+    """
+    redis-py moves the Sentinel that answered to the front of a list that all threads share, by its number there. If
+    two threads do so at once, one Sentinel is in it twice and another is lost. Here each thread sorts its own list.
+    """
+
+    def discover_master(self, service_name: str) -> Any:
+        own = copy(self)
+        own.sentinels = list(self.sentinels)
+        found = Sentinel.discover_master(own, service_name)  # type: ignore[no-untyped-call]
+        self.sentinels = own.sentinels
+        return found
+
+
+class _AsyncCareful(AsyncSentinel):
+    """The same for coroutines."""
+
+    async def discover_master(self, service_name: str) -> Any:
+        own = copy(self)
+        own.sentinels = list(self.sentinels)
+        found = await AsyncSentinel.discover_master(own, service_name)
+        self.sentinels = own.sentinels
+        return found

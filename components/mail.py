@@ -1,0 +1,5 @@
+"""What settings name to send e-mail by tasks: EMAIL_BACKEND = "components.mail.EmailBackend"."""
+
+from components.services.queues.mail.backend import EmailBackend
+
+__all__ = ["EmailBackend"]

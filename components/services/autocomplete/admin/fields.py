@@ -1,0 +1,49 @@
+"""
+BookFieldsMixin: foreign keys of a ModelAdmin that are chosen by name from an address book.
+
+It stands in place of autocomplete_fields: a search asks the book, not the database, and finds names by their words.
+Who may search the book is what COMPONENTS["BOOKS"] says; by default, who may view the model that feeds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
+from django.db.models import Field, ForeignKey
+from django.forms import Field as FormField
+from django.forms import ModelChoiceField
+from django.http import HttpRequest
+
+from components.services.autocomplete.forms import EntryChoiceField
+from components.services.autocomplete.widgets import CompleteInput
+
+
+class BookFieldsMixin:
+    """For a ModelAdmin or an inline; goes before it among the bases."""
+
+    #: The name of the book of each foreign key: {"seller": "market.player"}.
+    book_fields: Mapping[str, str] = {}
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest | None, **kwargs: Any
+    ) -> ModelChoiceField[Any] | None:
+        if book := self.book_fields.get(db_field.name):
+            widget = CompleteInput(book, {"class": "vTextField"})
+            kwargs = {"form_class": EntryChoiceField, "book": book, "widget": widget, **kwargs}
+        found: ModelChoiceField[Any] | None = super().formfield_for_foreignkey(db_field, request, **kwargs)  # type: ignore[misc]
+        return found
+
+    def formfield_for_dbfield(
+        self, db_field: Field[Any, Any], request: HttpRequest | None, **kwargs: Any
+    ) -> FormField | None:
+        found: FormField | None = super().formfield_for_dbfield(db_field, request, **kwargs)  # type: ignore[misc]
+        # The links of the wrapper put a primary key where a name belongs.
+        if (
+            found
+            and db_field.name in self.book_fields
+            and isinstance(found.widget, RelatedFieldWidgetWrapper)
+        ):
+            found.widget = found.widget.widget
+        return found

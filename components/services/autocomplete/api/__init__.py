@@ -1,0 +1,1 @@
+"""The address books of the HTTP API."""

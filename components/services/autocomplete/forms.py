@@ -1,0 +1,152 @@
+"""
+Form fields whose values stand in an address book: EntryField gives an Entry, EntryChoiceField the model's instance.
+
+Who chose from the list has sent an id, and who only typed a name is asked for no more: the server looks it up. The id
+counts only while the name beside it is the one that it stands for. A name that several have is refused with the ways
+to write each of them: "Jeff [12]".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+
+from components.exceptions import BookNotFound, InvalidPrefix
+from components.services.autocomplete import AddressBook, Entry, fold
+from components.services.autocomplete.widgets import LONGEST, CompleteInput, Typed
+
+_MOST = 100  # entries of a name that differ in capitals or accents
+_SHOWN = 5  # entries of the same name that a message lists
+_WITH_ID = re.compile(r"(.+?)\s*\[([^\[\]]+)\]")
+
+_UNKNOWN = "There is nothing of this name: %(name)s."
+_AMBIGUOUS = "Several are called %(name)s. Write one of: %(ways)s."
+
+
+def resolve(book: AddressBook, typed: Typed) -> Entry:
+    """The entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
+    if len(typed.text) > LONGEST:  # which would take the pattern long, too
+        raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
+    if typed.id and (chosen := _of_id(book, typed.id, typed.text)):
+        return chosen
+    if (spelled := _WITH_ID.fullmatch(typed.text)) and (chosen := _of_id(book, spelled[2], spelled[1])):
+        return chosen
+    found = _called(book, typed.text)
+    if not found:
+        raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
+    if len(found) > 1:
+        ways = ", ".join(f"{each.label} [{each.id}]" for each in found[:_SHOWN])
+        raise ValidationError(
+            _AMBIGUOUS, code="ambiguous", params={"name": typed.text[:100], "ways": ways[:500]}
+        )
+    return found[0]
+
+
+def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
+    """The entry of *id*, if that is its name."""
+    try:
+        entry = book.get(id)
+    except ValueError:  # an id that a client made up
+        return None
+    return entry if entry and fold(entry.label) == fold(name) else None
+
+
+def _called(book: AddressBook, name: str) -> list[Entry]:
+    """Those of exactly this name; if there are none, those whose name differs in capitals or accents."""
+    try:
+        found = book.called(name, limit=_MOST)
+    except (BookNotFound, InvalidPrefix):
+        return []
+    return [each for each in found if each.label == name] or found
+
+
+class EntryField(forms.Field):
+    """
+    An entry of the book called *book*. With *contacts*, those of the person are offered before.
+
+    It takes every name of the book: who may see the form is the view's matter.
+    """
+
+    widget: Any
+
+    def __init__(self, book: str, *, contacts: bool | str = False, limit: int = 10, **options: Any) -> None:
+        self.book = book
+        options.setdefault("widget", CompleteInput(book, contacts=contacts, limit=limit))
+        super().__init__(**options)
+
+    def to_python(self, value: Any) -> Entry | None:
+        if value in self.empty_values or isinstance(value, Entry):
+            return value or None
+        return resolve(AddressBook(self.book), value if isinstance(value, Typed) else Typed(str(value)))
+
+    def prepare_value(self, value: Any) -> Any:
+        return Typed(value.label, value.id) if isinstance(value, Entry) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return not self.disabled and _differs(self.prepare_value(initial), data)
+
+
+class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """An instance of *queryset* by its entry in *book*, whose ids are the primary keys."""
+
+    def __init__(
+        self,
+        queryset: QuerySet[Any] | None,
+        *,
+        book: str,
+        contacts: bool | str = False,
+        limit: int = 10,
+        **options: Any,
+    ) -> None:
+        self.book = book
+        options.setdefault("widget", CompleteInput(book, contacts=contacts, limit=limit))
+        super().__init__(queryset, **options)
+
+    def to_python(self, value: Any) -> Model | None:
+        if not isinstance(value, Typed):
+            found: Model | None = super().to_python(value)
+            return found
+        if named := self._named(value):
+            return named
+        entry = resolve(AddressBook(self.book), value)
+        if (chosen := self._of(entry.id)) is None:
+            raise ValidationError(self.error_messages["invalid_choice"], code="invalid_choice")
+        return chosen
+
+    def prepare_value(self, value: Any) -> Any:
+        """What is shown for an instance or a primary key, that of a form's initial data."""
+        if value in self.empty_values or isinstance(value, Typed):
+            return value
+        try:
+            instance: Any = super().to_python(value)
+        except ValidationError:  # it was deleted, or is not to be chosen any more
+            return None
+        return Typed(self.label_from_instance(instance), str(instance.pk))
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return not self.disabled and _differs(self.prepare_value(initial), data)
+
+    def _named(self, typed: Typed) -> Model | None:
+        """The instance of the id that was sent, if it is what the text says: no book need know it for that."""
+        instance = self._of(typed.id) if typed.id else None
+        is_named = instance is not None and fold(self.label_from_instance(instance)) == fold(typed.text)
+        return instance if is_named else None
+
+    def _of(self, id: str) -> Model | None:
+        """The instance of this primary key, if it may be chosen."""
+        try:
+            found: Model | None = None if "\0" in id else cast(Any, self.queryset).filter(pk=id).first()
+        except (ValueError, TypeError, ValidationError):  # an id that a client made up
+            return None
+        return found
+
+
+def _differs(initial: Any, data: Any) -> bool:
+    """By the id, or by the text if there is none."""
+    if isinstance(initial, Typed) and isinstance(data, Typed) and data.id:
+        return initial != data
+    return str(initial or "") != str(data or "")

@@ -1,0 +1,190 @@
+"""
+Address books that models feed, an entry for each row: ModelBook is one book, ModelBooks one for each guild or tenant.
+
+    players = ModelBook(Player, "user__username")        # in books.py of an app, imported by its ready()
+    players.book.complete("je")
+
+    guilds = ModelBooks(Membership, "player__user__username", by="guild", name="guild:{}", id="player__user")
+    guilds.of(7).complete("je")
+
+Each change is told once it has committed (feeding.py). What sends no signals, bulk_create(), update() and raw SQL,
+comes with `manage.py rebuildindex`, which makes the books what the table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.db import models
+from django.db.models import QuerySet
+
+from components.services.autocomplete import AddressBook, AddressBookReader
+from components.services.autocomplete.feeding import Feed, steps
+
+#: Told how many are done.
+Progress = Callable[[int], None]
+
+
+class Fed(Protocol):
+    """A book that a model feeds, or several of them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> type[models.Model]: ...
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """Make it what the table is; how many entries there are."""
+
+    def may_view(self, user: str) -> bool:
+        """Whether the admin lets *user* view the model."""
+
+
+class ModelBook(Feed):
+    """
+    The book called *name* (by default as the model, "market.player") has the *label* of each row: a field, or that of
+    a related model ("user__username"). *rows* gives the rows that belong into it; *id* is what entries are known by.
+    """
+
+    def __init__(
+        self,
+        model: type[models.Model],
+        label: str,
+        *,
+        name: str | None = None,
+        id: str = "pk",
+        rows: Callable[[], QuerySet[Any]] | None = None,
+    ) -> None:
+        self.book = AddressBook(name or model._meta.label_lower)
+        _declare(self.book.name, self)
+        super().__init__(model, label, name=self.book.name, id=id, by=None, rows=rows)
+
+    def book_of(self, part: Any) -> AddressBook:
+        return self.book
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """Make the book what the table is, beside the old one; how many entries it has."""
+        return self.book.load(self._entries(using), replace=True, progress=progress)
+
+
+class ModelBooks(Feed):
+    """
+    A book for each value of the field *by*, called *name* with the value in place of the {} at its end: "guild:{}".
+
+    The rest is as with ModelBook. A row whose *by* is empty is in no book; one that gets another value moves.
+    """
+
+    def __init__(
+        self,
+        model: type[models.Model],
+        label: str,
+        *,
+        by: str,
+        name: str,
+        id: str = "pk",
+        rows: Callable[[], QuerySet[Any]] | None = None,
+    ) -> None:
+        self._lead = name.removesuffix("{}")
+        if not self._lead or "{" in self._lead or self._lead == name:
+            raise ImproperlyConfigured(
+                f"The name of the books is {name!r}; it must end with {{}}: 'guild:{{}}'."
+            )
+        _declare(name, self)
+        super().__init__(model, label, name=name, id=id, by=by, rows=rows)
+        self.by = by
+        *_, (_, _, found) = steps(model, by)
+        #: What the values are: those of a foreign key are what it points at.
+        self._field = found.target_field if found.is_relation else found
+
+    def of(self, value: Any) -> AddressBook:
+        """The book of this value of the field: that of a foreign key is a primary key."""
+        return AddressBook(f"{self._lead}{value}")
+
+    def book_of(self, part: Any) -> AddressBook:
+        return self.of(part)
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """Make each book what the table is, one after the other, and remove those of no row; how many entries."""
+        done = 0
+
+        def told(count: int) -> None:
+            if progress:
+                progress(done + count)
+
+        values = set(self._table(using, None).order_by().values_list(self.by, flat=True).distinct()) - {None}
+        there = {self.value_of(name) for name in AddressBookReader().names()} - {None}
+        for value in sorted(values | there, key=str):
+            done += self.rebuild_one(value, told, using=using)
+        return done
+
+    def rebuild_one(self, value: Any, progress: Progress | None = None, *, using: str | None = None) -> int:
+        """The same for the book of *value*; how many entries it has."""
+        book = self.of(value)
+        while not (count := book.load(self._entries(using, value), replace=True, progress=progress)):
+            book.erase()
+            if next(self._entries(using, value), None) is None:  # else it joined while the book went
+                break
+        return count
+
+    def value_of(self, name: str) -> Any:
+        """The value of the field whose book is called *name*; None if no value is called so."""
+        if not name.startswith(self._lead):
+            return None
+        text = name.removeprefix(self._lead)
+        try:
+            value = self._field.to_python(text)
+        except ValidationError:
+            return None
+        return value if text and str(value) == text else None
+
+
+@dataclass(frozen=True)
+class _One:
+    """The book of one value, of those that *books* feeds."""
+
+    books: ModelBooks
+    value: Any
+
+    @property
+    def name(self) -> str:
+        return self.books.of(self.value).name
+
+    @property
+    def model(self) -> type[models.Model]:
+        return self.books.model
+
+    def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
+        return self.books.rebuild_one(self.value, progress, using=using)
+
+    def may_view(self, user: str) -> bool:
+        return self.books.may_view(user)
+
+
+_fed: dict[str, ModelBook | ModelBooks] = {}
+
+
+def model_books() -> Mapping[str, ModelBook | ModelBooks]:
+    """All that were declared, by the names of their books: "guild:{}" for those of ModelBooks."""
+    return MappingProxyType(_fed)
+
+
+def feeding(name: str) -> Fed | None:
+    """What feeds the book *name*, or the books "guild:{}"; None if no model does."""
+    if name in _fed:
+        return _fed[name]
+    many = [each for each in _fed.values() if isinstance(each, ModelBooks)]
+    for each in sorted(many, key=lambda each: len(each.name), reverse=True):
+        if (value := each.value_of(name)) is not None:
+            return _One(each, value)
+    return None
+
+
+def _declare(name: str, fed: ModelBook | ModelBooks) -> None:
+    if name in _fed:
+        raise ImproperlyConfigured(f"Two models feed the book {name!r}; give one of them another name.")
+    _fed[name] = fed

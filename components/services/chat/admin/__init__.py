@@ -1,0 +1,1 @@
+"""The Chats pages of the control room."""

@@ -1,0 +1,113 @@
+"""What the query of a request names: a chat, a person in it, a message of it. No such chat is a 404 in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import MAXYEAR
+from functools import cached_property
+
+from django.http import Http404, HttpRequest
+from django.utils import timezone
+
+from components.control_room.names import shortened
+from components.control_room.persons import Person, persons
+from components.exceptions import InvalidName
+from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member
+from components.templatetags.control_room import grouped, legible
+
+
+@dataclass(frozen=True)
+class Row:
+    """A chat as the pages show it."""
+
+    info: ChatInfo
+
+    @property
+    def title(self) -> str:
+        """What people call it. It need not be the only one."""
+        return shortened(legible(self.info.title or self.info.id))
+
+    @property
+    def name(self) -> str:
+        """With its id: which one it is."""
+        return f"{self.title} ({self.info.id})" if self.info.title else self.info.id
+
+    @property
+    def size(self) -> str:
+        """In half a sentence."""
+        return f"{grouped(self.info.messages)} messages and events, {grouped(self.info.members)} members"
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A member as the pages show him."""
+
+    person: Person
+    member: Member
+
+    @property
+    def is_muted_for_good(self) -> bool:
+        until = self.member.muted_until
+        return until is not None and until.year == MAXYEAR
+
+
+@dataclass(frozen=True)
+class Target:
+    """A chat, and of it the person or the message that the query names."""
+
+    row: Row
+    user: str = ""
+    seq: int = 0
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Target:
+        user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
+        try:
+            user = user and Inbox(user).user  # asks nothing of Redis; says whether anybody can be called so
+        except InvalidName as error:
+            raise Http404(str(error)) from None
+        # Redis counts to 2^63; a number of more digits is none of a message.
+        return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
+
+    @property
+    def chat(self) -> Chat:
+        return Chat(self.row.info.id)
+
+    @cached_property
+    def person(self) -> Person:
+        return persons([self.user]).get(self.user, Person(""))
+
+    @property
+    def member(self) -> Member | None:
+        members = self.chat.members() if self.user else []
+        return next((member for member in members if member.user == self.user), None)
+
+    @property
+    def is_blocked(self) -> bool:
+        return self.user in self.chat.blocked()
+
+    @property
+    def message(self) -> ChatMessage | None:
+        """Of what was said; an event is none."""
+        if not self.seq:
+            return None
+        page = ChatReader().messages(self.row.info.id, before=self.seq + 1, limit=1)
+        return next((item for item in page.messages if item.seq == self.seq and item.event is None), None)
+
+    def written(self, sentence: str) -> str:
+        return sentence.format(chat=self.row.name, who=self.person, seq=grouped(self.seq))
+
+
+def find_row(request: HttpRequest) -> Row:
+    """The chat that the query names."""
+    chat_id = request.GET.get("chat", "")
+    info = ChatReader().find(chat_id)
+    if info is None:
+        raise Http404(f"There is no chat {chat_id!r}.")
+    return Row(info)
+
+
+def role_of(member: Member) -> str:
+    """In half a sentence."""
+    joined = f"{timezone.localtime(member.joined_at):%Y-%m-%d %H:%M:%S %Z}"
+    return f"Role: {member.role}, since {joined}."

@@ -1,0 +1,71 @@
+"""What was said and done in a chat, as a page shows it: messages as they are, events in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from components.control_room.persons import Person, persons
+from components.services.chat import ChatMessage, Event, EventKind
+from components.templatetags.control_room import legible
+
+#: What an event says, with places for who did it, to whom, and what else there is to say.
+TOLD: Mapping[EventKind, str] = {
+    EventKind.CREATED: "{by} made the chat",
+    EventKind.JOINED: "{by} added {user}",
+    EventKind.LEFT: "{user} left",
+    EventKind.KICKED: "{by} kicked {user}",
+    EventKind.BLOCKED: "{by} blocked {user}",
+    EventKind.UNBLOCKED: "{by} unblocked {user}",
+    EventKind.ROLE: "{by} made {user} {detail}",
+    EventKind.MUTED: "{by} muted {user}",
+    EventKind.UNMUTED: "{by} unmuted {user}",
+    EventKind.DELETED: "{by} deleted message {detail}",
+    EventKind.ERASED: "The messages of {user} were erased",
+    EventKind.RENAMED: "{by} renamed the chat: {detail}",
+    EventKind.CONFIGURED: "{by} changed the settings",
+    EventKind.CLOSED: "{by} closed the chat",
+    EventKind.REOPENED: "{by} opened the chat again",
+}
+BY_HIMSELF = "{user} joined"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A message or an event as the page shows it."""
+
+    message: ChatMessage
+    #: Who said it; None for an event.
+    person: Person | None
+    mentions: str
+    #: What happened, of an event.
+    told: str
+
+
+def transcript(messages: Sequence[ChatMessage]) -> list[Line]:
+    """All names in one query."""
+    events = [message.event for message in messages if message.event]
+    known = persons(
+        [
+            *(message.sender for message in messages),
+            *(user for message in messages for user in message.mentions),
+            *(user for event in events for user in (event.by, event.user)),
+        ]
+    )
+    return [
+        Line(
+            message,
+            known.get(message.sender),
+            ", ".join(str(known[user]) for user in message.mentions),
+            _told(message.event, known) if message.event else "",
+        )
+        for message in messages
+    ]
+
+
+def _told(event: Event, known: Mapping[str, Person]) -> str:
+    sentence = TOLD[event.kind]
+    if event.kind is EventKind.JOINED and event.by == event.user:
+        sentence = BY_HIMSELF
+    by = known.get(event.by, "The system")
+    return sentence.format(by=by, user=known.get(event.user, by), detail=legible(event.detail))

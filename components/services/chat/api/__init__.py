@@ -1,0 +1,1 @@
+"""The chats of the HTTP API."""

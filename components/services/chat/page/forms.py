@@ -1,0 +1,66 @@
+"""The forms of the chat page that have fields of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from components.services.chat import ChatSettings
+from components.services.chat.page.names import NamesField
+
+LONGEST_TITLE = 200  # characters
+
+
+def checked_title(title: str) -> str:
+    """*title*, if a chat can be called so. Raises ValidationError."""
+    if len(title) > LONGEST_TITLE or not title.isprintable():
+        raise forms.ValidationError(
+            f"A title has at most {LONGEST_TITLE} characters, and all of them can be printed."
+        )
+    return title
+
+
+class CreateForm(forms.Form):
+    """A new chat. *key* is the same for a form that is sent twice, which makes one chat."""
+
+    members = NamesField(label="With whom", help_text="User names, with commas between them.")
+    title = forms.CharField(
+        label="Title",
+        required=False,
+        help_text="Without one it is named after its members.",
+    )
+    text = forms.CharField(
+        label="First message",
+        required=False,
+        max_length=ChatSettings.max_text,
+        widget=forms.Textarea({"rows": 3}),
+        help_text="You can leave it out.",
+    )
+    key = forms.RegexField(r"\A[A-Za-z0-9_-]{8,64}\Z", widget=forms.HiddenInput)
+
+    def __init__(self, me: str, data: Any = None, **options: Any) -> None:
+        super().__init__(data, label_suffix="", **options)
+        self._me = me
+        _asked_by(self.fields["members"], me)
+
+    def clean_title(self) -> str:
+        return checked_title(self.cleaned_data["title"])
+
+    def clean_members(self) -> list[str]:
+        return [id for id in self.cleaned_data["members"] if id != self._me]
+
+
+class InviteForm(forms.Form):
+    """Who is to come into a chat."""
+
+    names = NamesField(label="Add by user name")
+
+    def __init__(self, me: str, data: Any = None, **options: Any) -> None:
+        super().__init__(data, auto_id="add-%s", label_suffix="", **options)
+        _asked_by(self.fields["names"], me)
+
+
+def _asked_by(field: forms.Field, me: str) -> None:
+    assert isinstance(field, NamesField)
+    field.asked_by(me)

@@ -1,0 +1,102 @@
+"""The members of a chat: who they are, and forms for what the visitor may do about them and the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from components.exceptions import ComponentsError, RedisUnavailable
+from components.services.autocomplete.used_contacts import note
+from components.services.chat import Chat, Role
+from components.services.chat.page.forms import InviteForm, checked_title
+from components.services.chat.page.pages import entered, me, page
+from components.services.chat.page.refusals import refusal
+
+_AN_HOUR = 3_600.0  # seconds
+
+#: What is done to a member: the chat, the member, who does it.
+_TO_A_MEMBER: Mapping[str, Callable[[Chat, str, str], object]] = {
+    "kick": lambda chat, user, by: chat.kick(user, by=by),
+    "block": lambda chat, user, by: chat.block(user, by=by),
+    "mute": lambda chat, user, by: chat.mute(user, seconds=_AN_HOUR, by=by),
+    "unmute": lambda chat, user, by: chat.unmute(user, by=by),
+}
+_TO_THE_CHAT: Mapping[str, Callable[[Chat, str], object]] = {
+    "close": lambda chat, by: chat.close(by=by),
+    "reopen": lambda chat, by: chat.reopen(by=by),
+    "leave": lambda chat, by: chat.leave(by),
+}
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def members(request: HttpRequest, chat_id: str) -> HttpResponse:
+    """The list; POST does one thing, named by "action"."""
+    entered(request, chat_id)
+    if request.method != "POST":
+        return _listing(request, chat_id)
+    try:
+        _act(request, Chat(chat_id))
+    except RedisUnavailable:
+        raise
+    except ValidationError as error:
+        return _listing(request, chat_id, 422, " ".join(error.messages))
+    except ComponentsError as error:
+        text, status = refusal(error)
+        return _listing(request, chat_id, status, text)
+    if request.POST.get("action") == "leave":
+        return redirect("components:chats")
+    return redirect("components:chat-members", chat_id)
+
+
+def _act(request: HttpRequest, chat: Chat) -> None:
+    by, action = me(request), request.POST.get("action", "")
+    if action == "add":
+        note(by, chat.add(_invited(request), by=by))
+    elif action == "rename":
+        chat.rename(checked_title(request.POST.get("title", "").strip()), by=by)
+    elif action in list(Role):
+        chat.set_role(request.POST.get("user", ""), Role(action), by=by)
+    elif action in _TO_A_MEMBER:
+        _TO_A_MEMBER[action](chat, request.POST.get("user", ""), by)
+    elif action in _TO_THE_CHAT:
+        _TO_THE_CHAT[action](chat, by)
+    else:
+        raise ValidationError("The form says nothing that can be done.")
+
+
+def _invited(request: HttpRequest) -> list[str]:
+    """The ids of those whose names are in the form. Raises ValidationError."""
+    form = InviteForm(me(request), request.POST)
+    if not form.is_valid():
+        raise ValidationError(list(form.errors["names"]))
+    ids: list[str] = form.cleaned_data["names"]
+    return ids
+
+
+def _listing(request: HttpRequest, chat_id: str, status: int = 200, error: str = "") -> HttpResponse:
+    news = entered(request, chat_id)
+    people = Chat(chat_id).members(user=me(request))
+    is_open = Chat(chat_id).info().settings.is_open
+    return page(
+        request,
+        "members",
+        news,
+        title="Members",
+        status=status,
+        ids=[member.user for member in people],
+        members=people,
+        may_add=is_open or news.role != Role.MEMBER,
+        is_owner=news.role == Role.OWNER,
+        is_closed=news.is_closed,
+        chat_title=news.title,
+        error=error,
+        invite=InviteForm(me(request), initial={"names": request.POST.get("names", "")}),
+    )

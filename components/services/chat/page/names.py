@@ -1,0 +1,107 @@
+"""
+Several persons in one text: NamesField gives their ids.
+
+While one types, recent contacts are offered, and the book that COMPONENTS["PEOPLE"] names for the visitor. What is
+sent is the text, with or without scripts: names are looked up as they are written, among people and in that book.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.utils import flatatt
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from components.people import people, unwilling
+from components.services.autocomplete import AddressBook
+from components.services.autocomplete.access import readers
+from components.services.autocomplete.forms import resolve
+from components.services.autocomplete.widgets import Typed
+
+_LONGEST = 4_000  # characters
+
+
+class NamesInput(forms.TextInput):
+    """A text input inside of a <complete-field> for a list of names."""
+
+    #: The name of a book; None for recent contacts only.
+    book: str | None = None
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        sources = {"contacts": reverse("components:api-contacts"), "separator": ","}
+        if self.book is not None:
+            sources["src"] = reverse("components:api-book", args=[self.book])
+        shown = super().render(name, value, attrs, renderer)
+        return format_html("<complete-field{}>{}</complete-field>", flatatt(sources), shown)
+
+
+class NamesField(forms.CharField):
+    """For the visitor *by*, whom the form sets; without one there is nobody to be found."""
+
+    widget = NamesInput
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=_LONGEST, **options)
+        self.error_messages["required"] = "Give at least one user name."
+        self._by = ""
+        self._book: str | None = None
+
+    def asked_by(self, by: str) -> None:
+        name = people().book(by)
+        self._by, self._book = by, name if name and readers().may_search(by, name) else None
+        self.widget.book = self._book
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        plain = {"autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}
+        return {**super().widget_attrs(widget), **plain}
+
+    def clean(self, value: Any) -> Any:
+        text: str = super().clean(value)
+        return self._found(text) if text else []
+
+    def _found(self, text: str) -> list[str]:
+        """
+        Return their ids. Raises ValidationError.
+
+        Nobody is told whether a person does not exist, or may not be written to or added.
+        """
+        parts = [bare for part in re.split(r"[,;\r\n]+", text) if (bare := part.strip().lstrip("@"))]
+        if not parts:
+            raise ValidationError(self.error_messages["required"], code="required")
+        known = people().find({*parts, *(word for part in parts for word in _words(part))})
+        named = [pair for part in parts for pair in self._of(part, known)]
+        ids = {id for _name, id in named if id}
+        refused = people().refused(self._by, ids) | unwilling(self._by, ids)
+        if missing := [name for name, id in named if not id or id in refused]:
+            names = ", ".join(missing)[:200]
+            raise ValidationError(f"There is nobody of this name to whom you may write: {names}.")
+        return list(dict.fromkeys(id for _name, id in named if id))
+
+    def _of(self, part: str, known: dict[str, str]) -> Iterator[tuple[str, str | None]]:
+        """Names and ids: *part* is a name, which may have blanks in it, or else some without."""
+        whole = known.get(part) or self._in_book(part)
+        if whole or len(words := _words(part)) < 2:
+            yield part, whole
+            return
+        for word in words:
+            yield word, known.get(word) or self._in_book(word)
+
+    def _in_book(self, name: str) -> str | None:
+        if self._book is None:
+            return None
+        try:
+            return resolve(AddressBook(self._book), Typed(name)).id
+        except ValidationError as error:
+            if error.code == "ambiguous":  # it says how to write each of them
+                raise
+            return None
+
+
+def _words(part: str) -> list[str]:
+    return [bare for word in part.split() if (bare := word.lstrip("@"))]

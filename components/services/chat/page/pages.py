@@ -1,0 +1,203 @@
+"""
+The chat page, /chat/: what it is without scripts, and the frame that the scripts fill.
+
+Everything works by links and forms. A GET changes nothing, not even the reading position: reading is told by the
+script, by a button, or by sending. A form that sends a message carries its client id, so sent twice it is there once.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from components.conf import conf
+from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
+from components.services.autocomplete.used_contacts import note
+from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Role
+from components.services.chat.page import rows, texts
+from components.services.chat.page.forms import CreateForm
+from components.services.chat.page.refusals import refusal
+
+_PAGE = 50  # messages
+_CHATS = 50  # in the list
+
+
+@never_cache
+@login_required
+@require_safe
+def chats(request: HttpRequest) -> HttpResponse:
+    """All chats of the visitor."""
+    return page(request, "list", None, title="Chats")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
+    """One chat; POST sends a message."""
+    news = entered(request, chat_id)
+    if request.method != "POST":
+        return _conversation(request, news)
+    try:
+        _send(request, news)
+    except RedisUnavailable:
+        raise
+    except ComponentsError as error:
+        text, status = refusal(error)
+        return _conversation(request, news, status, error=text, text=request.POST.get("text", ""))
+    return redirect("components:chat", chat_id)
+
+
+def _send(request: HttpRequest, news: ChatNews) -> None:
+    text = request.POST.get("text", "").replace("\r\n", "\n").strip()
+    opened = Chat(news.chat_id)
+    mentions: list[str] = []
+    if "@" in text:
+        ids = [member.user for member in opened.members()]
+        name_of = rows.naming(ids)
+        mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
+    client_id = request.POST.get("client_id") or None
+    sent = opened.send(me(request), text, mentions=mentions, client_id=client_id)
+    note(me(request), sent.spoken_to)
+
+
+def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **more: Any) -> HttpResponse:
+    before = request.GET.get("before", "")
+    is_older = before.isascii() and before.isdigit() and len(before) < 16
+    history = Chat(news.chat_id).history(me(request), before=int(before) if is_older else None, limit=_PAGE)
+    messages = history.messages
+    context = {
+        "older": messages[0].seq if messages and history.has_more else None,
+        "is_older": is_older,
+        "client_id": request.POST.get("client_id") or secrets.token_urlsafe(12),
+        "silence": _silence(news),
+        **more,
+    }
+    return page(request, "conversation", news, messages=messages, status=status, **context)
+
+
+def _silence(news: ChatNews) -> str:
+    if news.is_closed:
+        return "This chat is closed. It can be read."
+    if news.muted_until is not None and news.muted_until > timezone.now():
+        return "You are muted in this chat for now."
+    return ""
+
+
+@login_required
+@require_POST
+def read(request: HttpRequest, chat_id: str) -> HttpResponse:
+    """The visitor has read what the page showed."""
+    seq = request.POST.get("seq", "")
+    entered(request, chat_id)
+    if seq.isascii() and seq.isdigit() and len(seq) < 16:
+        Chat(chat_id).acknowledge(me(request), int(seq))
+    return redirect("components:chat", chat_id)
+
+
+@login_required
+@require_POST
+def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse:
+    """Delete a message of one's own, or as a moderator."""
+    news = entered(request, chat_id)
+    try:
+        Chat(chat_id).delete_message(seq, by=me(request))
+    except MessageNotFound:
+        pass  # what was wanted is so: it was deleted in another window, or has become too old
+    except RedisUnavailable:
+        raise
+    except ComponentsError as error:
+        text, status = refusal(error)
+        return _conversation(request, news, status, error=text)
+    return redirect("components:chat", chat_id)
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def create(request: HttpRequest) -> HttpResponse:
+    """A new chat."""
+    form = CreateForm(me(request), request.POST or None, initial={"key": secrets.token_urlsafe(12)})
+    if request.method == "POST" and form.is_valid():
+        try:
+            return redirect("components:chat", _created(me(request), **form.cleaned_data))
+        except RedisUnavailable:
+            raise
+        except ComponentsError as error:
+            form.add_error(None, refusal(error)[0])
+    status = 422 if form.errors else 200
+    return page(request, "create", None, status=status, title="New chat", form=form)
+
+
+def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
+    text = text.replace("\r\n", "\n")
+    made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key, by=by)
+    note(by, members)
+    return made.id
+
+
+def _id_for(user: str, key: str) -> str:
+    """The same for a form that is sent twice, and for no other."""
+    return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]
+
+
+def me(request: HttpRequest) -> str:
+    """The visitor, as services know him."""
+    return str(request.user.pk)
+
+
+def entered(request: HttpRequest, chat_id: str) -> ChatNews:
+    """The chat as the visitor finds it; 404 whether it does not exist or is not his."""
+    try:
+        return Chat(chat_id).news(me(request))
+    except ChatNotFound:
+        raise Http404("There is no such chat.") from None
+
+
+def page(
+    request: HttpRequest,
+    name: str,
+    opened: ChatNews | None,
+    *,
+    messages: Sequence[ChatMessage] = (),
+    ids: Sequence[str] = (),
+    title: str = "",
+    status: int = 200,
+    **context: Any,
+) -> HttpResponse:
+    """The frame with the list of chats, and in it the page *name*."""
+    user = me(request)
+    try:
+        listed = Inbox(user).page(limit=_CHATS, after=request.GET.get("chats", ""))
+    except ValueError:  # no place in a list
+        listed = Inbox(user).page(limit=_CHATS)
+    both = [*listed.chats, opened] if opened else listed.chats
+    name_of = rows.naming([*rows.ids_in(both, messages), *ids])
+    shown = opened and rows.chat_row(opened, user, name_of)
+    context |= {
+        "base_template": conf().base_template,
+        "api": reverse("components:api-people").removesuffix("people"),
+        "me": user,
+        "chats": [rows.chat_row(each, user, name_of) for each in listed.chats],
+        "more_chats": listed.next,
+        "open": shown,
+        "unavailable": len(listed.unavailable),
+        "page_title": title or (shown.title if shown else ""),
+        "is_writer": opened is not None and opened.role != Role.MEMBER,
+    }
+    if opened and name == "conversation":
+        context["rows"] = list(rows.message_rows(opened, messages, user, name_of))
+    if opened and name == "members":
+        found = rows.member_rows(context["members"], user, opened.role, name_of, timezone.now())
+        context["members"] = list(found)
+    return render(request, f"components/chat/{name}.html", context, status=status)

@@ -1,0 +1,167 @@
+"""What the chat page's templates show: chats, messages and members, each ready to be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.safestring import SafeString
+
+from components.people import people
+from components.services.chat import ChatMessage, ChatNews, Member, Role
+from components.services.chat.page import texts
+from components.services.chat.page.texts import NameOf
+
+_RANKS = list(Role)  # from the most to the least
+
+
+@dataclass(frozen=True)
+class ChatRow:
+    """A chat in the list, or the one that is open."""
+
+    id: str
+    title: str
+    initials: str
+    tone: int
+    preview: str
+    last_at: datetime | None
+    unread: int
+    mentions: int
+    members: int
+    last_seq: int
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """A message, an event, or the line above what is new: the one of them that is not empty."""
+
+    seq: int = 0
+    is_divider: bool = False
+    event: str = ""
+    name: str = ""
+    initials: str = ""
+    tone: int = 0
+    text: SafeString | str = ""
+    sent_at: datetime | None = None
+    is_mine: bool = False
+    mentions_me: bool = False
+    may_delete: bool = False
+
+
+@dataclass(frozen=True)
+class MemberRow:
+    """A member, and what the viewer may do to him: pairs of an action and its label."""
+
+    user: str
+    name: str
+    initials: str
+    tone: int
+    role: str
+    muted_until: datetime | None
+    actions: Sequence[tuple[str, str]]
+
+
+def naming(ids: Iterable[str]) -> NameOf:
+    """From an id to a name, for these ids; who is no more is shown by his id."""
+    names = people().names({id for id in ids if id})
+    return lambda id: names.get(id, id)
+
+
+def ids_in(chats: Iterable[ChatNews], messages: Iterable[ChatMessage] = ()) -> Iterator[str]:
+    """All persons whom the chats and messages speak of."""
+    for chat in chats:
+        yield from chat.reads
+        yield from _ids_in_message(chat.last_message)
+    for message in messages:
+        yield from _ids_in_message(message)
+
+
+def _ids_in_message(message: ChatMessage | None) -> Iterator[str]:
+    if message is not None:
+        yield message.sender
+        yield from message.mentions
+        if message.event:
+            yield from (message.event.by, message.event.user)
+
+
+def chat_row(chat: ChatNews, me: str, name_of: NameOf) -> ChatRow:
+    title = texts.title_of(chat, me, name_of)
+    last = chat.last_message
+    return ChatRow(
+        id=chat.chat_id,
+        title=title,
+        initials=texts.initials(title),
+        tone=texts.tone(chat.chat_id),
+        preview=texts.preview(last, me, name_of),
+        last_at=last.sent_at if last else None,
+        unread=chat.unread,
+        mentions=chat.mentions,
+        members=chat.members,
+        last_seq=chat.last_seq,
+    )
+
+
+def message_rows(
+    chat: ChatNews, messages: Iterable[ChatMessage], me: str, name_of: NameOf
+) -> Iterator[MessageRow]:
+    """The rows of a conversation, with a line above the first that is new."""
+    may_delete_all = chat.role != Role.MEMBER
+    is_new = not chat.unread
+    for message in messages:
+        if message.event:
+            yield MessageRow(message.seq, event=texts.sentence(message.event, name_of))
+            continue
+        is_mine = message.sender == me
+        if not is_new and message.seq > chat.read_seq and not is_mine:
+            is_new = True
+            yield MessageRow(is_divider=True)
+        name = name_of(message.sender)
+        yield MessageRow(
+            message.seq,
+            name=name,
+            initials=texts.initials(name),
+            tone=texts.tone(message.sender),
+            text=texts.linked(message.text) or _picture(message),
+            sent_at=message.sent_at,
+            is_mine=is_mine,
+            mentions_me=me in message.mentions,
+            may_delete=is_mine or may_delete_all,
+        )
+
+
+def _picture(message: ChatMessage) -> SafeString:
+    """A picture message carries a link."""
+    url = message.data.get("url") if isinstance(message.data, dict) else None
+    return texts.linked(url if isinstance(url, str) else "")
+
+
+def member_rows(
+    members: Iterable[Member], me: str, my_role: Role, name_of: NameOf, now: datetime
+) -> Iterator[MemberRow]:
+    for member in members:
+        name = name_of(member.user)
+        is_muted = member.muted_until is not None and member.muted_until > now
+        yield MemberRow(
+            user=member.user,
+            name=name,
+            initials=texts.initials(name),
+            tone=texts.tone(member.user),
+            role=str(member.role),
+            muted_until=member.muted_until if is_muted else None,
+            actions=() if member.user == me else tuple(_actions(my_role, member.role, is_muted)),
+        )
+
+
+def _actions(mine: Role, theirs: Role, is_muted: bool) -> Iterator[tuple[str, str]]:
+    if mine == Role.OWNER:
+        if theirs != Role.OWNER:
+            yield "owner", "Make owner"
+        if theirs != Role.MODERATOR:
+            yield "moderator", "Make moderator"
+        if theirs != Role.MEMBER:
+            yield "member", "Make member"
+    if _RANKS.index(mine) < _RANKS.index(theirs):
+        yield ("unmute", "Unmute") if is_muted else ("mute", "Mute for an hour")
+        yield "kick", "Remove"
+        yield "block", "Remove and block"

@@ -1,0 +1,1 @@
+"""The Counters pages of the control room."""

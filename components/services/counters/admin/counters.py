@@ -1,0 +1,194 @@
+"""
+The Counters page: which there are, charts of a few, the first of a family, and all of it as CSV.
+
+It looks through CounterReader, and nothing can be changed: counters end by themselves. The list costs six round trips
+and a chart one or two, however many counters there are; a family costs its size, as the service says. A search for a
+part of a name looks at those that were seen last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from itertools import islice
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
+
+from components.control_room.base import PAGE_SIZE, Page, Paging
+from components.control_room.files import as_csv
+from components.control_room.names import NamedPages, searched, shortened
+from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
+from components.services.counters import CounterInfo, CounterReader, Series
+from components.services.counters.admin.picking import Choice, Picked
+from components.services.counters.buffers import DROPPED, DROPPED_TIME, OUTAGES
+from components.services.counters.charts import MOST_LINES, Chart, Span
+from components.services.counters.precisions import plan
+from components.services.counters.records import family_of
+from components.templatetags.control_room import legible
+
+FAMILIES = 100  # that the first page lists
+SEARCHED = 2_000  # counters, those seen last, in which a part of a name is looked for
+LISTED = 10_000  # that the pages of a list reach
+MOST_IN_FILE = 100_000  # slices
+FIRST = 5  # of a family that its chart shows, if nobody asks for another number
+
+_WRONG = (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A counter in a list."""
+
+    name: str
+    series: Series
+    info: CounterInfo | None = None
+
+    @property
+    def short_name(self) -> str:
+        return shortened(legible(self.name))
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether anything was counted in the time that is shown."""
+        return any(each.count is not None for each in self.series)
+
+
+class CounterAdmin(NamedPages):
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.page("", "changelist", self.overview),
+            self.page("family/", "family", self.family),
+            self.page("chart/", "chart", self.chart),
+            self.page("csv/", "csv", self.download),
+            *super().get_urls(),
+        ]
+
+    def find_url(self, name: str) -> str:
+        return self.url("chart", counter=name)
+
+    def overview(self, request: HttpRequest) -> HttpResponse:
+        reader, texts = CounterReader(), searched(request)
+        families = reader.families()
+        for text in texts:
+            if address := self._find(text, families):
+                return HttpResponseRedirect(address)
+        text = texts[-1] if texts else ""
+        paging = Paging.of(request, total=min(reader.count(), LISTED))
+        if text:
+            infos = list(islice(_holding(text, reader.page(limit=SEARCHED)), PAGE_SIZE))
+        else:
+            infos = reader.page(offset=paging.offset, limit=paging.size)
+        picked = Picked()
+        found = picked.asked().read([info.name for info in infos]) if infos else {}
+        context = {
+            "text": text,
+            "searched": SEARCHED,
+            "paging": paging,
+            "rows": [Row(info.name, found[info.name], info) for info in infos],
+            "span": picked.seconds,
+            "families": [] if text or paging.offset else reader.sizes(families[:FAMILIES]).items(),
+            "more_families": max(len(families) - FAMILIES, 0),
+            "trouble": [] if text else _trouble(reader),
+            "trouble_span": plan().coarsest * plan().samples,
+        }
+        return self.render(request, "admin/components/counters/list.html", "Counters", context, live=not text)
+
+    def family(self, request: HttpRequest) -> HttpResponse:
+        family, picked = request.GET.get("family", ""), Picked.of(request)
+        first = request.GET.get("top", "").strip() or str(FIRST)
+        context: dict[str, Any] = {"family": family, "first": first, "choices": range(1, MOST_LINES + 1)}
+        try:
+            context |= self._ranking(request, family, picked.asked(), _number(first))
+        except _WRONG as error:
+            context["problem"] = str(error)
+        return self._answer(request, "family", f"Family {legible(family)}", picked, context)
+
+    def _ranking(self, request: HttpRequest, family: str, span: Span, first: int) -> dict[str, Any]:
+        paging = Paging.of(request, total=min(CounterReader().count(family), LISTED))
+        wanted = min(paging.offset + paging.size, LISTED)
+        ranked = [each.name for each in span.top(family, wanted)]
+        if len(ranked) < wanted:  # the others counted nothing in this time
+            paging = Paging.of(request, total=len(ranked))
+        best, shown = ranked[:first], ranked[paging.offset : paging.offset + paging.size]
+        found = span.read([*best, *shown]) if shown else {}
+        return {
+            "paging": paging,
+            "rows": [Row(name, found[name]) for name in shown],
+            "chart": Chart([found[name] for name in best]) if best else None,
+            "csv_query": Choice(best, []).query,
+        }
+
+    def chart(self, request: HttpRequest) -> HttpResponse:
+        choice, picked = Choice.of(request), Picked.of(request)
+        context: dict[str, Any] = {"choice": choice, "most": MOST_LINES, "csv_query": choice.query}
+        context["theirs"] = list(dict.fromkeys(filter(None, map(family_of, choice.names))))
+        try:
+            if choice.size:
+                context["chart"] = Chart(choice.lines(picked.asked(), MOST_LINES))
+        except _WRONG as error:
+            context["problem"] = str(error)
+        return self._answer(request, "chart", choice.title, picked, context)
+
+    def download(self, request: HttpRequest) -> HttpResponse:
+        choice, picked = Choice.of(request), Picked.of(request)
+        try:
+            if not choice.size:
+                raise InvalidName("No counter is named; say which, as ?counter=hits.")
+            found = choice.lines(picked.asked(MOST_IN_FILE), PAGE_SIZE)
+        except _WRONG as error:
+            return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
+        rows: list[Sequence[object]] = [["from", *(series.name for series in found)]]
+        for samples in zip(*found, strict=True):
+            at = samples[0].at.astimezone(UTC)
+            rows.append([f"{at:%Y-%m-%dT%H:%M:%SZ}", *(each.count for each in samples)])
+        return as_csv(choice.filename, rows)
+
+    def _answer(
+        self, request: HttpRequest, template: str, title: str, picked: Picked, context: dict[str, Any]
+    ) -> Page:
+        """A page with a form that picks the time; what cannot be asked is said above it."""
+        problem = context.get("problem")
+        return self.render(
+            request,
+            f"admin/components/counters/{template}.html",
+            title,
+            {
+                **context,
+                "picked": picked,
+                "time_query": picked.query,
+                "link": self.url("chart"),
+                "family_link": self.url("family"),
+            },
+            live=not problem and not picked.until,
+            status=400 if problem else 200,
+        )
+
+    def _find(self, text: str, families: Sequence[str]) -> str:
+        """Where what is called so is; "" if there is nothing."""
+        coarsest = plan().precisions[-1]
+        try:
+            if CounterReader().read([text], coarsest, fill="skip")[text]:
+                return self.find_url(text)
+        except InvalidName:  # no counter can be called so
+            return ""
+        family = text.removesuffix("*").removesuffix(":")
+        return self.url("family", family=family) if family in families else ""
+
+
+def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
+    return (info for info in infos if text.casefold() in info.name.casefold())
+
+
+def _trouble(reader: CounterReader) -> list[Series]:
+    """What processes could not send, and how often Redis was away for them, lately."""
+    found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
+    return [series for series in found if series.total]
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 2 or not 1 <= int(text) <= MOST_LINES:
+        raise InvalidLimit(f"The chart is to show the first {text!r}; it has room for 1 to {MOST_LINES}.")
+    return int(text)

@@ -1,0 +1,181 @@
+"""
+What a page of charts is about, as its address says: which counters and families, and which time.
+
+An instant without a zone is meant on the clock of who asks, as the browser's own picker writes it. What cannot be
+asked raises when it is asked for, so the form around it is still there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from components.exceptions import InvalidLimit, InvalidPrecision, InvalidRange
+from components.services.counters import Series
+from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, offered_spans
+from components.services.counters.precisions import plan
+from components.templatetags.control_room import legible
+
+#: "requests:*" is typed for the family "requests".
+EVERY = ":*"
+_LONGEST_NUMBER = 12  # digits
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Counters, and families as one line each."""
+
+    names: Sequence[str]
+    families: Sequence[str]
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Choice:
+        """Those that the address names, and one that was typed in addition, each once. "tasks:*" names a family."""
+        typed, families = request.GET.get("add", "").strip(), request.GET.getlist("family")
+        names = list[str]()
+        for name in [*request.GET.getlist("counter"), typed]:
+            if name.endswith(EVERY):
+                families.append(name.removesuffix(EVERY))
+            else:
+                names.append(name)
+        return cls(*([each for each in dict.fromkeys(some) if each] for some in (names, families)))
+
+    @property
+    def size(self) -> int:
+        return len(self.names) + len(self.families)
+
+    @property
+    def query(self) -> str:
+        pairs = [("counter", name) for name in self.names] + [("family", family) for family in self.families]
+        return urlencode(pairs)
+
+    @property
+    def title(self) -> str:
+        if not self.size:
+            return "Compare counters"
+        if self.size > 1:
+            return f"{self.size:,} {'counters' if self.names else 'families'}"
+        return f"Counter {legible(self.names[0])}" if self.names else f"Family {legible(self.families[0])}"
+
+    @property
+    def filename(self) -> str:
+        first = re.sub(r"[^A-Za-z0-9]+", "-", [*self.names, *self.families, ""][0]).strip("-")
+        return f"counters-{first[:60] or 'unnamed'}.csv"
+
+    def lines(self, span: Span, most: int) -> list[Series]:
+        """
+        What was counted. Raises InvalidLimit if they are more than *most*, or more families than a chart has lines,
+        and what the span raises.
+        """
+        if self.size > most:
+            raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
+        if len(self.families) > MOST_LINES:
+            raise InvalidLimit(f"These are {len(self.families):,} families; there is room for {MOST_LINES}.")
+        return span.lines(self.names, self.families)
+
+
+@dataclass(frozen=True)
+class Picked:
+    """What the form of a page of charts says."""
+
+    span: str = ""
+    precision: str = ""
+    since: str = ""
+    until: str = ""
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Picked:
+        return cls(*(request.GET.get(name, "").strip() for name in ("span", "precision", "from", "until")))
+
+    def asked(self, most: int = MOST_SLICES) -> Span:
+        """Raises InvalidPrecision and InvalidRange."""
+        precision = self._precision
+        since, until = _instant("From", self.since), _instant("Until", self.until)
+        if until and not since:
+            raise InvalidRange("It is said until when, and not from when.")
+        return Span(self.seconds, since, until, precision, most)
+
+    @property
+    def seconds(self) -> int:
+        """Of the last so long, which is not asked where there is an instant. Raises InvalidRange."""
+        if not self.span:
+            offered = offered_spans()
+            return Span.seconds if Span.seconds in offered else offered[-1]
+        if not _is_number(self.span):
+            raise InvalidRange(f"The time is {self.span!r}; it must be a whole number of seconds.")
+        return int(self.span)
+
+    @property
+    def _precision(self) -> int | None:
+        if not self.precision:
+            return None
+        if not _is_number(self.precision):
+            raise InvalidPrecision(
+                f"The precision is {self.precision!r}; it must be a whole number of seconds."
+            )
+        return plan().check(int(self.precision))
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What of it was said."""
+        pairs = {"span": self.span, "precision": self.precision, "from": self.since, "until": self.until}
+        return {name: value for name, value in pairs.items() if value}
+
+    @property
+    def query(self) -> str:
+        """As the end of another address about the same time."""
+        return f"&{urlencode(self.given)}" if self.given else ""
+
+    @property
+    def local_since(self) -> str:
+        return _local(self.since)
+
+    @property
+    def local_until(self) -> str:
+        return _local(self.until)
+
+    @property
+    def offered(self) -> Sequence[tuple[int, bool]]:
+        """The times to choose from, and whether it is chosen."""
+        chosen = self.seconds if not self.span or _is_number(self.span) else 0
+        return [(each, each == chosen) for each in sorted({*offered_spans(), *([chosen] if chosen else [])})]
+
+    @property
+    def precisions(self) -> Sequence[tuple[int, bool]]:
+        return [(each, str(each) == self.precision) for each in plan().precisions]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+
+
+def _instant(what: str, text: str) -> datetime | None:
+    """Raises InvalidRange."""
+    if not text:
+        return None
+    try:
+        found = parse_datetime(text)
+        if found is None:
+            raise ValueError
+        aware = found if found.tzinfo else timezone.make_aware(found)
+        return timezone.localtime(aware).astimezone(UTC)  # it must be a date on either clock
+    except (ValueError, OverflowError):
+        raise InvalidRange(
+            f"{what} is {text!r}; it must be a date and a time, as 2026-01-31T12:00."
+        ) from None
+
+
+def _local(text: str) -> str:
+    """As the browser's picker takes it; what is no instant comes back empty."""
+    try:
+        found = _instant("", text)
+    except InvalidRange:
+        return ""
+    return f"{timezone.localtime(found):%Y-%m-%dT%H:%M:%S}" if found else ""

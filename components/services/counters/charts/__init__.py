@@ -1,0 +1,23 @@
+"""
+Charts: of counters, which time, which lines, where each point lies; of sums of days, where each bar stands. Templates
+draw them as SVG.
+"""
+
+from components.services.counters.charts.bars import MOST_LAYERS, Bars
+from components.services.counters.charts.families import MOST_SUMMED, FamilySeries
+from components.services.counters.charts.figures import MOST_LINES, Chart, Line, sparkline
+from components.services.counters.charts.spans import MOST_SLICES, Span, offered_spans
+
+__all__ = [
+    "MOST_LAYERS",
+    "MOST_LINES",
+    "MOST_SLICES",
+    "MOST_SUMMED",
+    "Bars",
+    "Chart",
+    "FamilySeries",
+    "Line",
+    "Span",
+    "offered_spans",
+    "sparkline",
+]

@@ -1,0 +1,159 @@
+"""
+Bars: sums of days, stacked, as shapes for an SVG that is as wide as its place.
+
+A bar is a day, or as many days as it takes for all bars to be seen. Layers stand in the order they are given in, the
+first at the bottom; a template draws each with a colour and a pattern of its own. Places are percent of the drawing,
+which needs no script when a window changes its size, and leaves patterns as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+from components.services.counters.charts.figures import Tick
+from components.services.counters.charts.scales import Scale, short
+
+#: So many layers can be told apart, and the one of all others.
+MOST_LAYERS = 7
+_MOST_BARS = 93  # three months of days
+_STEPS = (1, 7, 14, 28, 91, 182, 364)  # days of a bar
+_MOST_TICKS = 7  # below a chart
+_FILLED = 0.8  # of its place, by a bar
+_EDGE, _EDGE_OF_YEARS = 2.5, 12  # percent: a word so close to an end begins or ends there
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A rectangle, in percent."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one thing adds to the bars."""
+
+    #: By it a layer has its looks; 0 are all others.
+    number: int
+    name: str
+    total: int
+    #: Of each bar.
+    counts: Sequence[int]
+    shapes: Sequence[Shape]
+
+
+@dataclass(frozen=True)
+class Bar:
+    first: date
+    last: date
+    total: int
+    #: Where the pointer finds it.
+    shape: Shape
+    #: What each layer adds.
+    counts: Sequence[int]
+
+    @property
+    def label(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Sums of *days* that follow on each other; *parts* are named, and "others" is what is beyond these."""
+
+    days: Sequence[date]
+    parts: Sequence[tuple[str, Sequence[int]]]
+    others: tuple[str, Sequence[int]] | None = None
+
+    @cached_property
+    def step(self) -> int:
+        """Days of a bar."""
+        longest = -(-len(self.days) // _MOST_BARS)
+        return next((each for each in _STEPS if each >= longest), longest)
+
+    @cached_property
+    def scale(self) -> Scale:
+        return Scale.around(0, max(self._totals, default=0))
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._totals)
+
+    @cached_property
+    def layers(self) -> list[Layer]:
+        """From below."""
+        found = list[Layer]()
+        below = [0] * len(self._totals)
+        for number, name, counts in self._summed:
+            above = [sum(each) for each in zip(below, counts, strict=True)]
+            levels = enumerate(zip(below, above, strict=True))
+            shapes = [self._shape(place, low, high) for place, (low, high) in levels if high > low]
+            found.append(Layer(number, name, sum(counts), counts, shapes))
+            below = above
+        return found
+
+    @property
+    def bars(self) -> Iterator[Bar]:
+        """From the left."""
+        counts = zip(*(each.counts for each in self.layers), strict=True)
+        for place, (total, each) in enumerate(zip(self._totals, counts, strict=True)):
+            start = place * self.step
+            last = self.days[min(start + self.step, len(self.days)) - 1]
+            yield Bar(self.days[start], last, total, self._shape(place, 0, self.scale.high, filled=1), each)
+
+    @property
+    def latest_first(self) -> list[Bar]:
+        return list(self.bars)[::-1]
+
+    @property
+    def numbers(self) -> list[Tick]:
+        """Beside it, from below."""
+        return [
+            Tick(short(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
+            for each in self.scale.ticks
+        ]
+
+    @property
+    def times(self) -> Iterator[Tick]:
+        """Below it, from the left."""
+        count = len(self._totals)
+        every = max(1, -(-count // _MOST_TICKS))
+        has_years = self.days[0].year != self.days[-1].year
+        edge = _EDGE_OF_YEARS if has_years else _EDGE
+        for number, place in enumerate(range(0, count, every)):
+            day = self.days[place * self.step]
+            at = round((place + 0.5) / count * 100, 2)
+            anchor = "start" if at < edge else "end" if at > 100 - edge else "middle"
+            yield Tick(f"{day}" if has_years else f"{day:%m-%d}", at, anchor, is_spare=number % 2 == 1)
+
+    @cached_property
+    def _summed(self) -> list[tuple[int, str, list[int]]]:
+        """Number, name and sums of the bars."""
+        numbered = [(number, *part) for number, part in enumerate(self.parts, 1)]
+        if self.others:
+            numbered.append((0, *self.others))
+        starts = range(0, len(self.days), self.step)
+        return [
+            (number, name, [sum(counts[start : start + self.step]) for start in starts])
+            for number, name, counts in numbered
+        ]
+
+    @cached_property
+    def _totals(self) -> list[int]:
+        return [sum(each) for each in zip(*(counts for _number, _name, counts in self._summed), strict=True)]
+
+    def _shape(self, place: int, low: int, high: int, *, filled: float = _FILLED) -> Shape:
+        room = 100 / len(self._totals)
+        top, bottom = (self.scale.depth(each) * 100 for each in (high, low))
+        return Shape(
+            x=f"{room * (place + (1 - filled) / 2):.3f}%",
+            y=f"{top:.3f}%",
+            width=f"{room * filled:.3f}%",
+            height=f"{bottom - top:.3f}%",
+        )

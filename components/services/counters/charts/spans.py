@@ -1,0 +1,125 @@
+"""
+Span: the time that charts are about, which is the last so many seconds or from one instant to another.
+
+"The last hour" ends now by the clock of Redis, and nobody else's: where the default slices of a precision are not
+just that hour, the clock is asked first. Without a precision it is the finest that a chart has room for, and that is
+kept for so long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from components.exceptions import InvalidRange
+from components.services.counters import CounterReader, Ranked, Series
+from components.services.counters.charts.families import MOST_SUMMED, FamilySeries
+from components.services.counters.precisions import Plan, plan
+
+_HOUR, _DAY = 3_600, 86_400  # seconds
+#: Seconds that people ask for.
+SPANS = (120, 600, _HOUR, 2 * _HOUR, 6 * _HOUR, _DAY, 5 * _DAY, 7 * _DAY, 30 * _DAY, 120 * _DAY, 365 * _DAY)
+#: Of a chart: more are too narrow to be seen, and their table is too long.
+MOST_SLICES = 1_000
+_ROOM = 240  # slices that a chart is given if nobody asks for others
+_ANY = "counters"  # a name of which to ask what the time is
+
+
+class Between(TypedDict, total=False):
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Span:
+    """A time to look at. Its methods raise RedisUnavailable, InvalidPrecision and InvalidRange."""
+
+    #: The last so many; with *since*, they have no meaning.
+    seconds: int = 2 * _HOUR
+    since: datetime | None = None
+    until: datetime | None = None
+    #: Seconds of a slice; None for the finest that fits.
+    precision: int | None = None
+    most: int = MOST_SLICES
+
+    def read(self, names: Sequence[str]) -> dict[str, Series]:
+        """What was counted in it. Where nothing was, a sample is None."""
+        precision, between = self._asked()
+        return CounterReader().read(names, precision, fill=None, **between)
+
+    def top(self, family: str, limit: int) -> list[Ranked]:
+        """Those of a family that counted most in it. Raises InvalidLimit and InvalidName."""
+        precision, between = self._asked()
+        return CounterReader().top(family, limit, precision=precision, **between)
+
+    def lines(self, names: Sequence[str], families: Sequence[str] = ()) -> list[Series]:
+        """Counters, and families as one line each, all with the same slices. Raises InvalidName."""
+        members = {family: [each.name for each in self.top(family, MOST_SUMMED)] for family in families}
+        found = self.read([*names, *(name for some in members.values() for name in some), _ANY])
+        like = found[_ANY]
+        summed = [
+            FamilySeries.of(each, [found[name] for name in some], like) for each, some in members.items()
+        ]
+        return [*(found[name] for name in dict.fromkeys(names)), *summed]
+
+    def _asked(self) -> tuple[int, Between]:
+        chosen = plan()
+        if self.precision is not None:
+            chosen.check(self.precision)
+        if self.since is None:
+            return self._last(chosen)
+        if self.until is not None and self.until <= self.since:
+            raise InvalidRange(
+                f"The time is turned round: it begins at {self.since}, and ends at {self.until}."
+            )
+        now = self._now(chosen)
+        seconds = (min(self.until or now, now) - self.since).total_seconds()
+        ago = (now - self.since).total_seconds()
+        precision = self.precision or _finest(chosen, seconds, ago, spare=2)
+        if ago <= chosen.slices(precision) * precision:  # if not, that is what is said
+            self._check(seconds, precision)
+        return precision, {"since": self.since, **({"until": self.until} if self.until else {})}
+
+    def _last(self, chosen: Plan) -> tuple[int, Between]:
+        if self.seconds < 1:
+            raise InvalidRange(f"The last {self.seconds:,} s are no time to look at.")
+        precision = self.precision or _finest(chosen, self.seconds, self.seconds, spare=0)
+        slices = max(self.seconds // precision, 1)
+        if slices > (kept := chosen.slices(precision)):
+            raise InvalidRange(
+                f"The last {self.seconds:,} s are too long: of slices of {precision:,} s the last {kept:,} are kept. "
+                "Ask for longer ones, or for a shorter time."
+            )
+        self._check(self.seconds, precision)
+        if slices == chosen.samples:
+            return precision, {}
+        slices = min(slices, max(kept - 1, 1))  # the oldest may go while it is asked for
+        first = int(self._now(chosen).timestamp()) // precision - slices + 1
+        return precision, {"since": datetime.fromtimestamp(first * precision, UTC)}
+
+    def _now(self, chosen: Plan) -> datetime:
+        return CounterReader().read([_ANY], chosen.precisions[0])[_ANY].until
+
+    def _check(self, seconds: float, precision: int) -> None:
+        if seconds / precision > self.most:
+            raise InvalidRange(
+                f"These are {int(seconds / precision):,} slices of {precision:,} s; {self.most:,} can be drawn. "
+                "Ask for longer ones, or for a shorter time."
+            )
+
+
+def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
+    """The finest precision of which there is room for so many seconds, and that reaches back so far."""
+    for precision in chosen.precisions:
+        reach = (chosen.slices(precision) - spare) * precision
+        if seconds / precision <= _ROOM and ago <= reach:
+            return precision
+    return chosen.precisions[-1]
+
+
+def offered_spans() -> list[int]:
+    """Seconds that can be asked for, as the settings are: none is longer than what is kept."""
+    longest = max(precision * plan().slices(precision) for precision in plan().precisions)
+    return [*(each for each in SPANS if each < longest), longest]

@@ -1,0 +1,1 @@
+"""The Locks pages of the control room."""

@@ -1,0 +1,1 @@
+"""The Logs and Traffic pages of the control room."""

@@ -1,0 +1,177 @@
+"""What the pages of logs show of a job and its aggregations, and what a request's query names of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.http import Http404, HttpRequest
+
+from components.control_room.names import shortened
+from components.exceptions import InvalidName
+from components.services.logs import (
+    MOST_WAITING,
+    Aggregation,
+    AggregationStatus,
+    JobStatus,
+    LogWorkerInfo,
+    Sample,
+    list_jobs,
+    look_at,
+)
+from components.templatetags.control_room import grouped, legible
+
+_SAMPLES = 20  # that a page shows
+#: Why lines are rejected, in words; another reason is called by its name.
+_REASONS = {
+    "empty": "nothing stands in the line",
+    "format": "a field is missing",
+    "address": "no address",
+    "date": "no time, or no day that there is",
+    "late": "of a day that is too long ago",
+    "future": "of a day that is yet to come",
+}
+_NO_REASONS = ("lines", "counted")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker of an aggregation as the pages show it."""
+
+    info: LogWorkerInfo
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When it was started, by its own words; None if it says nothing that can be read."""
+        try:
+            found = datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
+        except ValueError:
+            return None
+        return found if found and found.tzinfo else None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """An aggregation as the pages show it."""
+
+    job: str
+    status: AggregationStatus
+
+    @property
+    def id(self) -> str:
+        return self.status.name
+
+    @property
+    def name(self) -> str:
+        return shortened(legible(self.id))
+
+    @property
+    def service(self) -> Aggregation:
+        return Aggregation(self.id, job=self.job)
+
+    @property
+    def waiting(self) -> str:
+        more = "at least " if self.status.waiting >= MOST_WAITING else ""
+        return f"{more}{grouped(self.status.waiting)}"
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        return [Worker(info) for info in self.status.workers]
+
+    @property
+    def alive(self) -> int:
+        """How many workers are at work."""
+        return sum(each.record is not None for each in self.status.workers)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether there is something to count, and nobody at work."""
+        return not self.alive and bool(self.status.waiting or self.status.claimed)
+
+    @property
+    def lines(self) -> int:
+        return self.status.totals.get("lines", 0)
+
+    @property
+    def rejected(self) -> Sequence[tuple[str, str, int]]:
+        """Reasons, in a word and in words, and how many lines; those with most first."""
+        found = [(name, count) for name, count in self.status.totals.items() if name not in _NO_REASONS]
+        ranked = sorted((each for each in found if each[1]), key=lambda each: -each[1])
+        return [(name, _REASONS.get(name, legible(name)), count) for name, count in ranked]
+
+    @property
+    def rejected_in_all(self) -> int:
+        return sum(count for _name, _words, count in self.rejected)
+
+    def samples(self) -> Sequence[tuple[Sample, datetime]]:
+        """Rejected lines, the newest first: one round trip."""
+        return self.service.samples(_SAMPLES)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the pages show it."""
+
+    status: JobStatus
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Job:
+        """The one that the query names."""
+        name = request.GET.get("job", "")
+        try:
+            found = look_at(name)
+        except InvalidName as error:
+            raise Http404(str(error)) from None
+        if not found.is_used and name not in list_jobs():
+            raise Http404(f"No logs were ever copied in a job {name!r}, and no aggregation takes part in it.")
+        return cls(found)
+
+    @property
+    def id(self) -> str:
+        return self.status.name
+
+    @property
+    def name(self) -> str:
+        return shortened(legible(self.id))
+
+    @property
+    def nearly_full(self) -> int:
+        """Of the limit so many bytes: from there on producers are about to wait."""
+        return (self.status.limit or 0) * 9 // 10
+
+    @cached_property
+    def aggregations(self) -> Sequence[Counted]:
+        return [Counted(self.id, each) for each in self.status.aggregations]
+
+    def aggregation(self, request: HttpRequest) -> Counted:
+        """The one of it that the query names."""
+        name = request.GET.get("aggregation", "")
+        for each in self.aggregations:
+            if each.id == name:
+                return each
+        raise Http404(f"No aggregation {name!r} takes part in the job {self.id!r}. It may have left.")
+
+    @property
+    def alive(self) -> int:
+        return sum(each.alive for each in self.aggregations)
+
+    @property
+    def dead(self) -> int:
+        return sum(each.status.dead for each in self.aggregations)
+
+    @property
+    def rate(self) -> float:
+        return sum(each.status.rate for each in self.aggregations)
+
+    @property
+    def lag(self) -> float | None:
+        """That of the aggregation that is farthest behind."""
+        return max(
+            (each.status.lag for each in self.aggregations if each.status.lag is not None), default=None
+        )
+
+    @property
+    def is_stuck(self) -> bool:
+        return any(each.is_stuck for each in self.aggregations)

@@ -1,0 +1,210 @@
+"""
+What a line may look like, and how one is read in plain Python: the rules that every kernel keeps.
+
+The book's format and the combined one of web servers have fast kernels, which are held against read() here. JSON
+and regular expressions are read by read() itself, line by line. Only the address and the day decide whether a line
+counts; what else stands in it is not looked at. The day is the one that is written there: no time zone is
+converted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+from components.exceptions import InvalidFormat
+from components.services.logs.lines.addresses import parse_address
+from components.services.logs.lines.columns import Reason
+
+_DAYS = 4_096  # remembered for each way of writing them: more than eleven years
+_ISO = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_WEB = re.compile(rb"([0-9]{2})/([A-Z][a-z]{2})/([0-9]{4})")
+_MONTHS = b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_HOUR, _MINUTE, _SECOND = rb"(?:[01][0-9]|2[0-3])", rb"[0-5][0-9]", rb"(?:[0-5][0-9]|60)"
+#: What stands between the brackets: a fraction of the second and the zone may be missing.
+_WEB_TIME = re.compile(
+    rb"([0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}):%s:%s:%s(?:[.,][0-9]{1,9})?(?: ?(?:Z|[+-]%s:?%s))?"
+    % (_HOUR, _MINUTE, _SECOND, _HOUR, _MINUTE)
+)
+#: What may follow a day, and has to be right if it looks like this.
+_CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
+_LONGEST = (
+    len("10/Oct/2000:13:55:36") + 1
+)  # bytes of a time that are looked at, where it only begins like one
+
+
+class Fields(NamedTuple):
+    """What one line says."""
+
+    version: int  # of the address: 4 or 6
+    address: int
+    day: int  # as date.toordinal() has it
+    rest: int  # where in the line that begins which follows the time
+
+
+class Format(Protocol):
+    """A way to write lines."""
+
+    def read(self, line: bytes) -> Fields | Reason:
+        """What the line says, or why it cannot be read. It is not empty, and without its line end."""
+
+
+@dataclass(frozen=True)
+class Book:
+    """`173.194.38.137 2011-10-10 13:55:36 achievement-762`: the rest begins after the day."""
+
+    def read(self, line: bytes) -> Fields | Reason:
+        address, found, rest = line.partition(b" ")
+        if not found:
+            return Reason.FORMAT
+        after = rest[10:11]
+        day = iso_day(rest[:10]) if after in (b"", b" ") else None
+        return _fields(address, day, len(address) + 11 + len(after))
+
+
+@dataclass(frozen=True)
+class Combined:
+    """
+    `1.2.3.4 - frank [10/Oct/2000:13:55:36 -0700] "GET / …`, of Apache and nginx; the rest begins with the request.
+
+    The time is what stands before the first `] "`, from the last `[` on. A visitor chooses the user's name, which may
+    have blanks and brackets in it, but servers escape quotation marks, so nobody can make up the day on which they
+    are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. The whole of
+    it has to be a time: `[10/Oct/2000:99:99:99 ABCDE]` is none.
+    """
+
+    def read(self, line: bytes) -> Fields | Reason:
+        first = line.find(b" ")
+        close = line.find(b'] "', first + 1)
+        if first < 0 or close < 0:
+            return Reason.FORMAT
+        at = line.rfind(b"[", first + 1, close)
+        is_begun = at > first and line[at - 1 : at] == b" "
+        found = _WEB_TIME.fullmatch(line, at + 1, close) if is_begun else None
+        return _fields(line[:first], web_day(found[1]) if found else None, close + 2)
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """
+    An object in each line. Keys may lead into others: "request.client_ip". The rest is the whole line.
+
+    The time is text that begins as 2011-10-10 or 10/Oct/2011 do, or a number of seconds since 1970, of which the
+    day is that in UTC. Hours, minutes and seconds that follow the day have to be right.
+    """
+
+    address: str = "ip"
+    time: str = "time"
+
+    def read(self, line: bytes) -> Fields | Reason:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):  # no JSON or no UTF-8; nested deeper than Python reads
+            return Reason.FORMAT
+        address, time = _find(found, self.address), _find(found, self.time)
+        if address is None or time is None:
+            return Reason.FORMAT
+        text = address.encode(errors="replace") if isinstance(address, str) else b""
+        return _fields(text, _day_of(time), 0)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """
+    A regular expression with groups named `ip` and `time`, which matches where the line begins.
+
+    The time is text as in JsonLines. The rest is what follows the match.
+    """
+
+    expression: str
+
+    def __post_init__(self) -> None:
+        try:
+            groups = self._compiled.groupindex
+        except (re.error, UnicodeEncodeError) as error:
+            raise InvalidFormat(f"{self.expression!r} is no regular expression: {error}.") from error
+        if missing := {"ip", "time"} - groups.keys():
+            needs = " and ".join(f"(?P<{name}>…)" for name in sorted(missing))
+            raise InvalidFormat(f"{self.expression!r} lacks the group {needs}.")
+
+    @property
+    def _compiled(self) -> re.Pattern[bytes]:
+        return re.compile(self.expression.encode())  # re remembers it
+
+    def read(self, line: bytes) -> Fields | Reason:
+        match = self._compiled.match(line)
+        if match is None:
+            return Reason.FORMAT
+        return _fields(match["ip"] or b"", _written_day(match["time"] or b""), match.end())
+
+
+FORMATS: dict[str, Callable[[], Format]] = {"book": Book, "combined": Combined, "json": JsonLines}
+
+
+def find_format(name: str) -> Format:
+    """The one that is called so, with its defaults. Raises InvalidFormat."""
+    if name not in FORMATS:
+        raise InvalidFormat(f"There is no format {name!r}; there are: {', '.join(FORMATS)}.")
+    return FORMATS[name]()
+
+
+def _fields(address: bytes, day: int | None, rest: int) -> Fields | Reason:
+    found = parse_address(address)
+    if found is None:
+        return Reason.ADDRESS
+    return Fields(*found, day, rest) if day else Reason.DATE
+
+
+@lru_cache(_DAYS)
+def iso_day(text: bytes) -> int | None:
+    """`2011-10-10` as a number, if there is such a day."""
+    found = _ISO.fullmatch(text)
+    return found and _day(int(found[1]), int(found[2]), int(found[3]))
+
+
+@lru_cache(_DAYS)
+def web_day(text: bytes) -> int | None:
+    """`10/Oct/2011` as a number, if there is such a day."""
+    found = _WEB.fullmatch(text)
+    if found is None or found[2] not in _MONTHS:
+        return None
+    return _day(int(found[3]), _MONTHS.index(found[2]) + 1, int(found[1]))
+
+
+def _day(year: int, month: int, day: int) -> int | None:
+    try:
+        return date(year, month, day).toordinal()
+    except ValueError:
+        return None
+
+
+def _written_day(time: bytes) -> int | None:
+    """Read the day with which a time begins: neither a further digit nor a wrong time of the day may follow it."""
+    length = 10 if b"-" in time[:10] else 11
+    clock = time[length:_LONGEST]
+    if clock[:1].isdigit() or (_CLOCK.match(clock) and not _GOOD_CLOCK.match(clock)):
+        return None
+    return iso_day(time[:10]) if length == 10 else web_day(time[:11])
+
+
+def _day_of(time: Any) -> int | None:
+    if isinstance(time, str):
+        return _written_day(time[:_LONGEST].encode(errors="replace"))
+    if isinstance(time, bool) or not isinstance(time, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(time, UTC).toordinal()
+    except (ValueError, OverflowError, OSError):  # no such year
+        return None
+
+
+def _find(found: Any, path: str) -> Any:
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found

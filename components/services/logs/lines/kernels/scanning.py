@@ -1,0 +1,298 @@
+"""
+Lines read by machine code: one pass over the bytes, byte after byte.
+
+The block ends with a newline, and no comparison goes on after a byte that differs. So nothing is read beyond a
+line's end, and no index needs to be checked. Addresses that end as IPv4 ones or look odd in another way, but have a
+colon, are left to Python. Functions that call each other stand in one module, since numba's cache looks at no
+other. parse_book and parse_combined are longer than functions are elsewhere: what a loop carries from line to line
+would travel through a tuple of eight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.services.logs.lines.addresses import LONGEST
+from components.services.logs.lines.columns import MAYBE_IPV6, READ, READ_IPV6, Offsets, Reason
+from components.services.logs.lines.kernels.compiling import compiled
+
+_NEWLINE, _RETURN, _BLANK, _DOT, _COLON, _DASH, _SLASH, _QUOTE = b'\n\r .:-/"'
+_OPEN, _CLOSE, _COMMA, _PLUS, _ZULU = b"[],+Z"
+_ZERO, _A = b"0a"
+_SHORTEST, _LONGEST = len("[10/Oct/2000:13:55:36"), len("[10/Oct/2000:13:55:36.123456789 -07:00")
+_FRACTION = 9  # digits of a second, at most
+_EMPTY, _FORMAT, _ADDRESS, _DATE = (
+    int(Reason.EMPTY),
+    int(Reason.FORMAT),
+    int(Reason.ADDRESS),
+    int(Reason.DATE),
+)
+#: Days before each month of a year that is no leap year.
+_BEFORE = (0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
+_MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
+
+
+@compiled
+def _ipv4(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
+    """The address that begins at *p*, and where it ends; -1 if none does."""
+    value = 0
+    for octet in range(4):
+        number = a[p] - _ZERO
+        if number < 0 or number > 9:
+            return 0, -1
+        p += 1
+        digit = a[p] - _ZERO
+        while 0 <= digit <= 9:
+            number = number * 10 + digit
+            if number < 10 or number > 255:  # a zero led it
+                return 0, -1
+            p += 1
+            digit = a[p] - _ZERO
+        value = value * 256 + number
+        if octet < 3:
+            if a[p] != _DOT:
+                return 0, -1
+            p += 1
+    return value, p
+
+
+@compiled
+def _number(a: NDArray[np.uint8], p: int, digits: int) -> int:
+    """The number of so many digits at *p*; -1 if one of them is none."""
+    value = 0
+    for at in range(p, p + digits):
+        digit = a[at] - _ZERO
+        if digit < 0 or digit > 9:
+            return -1
+        value = value * 10 + digit
+    return value
+
+
+@compiled
+def _iso_date(a: NDArray[np.uint8], p: int) -> int:
+    """2011-10-10 as 20111010; -1 if that is not how the bytes at *p* look."""
+    year = _number(a, p, 4)
+    if year < 0 or a[p + 4] != _DASH:
+        return -1
+    month = _number(a, p + 5, 2)
+    if month < 0 or a[p + 7] != _DASH:
+        return -1
+    day = _number(a, p + 8, 2)
+    return -1 if day < 0 else year * 10_000 + month * 100 + day
+
+
+@compiled
+def _web_date(a: NDArray[np.uint8], p: int) -> int:
+    """10/Oct/2011 as 20111010; -1 if that is not how the bytes at *p* look."""
+    day = _number(a, p, 2)
+    if day < 0 or a[p + 2] != _SLASH:
+        return -1
+    month = 0
+    for each in range(12):
+        at = 3 * each
+        if a[p + 3] == _MONTHS[at] and a[p + 4] == _MONTHS[at + 1] and a[p + 5] == _MONTHS[at + 2]:
+            month = each + 1
+    if month == 0 or a[p + 6] != _SLASH:
+        return -1
+    year = _number(a, p + 7, 4)
+    return -1 if year < 0 else year * 10_000 + month * 100 + day
+
+
+@compiled
+def _clock(a: NDArray[np.uint8], p: int, last: int) -> bool:
+    """Whether two digits stand at *p* that are a number up to *last*."""
+    return 0 <= _number(a, p, 2) <= last
+
+
+@compiled
+def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
+    """Whether what stands from *p* to *close* is a zone, with a blank before it or not."""
+    if a[p] == _BLANK:
+        p += 1
+    if a[p] == _ZULU:
+        return p + 1 == close
+    if (a[p] != _PLUS and a[p] != _DASH) or not _clock(a, p + 1, 23):
+        return False
+    p += 4 if a[p + 3] == _COLON else 3
+    return _clock(a, p, 59) and p + 2 == close
+
+
+@compiled
+def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> int:
+    """The day of the time in brackets that ends at *close*, as 20111010; -1 if it is no time."""
+    p = close - _SHORTEST
+    while p > blank and a[p] != _OPEN and close - p < _LONGEST:
+        p -= 1
+    if p <= blank or a[p] != _OPEN or a[p - 1] != _BLANK or a[p + 12] != _COLON or not _clock(a, p + 13, 23):
+        return -1
+    if a[p + 15] != _COLON or not _clock(a, p + 16, 59) or a[p + 18] != _COLON or not _clock(a, p + 19, 60):
+        return -1
+    end = p + _SHORTEST
+    if a[end] == _DOT or a[end] == _COMMA:
+        first = end + 1
+        end = first
+        while end - first < _FRACTION and _number(a, end, 1) >= 0:
+            end += 1
+        if end == first:
+            return -1
+    if end != close and not _zone(a, end, close):
+        return -1
+    return _web_date(a, p + 1)
+
+
+@compiled
+def _ordinal(date: int) -> int:
+    """20111010 as a number of days since the year 1; 0 if there is no such day."""
+    year, month, day = date // 10_000, date // 100 % 100, date % 100
+    if date < 0 or year < 1 or month < 1 or month > 12 or day < 1:
+        return 0
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > _BEFORE[month + 1] - _BEFORE[month] + (1 if leap and month == 2 else 0):
+        return 0
+    before = year - 1
+    days = before * 365 + before // 4 - before // 100 + before // 400
+    return days + _BEFORE[month] + (1 if leap and month > 2 else 0) + day
+
+
+@compiled
+def _find(a: NDArray[np.uint8], p: int, byte: int) -> int:
+    """Where that byte comes next, or the line ends."""
+    while a[p] != byte and a[p] != _NEWLINE:
+        p += 1
+    return p
+
+
+@compiled
+def _ipv6(a: NDArray[np.uint8], p: int) -> tuple[int, int, int]:
+    """The two halves of an address of hexadecimal groups, and where it ends; -1 if Python has to look at it."""
+    high = low = head_high = head_low = groups = 0
+    gap = -1  # how many groups stand before "::"
+    if a[p] == _COLON and a[p + 1] == _COLON:
+        gap, p = 0, p + 2
+    while True:
+        group, end = _group(a, p)
+        if end == p:
+            break
+        high, low = high << 16 | (low >> 48) & 0xFFFF, low << 16 | group
+        groups, p = groups + 1, end
+        if groups > 8 or a[p] != _COLON:
+            break
+        p += 1
+        if a[p] == _COLON and gap < 0:
+            head_high, head_low, high, low = high, low, 0, 0
+            gap, p = groups, p + 1
+        elif _group(a, p)[1] == p:
+            return 0, 0, -1
+    if groups > 8 or (groups == 8) != (gap < 0):
+        return 0, 0, -1
+    for _ in range(8 - gap if gap > 0 else 0):
+        head_high, head_low = head_high << 16 | (head_low >> 48) & 0xFFFF, head_low << 16
+    return head_high | high, head_low | low, p
+
+
+@compiled
+def _group(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
+    """The number of up to four hexadecimal digits at *p*, and where it ends."""
+    value, last = 0, p + 4
+    while p < last:
+        digit = a[p] - _ZERO
+        if digit < 0 or digit > 9:
+            digit = (a[p] | 32) - _A + 10  # a letter, small or not
+            if digit < 10 or digit > 15:
+                break
+        value, p = value * 16 + digit, p + 1
+    return value, p
+
+
+@compiled
+def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
+    """The address that a line begins with, in halves; the blank after it, or -1; and what it was read as."""
+    low, p = _ipv4(a, start)
+    if p >= 0 and a[p] == _BLANK:
+        return 0, low, p, READ
+    high, low, p = _ipv6(a, start)
+    if p >= 0 and a[p] == _BLANK:
+        if high == 0 and low >> 32 == 0xFFFF:  # it holds an IPv4 address
+            return 0, low & 0xFFFFFFFF, p, READ
+        return high, low, p, READ_IPV6
+    p = _find(a, start, _BLANK)
+    if a[p] != _BLANK:
+        return 0, 0, -1, _FORMAT
+    is_ipv6 = p - start <= LONGEST and _find(a, start, _COLON) < p
+    return 0, 0, p, MAYBE_IPV6 if is_ipv6 else _ADDRESS
+
+
+@compiled
+def parse_book(
+    a: NDArray[np.uint8],
+    starts: Offsets,
+    ends: Offsets,
+    rests: Offsets,
+    days: NDArray[np.int32],
+    high: NDArray[np.int64],
+    low: NDArray[np.int64],
+    reasons: NDArray[np.uint8],
+) -> None:
+    """Fill in what each line says, in the book's format."""
+    start = line = 0
+    known, known_day = -1, 0  # most lines are of the day of the line before
+    while start < len(a):
+        first, second, blank, reason = _token(a, start)
+        date = _iso_date(a, blank + 1) if blank >= 0 else -1
+        after = blank + 11 if date >= 0 else start
+        newline = _find(a, after, _NEWLINE)
+        end = newline - 1 if newline > start and a[newline - 1] == _RETURN else newline
+        if date >= 0 and after != end and a[after] != _BLANK:
+            date = -1
+        if date != known:
+            known, known_day = date, _ordinal(date)
+        if start == end:
+            reason = _EMPTY
+        elif known_day == 0 and reason in (READ, READ_IPV6):
+            reason = _DATE
+        starts[line], ends[line], rests[line] = start, end, after + (a[after] == _BLANK)
+        days[line], reasons[line] = known_day, reason
+        high[line], low[line] = first, second
+        line += 1
+        start = newline + 1
+
+
+@compiled
+def parse_combined(
+    a: NDArray[np.uint8],
+    starts: Offsets,
+    ends: Offsets,
+    rests: Offsets,
+    days: NDArray[np.int32],
+    high: NDArray[np.int64],
+    low: NDArray[np.int64],
+    reasons: NDArray[np.uint8],
+) -> None:
+    """Fill in what each line says, in the format of web servers."""
+    start = line = 0
+    known, known_day = -1, 0
+    while start < len(a):
+        first, second, blank, reason = _token(a, start)
+        close, date = start, -1
+        if blank >= 0:
+            close = _find(a, blank + 1, _CLOSE)
+            while a[close] == _CLOSE and not (a[close + 1] == _BLANK and a[close + 2] == _QUOTE):
+                close = _find(a, close + 1, _CLOSE)
+            if a[close] != _CLOSE:
+                reason = _FORMAT
+            else:
+                date = _web_time(a, blank, close)
+        newline = _find(a, close, _NEWLINE)
+        end = newline - 1 if newline > start and a[newline - 1] == _RETURN else newline
+        if date != known:
+            known, known_day = date, _ordinal(date)
+        if start == end:
+            reason = _EMPTY
+        elif known_day == 0 and reason in (READ, READ_IPV6):
+            reason = _DATE
+        starts[line], ends[line], rests[line] = start, end, close + 2
+        days[line], reasons[line] = known_day, reason
+        high[line], low[line] = first, second
+        line += 1
+        start = newline + 1

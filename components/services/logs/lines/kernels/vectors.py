@@ -1,0 +1,229 @@
+"""
+The kernel that needs no compiler: each step is done for all lines of a block at once (numpy).
+
+Where newlines, blanks and dots stand is found once; what is asked of a line is then a gather at known distances
+from these. Positions outside of the block are read as its first or last byte. What such a read gives is never used:
+a line that lacks a blank, a dot or a bracket is refused for that. What is no IPv4 address but has a colon is left
+to Python.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.services.logs.lines.addresses import LONGEST
+from components.services.logs.lines.cells import Cells
+from components.services.logs.lines.columns import MAYBE_IPV6, READ, Columns, Offsets, Raw, Reason
+from components.services.logs.lines.formats import Book, Combined, Format
+from components.services.logs.lines.kernels.naive import Naive
+from components.services.logs.lines.places import Places, PlaceTable
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Truths: TypeAlias = NDArray[np.bool_]
+Days: TypeAlias = NDArray[np.int32]
+
+#: Where a time of web servers ends, most of the time, and what follows the second.
+_STAMP, _CLOCK_END = len("[10/Oct/2000:13:55:36 -0700"), len("[10/Oct/2000:13:55:36")
+_FRACTION = 9  # digits of a second, at most
+_NOWHERE = np.iinfo(np.int64).max // 2
+#: Days before each month of a year that is no leap year.
+_BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365])
+_MONTHS = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"]
+
+
+class Vectors:
+    """The kernel "numpy"."""
+
+    name = "numpy"
+
+    def columns(self, block: bytes, form: Format) -> Columns:
+        if not block or type(form) not in (Book, Combined):
+            return Naive().columns(block, form)
+        ended = block if block.endswith(b"\n") else block + b"\n"
+        a = np.frombuffer(ended, np.uint8)
+        newlines = _all(a, "\n")
+        starts = np.concatenate(([0], newlines[:-1] + 1))
+        ends = newlines - ((newlines > starts) & (_at(a, newlines - 1) == ord("\r")))
+        blanks = _next(_all(a, " "), starts, newlines)
+        fields = _book if isinstance(form, Book) else _combined
+        is_form, days, rests = fields(a, blanks, ends)
+        low, reasons = _addresses(a, starts, np.where(is_form, blanks, starts))
+        reasons[(reasons == READ) & (days == 0)] = Reason.DATE
+        reasons[~is_form] = Reason.FORMAT
+        reasons[starts == ends] = Reason.EMPTY
+        return Raw(starts, ends, rests, days, np.zeros_like(low), low, reasons).columns(block)
+
+    def places(self, columns: Columns, table: PlaceTable) -> Places:
+        places: Places = table.slots[columns.addresses >> 8].astype(np.uint32)
+        split = np.flatnonzero(places == table.split)
+        at = np.searchsorted(table.bounds, columns.addresses[split], "right") - 1
+        places[split] = table.bound_places[at]
+        if len(columns.ipv6_lines):
+            places[columns.ipv6_lines] = table.ipv6_of(columns)
+        return places
+
+    def count(self, cells: Cells, days: Days, places: Places) -> None:
+        for day in np.unique_values(days).tolist():
+            lines = days == day
+            row = cells.row_of(day)
+            if row is None:
+                cells.add_each(days[lines], places[lines])
+            else:
+                found = np.unique_counts(places[lines])
+                cells.counts[row, found.values] += found.counts
+
+
+def _all(a: Bytes, byte: str) -> Offsets:
+    return np.flatnonzero(a == ord(byte))
+
+
+def _at(a: Bytes, positions: Offsets) -> Bytes:
+    return a.take(positions, mode="clip")
+
+
+def _next(found: Offsets, positions: Offsets, limits: Offsets) -> Offsets:
+    """The first of *found* from each position on; -1 where there is none before the limit."""
+    at = np.append(found, _NOWHERE)[np.searchsorted(found, positions)]
+    return np.where(at < limits, at, -1)
+
+
+def _number(a: Bytes, positions: Offsets, digits: int) -> NDArray[np.int64]:
+    """The number of so many digits at each position; below 0 if one of them is none."""
+    value, is_bad = np.zeros(len(positions), np.int64), np.zeros(len(positions), np.bool_)
+    for at in range(digits):
+        digit = _at(a, positions + at) - np.uint8(ord("0"))  # what is none wraps to more than 9
+        is_bad |= digit > 9
+        value = value * 10 + digit
+    return np.where(is_bad, -1, value)
+
+
+def _book(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets]:
+    """Of each line: whether it is of this format, its day or 0, and where the rest begins."""
+    year, month, day = (_number(a, blanks + at, digits) for at, digits in ((1, 4), (6, 2), (9, 2)))
+    after = blanks + 11
+    is_blank = _at(a, after) == ord(" ")
+    is_date = (_at(a, blanks + 5) == ord("-")) & (_at(a, blanks + 8) == ord("-"))
+    is_date &= (after <= ends) & ((after == ends) | is_blank)
+    return blanks >= 0, _ordinals(is_date, year, month, day), after + is_blank
+
+
+def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets]:
+    closes = _all(a, "]")
+    closes = closes[(_at(a, closes + 1) == ord(" ")) & (_at(a, closes + 2) == ord('"'))]
+    close = np.where(blanks >= 0, _next(closes, blanks + 1, ends), -1)
+    stamp = close - _STAMP
+    is_time = (close >= 0) & _is_begun(a, stamp, blanks) & (_at(a, stamp + _CLOCK_END) == ord(" "))
+    is_time &= _is_sign(a, stamp + 22) & _is_pair(a, stamp + 23, _HOURS) & _is_pair(a, stamp + 25, _MINUTES)
+    others = np.flatnonzero((close >= 0) & ~is_time)
+    if len(others):  # another way to write it, or none
+        stamp[others], is_time[others] = _others(a, blanks[others], close[others])
+    day, year = _number(a, stamp + 1, 2), _number(a, stamp + 8, 4)
+    is_time &= (_at(a, stamp + 3) == ord("/")) & (_at(a, stamp + 7) == ord("/"))
+    return close >= 0, _ordinals(is_time, year, _months(a, stamp + 4), day), close + 2
+
+
+def _is_begun(a: Bytes, stamp: Offsets, blanks: Offsets) -> Truths:
+    """Whether a bracket opens there, a day may follow, and then a time of the day."""
+    is_time = stamp > blanks
+    for at, byte in ((-1, " "), (0, "["), (12, ":"), (15, ":"), (18, ":")):
+        is_time &= _at(a, stamp + at) == ord(byte)
+    for at, pairs in ((13, _HOURS), (16, _MINUTES), (19, _SECONDS)):
+        is_time &= _is_pair(a, stamp + at, pairs)
+    return is_time
+
+
+def _others(a: Bytes, blanks: Offsets, close: Offsets) -> tuple[Offsets, Truths]:
+    """Where times begin that are not written as most are, and whether they are times: all but for their days."""
+    opens = np.append(_all(a, "["), -1)  # the last one, which is also what stands before the first
+    stamp = opens[np.searchsorted(opens[:-1], close) - 1]
+    end = stamp + _CLOCK_END
+    is_time = (end <= close) & _is_begun(a, stamp, blanks)
+    has_fraction = (_at(a, end) == ord(".")) | (_at(a, end) == ord(","))
+    end = end + has_fraction
+    is_time &= ~has_fraction | _is_digit(a, end)
+    goes_on = has_fraction
+    for _ in range(_FRACTION):
+        goes_on = goes_on & _is_digit(a, end)
+        end = end + goes_on
+    return stamp, is_time & ((end == close) | _is_zone(a, end, close))
+
+
+def _is_zone(a: Bytes, at: Offsets, close: Offsets) -> Truths:
+    at = at + (_at(a, at) == ord(" "))
+    is_zulu = (_at(a, at) == ord("Z")) & (at + 1 == close)
+    minutes = at + 3 + (_at(a, at + 3) == ord(":"))
+    is_zone = _is_sign(a, at) & _is_pair(a, at + 1, _HOURS) & _is_pair(a, minutes, _MINUTES)
+    found: Truths = is_zulu | is_zone & (minutes + 2 == close)
+    return found
+
+
+def _is_digit(a: Bytes, positions: Offsets) -> Truths:
+    is_digit: Truths = _at(a, positions) - np.uint8(ord("0")) <= 9  # what is none wraps to more
+    return is_digit
+
+
+def _is_sign(a: Bytes, positions: Offsets) -> Truths:
+    sign = _at(a, positions)
+    is_sign: Truths = (sign == ord("+")) | (sign == ord("-"))
+    return is_sign
+
+
+def _pairs(count: int) -> Truths:
+    """Of each two bytes, as one number, whether they are two digits of a number below *count*."""
+    is_pair = np.zeros(1 << 16, np.bool_)
+    is_pair[[(ord("0") + number // 10) << 8 | ord("0") + number % 10 for number in range(count)]] = True
+    return is_pair
+
+
+_HOURS, _MINUTES, _SECONDS = _pairs(24), _pairs(60), _pairs(61)
+
+
+def _is_pair(a: Bytes, positions: Offsets, pairs: Truths) -> Truths:
+    return pairs.take(_at(a, positions).astype(np.uint16) << 8 | _at(a, positions + 1))
+
+
+def _months(a: Bytes, positions: Offsets) -> NDArray[np.int64]:
+    """Jan is 1; what is no month is 0."""
+    letters = [_at(a, positions + at) for at in range(3)]
+    found = np.zeros(len(positions), np.int64)
+    for month, name in enumerate(_MONTHS, 1):
+        found[(letters[0] == name[0]) & (letters[1] == name[1]) & (letters[2] == name[2])] = month
+    return found
+
+
+def _ordinals(
+    is_date: Truths, year: NDArray[np.int64], month: NDArray[np.int64], day: NDArray[np.int64]
+) -> Days:
+    """Days since the year 1; 0 where there is no such day."""
+    is_date = is_date & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    month = np.where(is_date, month, 1)
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    is_date &= day <= _BEFORE[month + 1] - _BEFORE[month] + (is_leap & (month == 2))
+    before = year - 1
+    days = before * 365 + before // 4 - before // 100 + before // 400
+    return np.where(is_date, days + _BEFORE[month] + (is_leap & (month > 2)) + day, 0).astype(np.int32)
+
+
+def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """IPv4 addresses, and READ, ADDRESS or MAYBE_IPV6 for each."""
+    dots = np.append(_all(a, "."), [_NOWHERE] * 3)
+    first = np.searchsorted(dots[:-3], starts)
+    marks = [starts - 1, dots[first], dots[first + 1], dots[first + 2], ends]
+    value, is_good = np.zeros(len(starts), np.int64), np.ones(len(starts), np.bool_)
+    for begin, end in pairwise(marks):
+        digits = end - begin - 1
+        number = np.zeros(len(starts), np.int64)
+        is_good &= (digits >= 1) & (digits <= 3)  # so all dots stand before the end
+        for place in (1, 2, 3):  # from the right
+            digit = _at(a, end - place) - np.uint8(ord("0"))
+            is_good &= (digit <= 9) | (digits < place)
+            number += np.where(digits >= place, digit.astype(np.int64) * 10 ** (place - 1), 0)
+        is_good &= (number <= 255) & ((digits == 1) | (number >= 10) & (digits == 2) | (number >= 100))
+        value = value << 8 | number
+    has_colon = (_next(_all(a, ":"), starts, ends) >= 0) & (ends - starts <= LONGEST)
+    others = np.where(has_colon, MAYBE_IPV6, Reason.ADDRESS)
+    return value, np.where(is_good, READ, others).astype(np.uint8)

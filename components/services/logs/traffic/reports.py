@@ -1,0 +1,232 @@
+"""
+Traffic: how many lines of logs came from where, of any days.
+
+Each day has a table for each level of places. A report adds up those of its days, here and not in Redis, which would
+serve nobody else meanwhile. The rows are read once more, by day and for as many days before; how many lines there
+were before in all the table of the level above says. Nothing changes. While lines are counted, a report has some of
+those that came meanwhile; its rows and others add up all the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import get_args
+
+from components.exceptions import InvalidLevel, InvalidLimit, InvalidRange
+from components.kit.values import check_name
+from components.services.geo import Level
+from components.services.logs import DEFAULT_JOB, totals_of
+from components.services.logs.traffic.names import DAYS, daily
+from components.services.logs.traffic.records import DayTotal, Others, Report, Row, growth
+from components.services.logs.traffic.scanning import drop, present, scan, scores
+
+#: The longest period of a report. Ten years of countries are a million members to read, as is a year of 3,000 cities.
+MOST_DAYS: dict[Level, int] = {"country": 3_660, "region": 1_830, "city": 366}
+#: Of a report.
+MOST_ROWS = 10_000
+_LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+class Traffic:
+    """What was counted of a job's logs. Every method raises RedisUnavailable."""
+
+    def __init__(self, job: str = DEFAULT_JOB) -> None:
+        self.job = check_name("log job", job)
+
+    def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
+        """
+        Return the days on which lines were counted, from *first* to *last*, and how many.
+
+        What a callback of one's own may have counted in that table beside days is left out.
+        """
+        (found,) = scan(self.job, [DAYS])
+        days = (DayTotal(day, lines) for name, lines in found.items() if (day := _day(name)))
+        inside = (each for each in days if (first or date.min) <= each.day <= (last or date.max))
+        return tuple(sorted(inside, key=lambda each: each.day))
+
+    def latest(self, days: int = 7) -> tuple[date, date] | None:
+        """The first and last of so many *days*, up to the newest that has lines; None if nothing was counted."""
+        if type(days) is not int or days < 1:
+            raise InvalidRange(f"The number of days is {days!r}; it must be a whole number from 1 on.")
+        if not (found := self.days()):
+            return None
+        last = found[-1].day
+        return date.fromordinal(max(1, last.toordinal() - days + 1)), last
+
+    def forget(self, before: date) -> int:
+        """
+        Remove the tables of all days *before* that one, with their counts. Return how many days that were.
+
+        Lines of such a day that are counted later make its tables anew: let workers reject them as late. Raises
+        InvalidRange.
+        """
+        if not isinstance(before, date) or isinstance(before, datetime):
+            raise InvalidRange(f"Days are forgotten before a day; {before!r} is none.")
+        days = [each.day for each in self.days(last=before) if each.day < before]
+        tables = [daily(level, day) for day in days for level in _LEVELS]
+        drop(self.job, tables, DAYS, [day.isoformat() for day in days])
+        return len(days)
+
+    def totals(self, aggregation: str = "places") -> dict[str, int]:
+        """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""
+        (found,) = scan(self.job, [totals_of(check_name("aggregation of logs", aggregation))])
+        return {name.decode("utf-8", "backslashreplace"): count for name, count in found.items()}
+
+    def report(
+        self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
+    ) -> Report:
+        """
+        The *top* places of a level from *first* to *last*, both included.
+
+        *within* "US" asks for regions or cities of the United States, "US/CA" for cities of California. Of what is
+        known no finer than that "US" is a row itself. Raises InvalidRange, InvalidLevel, InvalidName, InvalidLimit.
+        """
+        asked = _Asked(level, within, *_check_period(level, first, last))
+        _check_place(level, within)
+        _check_top(top)
+        sums, by_day = self._sum(asked)
+        best = heapq.nsmallest(top, sums, key=lambda member: (-sums[member], member))
+        return _report(asked, self._read(asked, best), len(sums), by_day, self._before(asked))
+
+    def _sum(self, asked: _Asked) -> tuple[Counter[bytes], list[int]]:
+        """All places and their counts; the total of each day."""
+        sums, by_day = Counter[bytes](), []
+        for members in scan(self.job, asked.tables(asked.days), asked.within):
+            inside = asked.inside(members)
+            sums.update(inside)
+            by_day.append(sum(inside.values()))
+        return sums, by_day
+
+    def _read(self, asked: _Asked, members: Sequence[bytes]) -> list[_Counts]:
+        """The counts of some places on each day, and before in all."""
+        by_day = scores(self.job, asked.tables(asked.days), members)
+        days = zip(*by_day, strict=True) if members else ()
+        before = [0] * len(members)
+        for counts in scores(self.job, asked.tables(asked.days_before), members):
+            before = [sum(each) for each in zip(before, counts, strict=True)]
+        named = [member.decode(errors="replace") for member in members]
+        return [_Counts(*each) for each in zip(named, days, before, strict=True)]
+
+    def _before(self, asked: _Asked) -> int:
+        """
+        The total of the days before that were counted by this level.
+
+        All tables of a day are written together, so the level above has the sum of this one.
+        """
+        days = asked.days_before
+        if asked.within:
+            above = [daily(_LEVELS[asked.within.count("/")], day) for day in days]
+            totals = [count for (count,) in scores(self.job, above, [asked.within])]
+        else:
+            (totals,) = scores(self.job, [DAYS], [day.isoformat() for day in days]) if days else ([],)
+        there = present(self.job, asked.tables(days))
+        return sum(total for total, is_there in zip(totals, there, strict=True) if is_there)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked for, checked."""
+
+    level: Level
+    within: str
+    days: tuple[date, ...]
+    days_before: tuple[date, ...]
+
+    def tables(self, days: Sequence[date]) -> list[str]:
+        return [daily(self.level, day) for day in days]
+
+    def inside(self, members: dict[bytes, int]) -> dict[bytes, int]:
+        """Of those that begin as *within*, those that lie in it."""
+        if not (place := self.within.encode()):
+            return members
+        below = place + b"/"
+        return {
+            member: count for member, count in members.items() if member == place or member.startswith(below)
+        }
+
+
+@dataclass(frozen=True)
+class _Counts:
+    id: str
+    by_day: tuple[int, ...]
+    before: int
+
+    @property
+    def order(self) -> tuple[int, str]:
+        return -sum(self.by_day), self.id
+
+
+def _report(
+    asked: _Asked, found: Sequence[_Counts], places: int, by_day: Sequence[int], before: int
+) -> Report:
+    """Others are what is left of the totals, and none where a row got lines after these were read."""
+    shown = [sum(each) for each in zip(*(each.by_day for each in found), strict=True)] or [0] * len(by_day)
+    left = tuple(max(0, total - part) for total, part in zip(by_day, shown, strict=True))
+    left_before = max(0, before - sum(each.before for each in found))
+    total = sum(left) + sum(shown)
+
+    def figures(
+        counts: tuple[int, ...], before: int
+    ) -> tuple[int, float, int, float | None, tuple[int, ...]]:
+        count = sum(counts)
+        return count, count / total if total else 0.0, before, growth(count, before), counts
+
+    return Report(
+        level=asked.level,
+        within=asked.within,
+        first=asked.days[0],
+        last=asked.days[-1],
+        total=total,
+        before=left_before + sum(each.before for each in found),
+        rows=tuple(
+            Row(each.id, *figures(each.by_day, each.before))
+            for each in sorted(found, key=lambda each: each.order)
+        ),
+        others=Others(places - len(found), *figures(left, left_before)),
+        days=asked.days,
+    )
+
+
+def _day(name: bytes) -> date | None:
+    try:
+        return date.fromisoformat(name.decode("ascii"))
+    except ValueError:
+        return None
+
+
+def _check_period(level: Level, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
+    """The days of a period, and as many before, of which there may be fewer in the year 1."""
+    if level not in _LEVELS:
+        raise InvalidLevel(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
+    for each in (first, last):
+        if not isinstance(each, date) or isinstance(each, datetime):
+            raise InvalidRange(f"A report begins and ends with days; {each!r} is none.")
+    if first > last:
+        raise InvalidRange(f"The period from {first} to {last} is turned round.")
+    start, end, most = first.toordinal(), last.toordinal() + 1, MOST_DAYS[level]
+    if end - start > most:
+        raise InvalidRange(
+            f"The period from {first} to {last} has {end - start:,} days; by {level} it may have {most:,}."
+        )
+    days = [date.fromordinal(number) for number in range(max(1, 2 * start - end), end)]
+    return tuple(days[start - end :]), tuple(days[: start - end])
+
+
+def _check_place(level: Level, within: str) -> None:
+    if within == "":
+        return
+    check_name("place", within)
+    if within.count("/") >= _LEVELS.index(level):
+        raise InvalidLevel(
+            f"{within!r} cannot be divided by {level}: regions lie in a country such as 'US', cities also in a "
+            "region such as 'US/CA'."
+        )
+
+
+def _check_top(top: int) -> None:
+    if type(top) is not int or not 1 <= top <= MOST_ROWS:
+        raise InvalidLimit(f"The top is {top!r}; it must be a whole number from 1 to {MOST_ROWS:,}.")

@@ -1,0 +1,77 @@
+"""
+How tables of days are read: some of them in a round trip, the large ones by pages.
+
+Redis serves nobody else while it works off what one client has sent together, so a round trip asks for some
+thousand members, which are milliseconds. A table that grows meanwhile may give a member twice, in two pages: the
+count that came later is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.services.logs import keys
+
+_TOGETHER = 60  # tables of which a round trip asks for the first page
+_FIRST = 200  # members of that; smaller tables, such as most of countries, need no other
+_PAGE = 4_000  # members of the other pages, and counts of a round trip
+_COUNT = re.compile(rb"-?[0-9]{1,19}")
+_ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
+
+
+def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[bytes, int]]:
+    """The members of each table and their counts, in this order; only those that begin so."""
+    match = f"{beginning.translate(_ESCAPED)}*" if beginning else None
+    for some in _parts(tables, _TOGETHER):
+        opened = [("hscan", keys.log_table(job, table), 0, match, _FIRST) for table in some]
+        for (_command, key, *_), (cursor, found) in zip(opened, _ask(opened), strict=True):
+            members = dict(found)
+            while cursor:
+                ((cursor, found),) = _ask([("hscan", key, cursor, match, _PAGE)])
+                members.update(found)
+            yield {member: int(count) for member, count in members.items() if _is_count(count)}
+
+
+def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> Iterator[list[int]]:
+    """The counts of *members* in each table; 0 where there is none."""
+    if not members:
+        yield from ([] for _ in tables)
+        return
+    for some in _parts(tables, max(1, _PAGE // len(members))):
+        for found in _ask([("hmget", keys.log_table(job, table), members) for table in some]):
+            yield [int(count) if count and _is_count(count) else 0 for count in found]
+
+
+def present(job: str, tables: Sequence[str]) -> Iterator[bool]:
+    """Whether each table is there."""
+    for some in _parts(tables, _PAGE):
+        yield from map(bool, _ask([("exists", keys.log_table(job, table)) for table in some]))
+
+
+def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) -> None:
+    """Remove *tables*, and then *members* from the table *index*, by which they were found. Again, it goes on."""
+    for some in _parts(tables, _TOGETHER):
+        _ask([("unlink", keys.log_table(job, table)) for table in some])
+    for some in _parts(members, _PAGE):
+        _ask([("hdel", keys.log_table(job, index), *some)])
+
+
+def _is_count(text: bytes) -> bool:
+    """Whether Redis could count on; what is something else was written by others, and fails no report."""
+    return _COUNT.fullmatch(text) is not None
+
+
+def _parts(tables: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (tables[at : at + size] for at in range(0, len(tables), size))
+
+
+def _ask(commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    with redis_errors():
+        pipe = get_client().pipeline(transaction=False)
+        for command, *args in commands:
+            getattr(pipe, command)(*args)
+        return list(pipe.execute())

@@ -1,0 +1,103 @@
+"""
+Batch: chunks of logs that were counted and not yet flushed, and what is to be flushed with them.
+
+Sums live in callbacks until they are taken; from then on the batch is a message that is sent until it is answered.
+A batch of which a chunk was lost is of no use: it begins anew with new callbacks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from components.services.logs import Chunk, Consumer, Sample, totals_of
+from components.services.logs.lines import Callback, LineReader, Rejected
+
+#: Members of tables in a flush, about: it keeps Redis from serving others for a microsecond or two each.
+MEMBERS = 100_000
+_FIRST = 200_000  # lines of the first batch, of which it is not known how many members they make
+_GROWTH = 4  # times as many lines as the batch before, at most
+_MOST = 100_000_000  # lines
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is sent."""
+
+    chunks: Sequence[Chunk]
+    tables: Mapping[str, Mapping[str, int]]
+    samples: Sequence[Sample]
+    lines: int
+
+
+class Batch:
+    """What callbacks have counted of chunks, read by *reader*."""
+
+    def __init__(
+        self, aggregation: str, reader: LineReader, callbacks: Sequence[Callable[[], Callback]]
+    ) -> None:
+        self._totals = totals_of(aggregation)
+        self._reader = reader
+        self._make = callbacks
+        self._limit = _FIRST
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew; what was counted is forgotten. It is spoiled until all callbacks could be made."""
+        #: What was counted is not what is in the chunks.
+        self.is_spoiled = True
+        self.callbacks = [make() for make in self._make]
+        self._reader.take()
+        self.chunks: list[Chunk] = []
+        self._lines = 0
+        self.is_spoiled = False
+
+    def add(self, chunk: Chunk, lines: bytes) -> None:
+        columns = self._reader.read(lines, source=chunk.file, offset=chunk.start, line=chunk.line)
+        for callback in self.callbacks:
+            callback.block(columns)
+        self.chunks.append(chunk)
+        self._lines += chunk.lines
+
+    @property
+    def is_full(self) -> bool:
+        return self._lines >= self._limit
+
+    def take(self) -> Message:
+        """All that was counted, to be sent; the batch is empty then."""
+        tally = self._reader.take()
+        rejected = {reason.name.lower(): count for reason, count in tally.rejected.items()}
+        counted = tally.lines - sum(rejected.values())
+        tables: dict[str, Mapping[str, int]] = {
+            self._totals: Counter({"lines": tally.lines, "counted": counted} | rejected)
+        }
+        for callback in self.callbacks:
+            for name, counts in callback.flush().items():
+                tables[name] = _sum(tables[name], counts) if name in tables else counts
+        self._learn(sum(map(len, tables.values())))
+        message = Message(self.chunks, tables, [_sample(each) for each in tally.samples], self._lines)
+        self.chunks, self._lines = [], 0
+        return message
+
+    def _learn(self, members: int) -> None:
+        """From how many members so many lines made, how many lines the next batch shall have."""
+        fitting = self._lines * MEMBERS // max(1, members)
+        self._limit = max(1, min(_MOST, _GROWTH * self._lines, fitting))
+
+
+def send(message: Message, consumer: Consumer) -> None:
+    """Flush it. Again, it changes nothing. Raises ChunksLost, RedisUnavailable."""
+    consumer.sample(message.samples)
+    consumer.flush(message.chunks, message.tables)
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    both = Counter(one)
+    both.update(other)
+    return both
+
+
+def _sample(rejected: Rejected) -> Sample:
+    head = rejected.head.decode("utf-8", "backslashreplace")
+    return Sample(rejected.reason.name.lower(), rejected.source, rejected.line, rejected.offset, head)

@@ -1,0 +1,281 @@
+"""
+LogWorker: counts chunks of logs, many of them in memory, and flushes sums and chunks in one step (chapter 6.6).
+
+Any number of them may run. A chunk counts once, whichever of them dies: one that is not flushed goes to others when
+its lease is over, and a flush of chunks that others have by then is refused as a whole. While Redis is away the
+worker says so once, and goes on where it was: no call adds anything twice. What a chunk does to a callback that fails
+is forgotten with all that was counted beside it; after some tries it is given up, and the control room shows it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+
+from components.exceptions import ChunkNotFound, ChunksLost, RedisUnavailable, UnknownFormat, WorkersDiffer
+from components.kit.worker.outage import Outage, sentence
+from components.kit.worker.pulse import Pulse
+from components.kit.worker.signals import Killed, Signals
+from components.services.logs import Aggregation, Chunk, WorkerRecord
+from components.services.logs.lines import Callback, LineReader
+from components.services.logs.worker.log_batches import Batch, Message, send
+
+logger = logging.getLogger(__name__)
+
+_NAP = 1.0  # seconds between two looks for chunks whose lease is over; new ones end the nap
+_LATEST = 1.0  # seconds that a counted chunk waits for others to be flushed with
+_TURN = 0.25  # seconds that the chunks of one claim take to count, about
+_MOST = 64  # chunks in a claim
+_TELL = 2.0  # seconds between two words of what the worker does
+_FIRST_DAY = date(1970, 1, 1)  # earlier days are those of clocks that were never set
+
+
+class LogWorker:
+    """
+    Counts the chunks of *aggregation* by *callbacks*, which are made anew when what they counted was in vain.
+
+    Lines of days before 1970, or more than *days* days ago, are late, those after tomorrow are of the future: both
+    are rejected. If it *drains* it ends when nothing is left to count. Each day it asks *forget* to remove what was
+    counted of days before the last *keep* days; lines of these are late, too.
+    """
+
+    def __init__(
+        self,
+        aggregation: Aggregation,
+        reader: LineReader,
+        callbacks: Sequence[Callable[[], Callback]],
+        *,
+        days: int | None = None,
+        keep: int | None = None,
+        forget: Callable[[date], object] = lambda before: None,
+        drains: bool = False,
+        about: tuple[str, str] = ("", ""),
+    ) -> None:
+        self.aggregation, self.reader = aggregation, reader
+        self.consumer = aggregation.consumer()
+        self.pulse: Pulse | None = None
+        #: Its end is that of the process.
+        self.ends_process = False
+        self.outage = Outage(harmless=aggregation.lease)
+        #: How much it has counted and flushed.
+        self.lines = self.chunks = 0
+        #: What it says of itself: format and level.
+        self.about = about
+        self._callbacks, self._drains = callbacks, drains
+        self._days = min((each for each in (days, keep) if each is not None), default=None)
+        self._keep, self._forget, self._forgot_on = keep, forget, date.min
+        self._stop, self._is_quiet = threading.Event(), False
+        self._todo: deque[Chunk] = deque()
+        self._message: Message | None = None
+        self._limit = 1
+        self._began_at, self._started_at = time.monotonic(), datetime.now(UTC)
+        self._beat_at = self._tell_at = self._day_at = self._oldest = 0.0
+        self._lines_told = 0
+        self._told_at = self._began_at
+
+    # These are safe from signal handlers and other threads.
+
+    def stop(self) -> None:
+        """End when what was counted is flushed."""
+        self._stop.set()
+
+    def quiet(self) -> None:
+        """Claim nothing more until stopped."""
+        self._is_quiet = True
+
+    def tell(self) -> None:
+        logger.info("%d lines of %d chunks counted so far.", self.lines, self.chunks)
+
+    def run(self) -> int:
+        """
+        Work until stopped; the exit code. Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, what a
+        callback raises when it is made, and RedisUnavailable only if Redis does not answer at the start.
+        """
+        self.aggregation.join()
+        self._check_peers()
+        self._batch = Batch(self.aggregation.name, self.reader, self._callbacks)
+        try:
+            with Signals(stop=self.stop, quiet=self.quiet, tell=self.tell, ends_process=self.ends_process):
+                while not self._try_step():
+                    pass
+        except Killed:
+            logger.warning("Stopping at once; what was claimed is counted by others when its lease is over.")
+        return 0
+
+    def _check_peers(self) -> None:
+        """Those who count the same chunks must count alike, or tables would hold a part of the lines."""
+        for peer in self.aggregation.workers():
+            if not peer.record or not peer.record.format:  # silent, or of a release that says it otherwise
+                continue
+            if (peer.record.format, peer.record.level) != self.about:
+                theirs, ours = f"{peer.record.format}, {peer.record.level}", ", ".join(self.about)
+                raise WorkersDiffer(
+                    f"A worker of {self.aggregation.name!r} counts otherwise ({theirs}) than this one ({ours}): "
+                    f"process {peer.record.pid} on {peer.record.host}. Stop it first, or let both count alike."
+                )
+
+    def _try_step(self) -> bool:
+        try:
+            is_over = self.step()
+        except RedisUnavailable as error:
+            if self._stop.is_set():
+                logger.warning("%s What was claimed is counted by others later.", sentence(error))
+                return True
+            self._stop.wait(self.outage.goes_on(error))
+            return False
+        self.outage.is_over()
+        return is_over
+
+    def step(self) -> bool:
+        """Count some chunks, flush when it is time to, wait if there are none; whether all is done."""
+        self._look_after()
+        if self._batch.is_spoiled:
+            self._begin_anew()
+        self._flush_if(self._message is not None)
+        began_at, counting = time.monotonic(), len(self._todo)
+        while self._todo and not self._stop.is_set():
+            self._count(self._todo[0])
+            self._beat()
+            self._flush_if(self._batch.is_full or time.monotonic() - self._oldest > _LATEST)
+        self._pace(counting, time.monotonic() - began_at)
+        if self._stop.is_set():
+            return self._end()
+        if not self._is_quiet:
+            self._todo.extend(self.consumer.claim(self._limit))
+        if self._todo:
+            return False
+        self._flush_if(True)
+        if self._drains and self.consumer.is_drained():
+            return self._end()
+        if not self._todo:
+            self._wait()
+        return False
+
+    def _wait(self) -> None:
+        if self._is_quiet:
+            self._stop.wait(_NAP)
+        else:
+            self.consumer.wait(_NAP)
+
+    def _pace(self, counted: int, seconds: float) -> None:
+        """Claim so many next time that they take a turn: others shall not wait for what one of them holds."""
+        if counted:
+            fitting = int(counted * _TURN / max(seconds, 1e-6))
+            self._limit = max(1, min(_MOST, 2 * self._limit, fitting))
+
+    def _count(self, chunk: Chunk) -> None:
+        try:
+            lines = self.consumer.read(chunk)
+        except (ChunkNotFound, UnknownFormat) as error:
+            logger.warning("%s", error)
+            self._put_back(chunk)
+            return
+        try:
+            self._batch.add(chunk, lines)
+        except Exception:
+            logger.exception(
+                "Chunk %s cannot be counted (%s, from line %s on, try %d of %d). What was counted beside it is "
+                "counted anew.",
+                *(chunk.id, chunk.file, f"{chunk.line:,}", chunk.tries, self.aggregation.tries),
+            )
+            self._put_back(chunk)
+            self._begin_anew()
+            return
+        self._todo.popleft()
+        if len(self._batch.chunks) == 1:
+            self._oldest = time.monotonic()
+
+    def _put_back(self, chunk: Chunk) -> None:
+        """Let it be claimed again when its lease is over."""
+        self.consumer.forget(chunk)
+        self._todo.remove(chunk)
+
+    def _begin_anew(self) -> None:
+        """Count all that is held again."""
+        self._batch.begin()
+        self._message = None
+        self._todo = deque(self.consumer.held.values())
+
+    def _beat(self) -> None:
+        if time.monotonic() < self._beat_at:
+            return
+        lost = self.consumer.beat()
+        self._beat_at = time.monotonic() + self.consumer.lease / 3
+        if lost:
+            logger.warning(
+                "The lease of %d chunks was over before it was renewed; others count them.", len(lost)
+            )
+            self._begin_anew()
+
+    def _flush_if(self, is_time: bool) -> None:
+        if not is_time:
+            return
+        if self._message is None and self._batch.chunks:
+            self._message = self._take()
+        if self._message is None:
+            return
+        try:
+            send(self._message, self.consumer)
+        except ChunksLost as error:
+            logger.warning("%s", error)
+            self._begin_anew()
+            return
+        self.lines += self._message.lines
+        self.chunks += len(self._message.chunks)
+        self._message = None
+
+    def _take(self) -> Message | None:
+        chunks = self._batch.chunks
+        try:
+            return self._batch.take()
+        except Exception:
+            logger.exception("A callback cannot hand in what it counted in %d chunks.", len(chunks))
+            for chunk in chunks:
+                self.consumer.forget(chunk)
+            self._begin_anew()
+            return None
+
+    def _look_after(self) -> None:
+        """Say that it lives, and see which day it is."""
+        now = time.monotonic()
+        if now >= self._day_at:
+            today = self.consumer.now().date()
+            first = _FIRST_DAY if self._days is None else max(_FIRST_DAY, today - timedelta(self._days))
+            self.reader.days = (first, today + timedelta(1))
+            if self._keep is not None and today != self._forgot_on:
+                self._forget(today - timedelta(self._keep))
+                self._forgot_on = today
+            self._day_at = now + 60
+        if now < self._tell_at:
+            return
+        if self.pulse:
+            self.pulse.beat()
+        rate = (self.lines - self._lines_told) / max(now - self._told_at, 1e-3)
+        form, level = self.about
+        record = WorkerRecord(
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at.isoformat(timespec="seconds"),
+            lines=self.lines,
+            chunks=self.chunks,
+            rate=round(rate, 1),
+            format=form,
+            level=level,
+            kernel=self.reader.kernel.name,
+        )
+        # Where its memory is full Redis refuses this, but takes flushes, which make room. Other troubles they tell.
+        with suppress(RedisUnavailable):
+            self.consumer.tell(record)
+        self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL
+
+    def _end(self) -> bool:
+        self._flush_if(True)
+        self.consumer.leave()
+        return True

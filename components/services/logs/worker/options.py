@@ -1,0 +1,89 @@
+"""
+The worker that the options of aggregatelogs ask for.
+
+What needs the extra "logs" is imported when it is needed, so that the error of a command that lacks it names the
+extra, and help needs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import CommandError
+from django.utils.module_loading import import_string
+
+from components.services.geo import GeoTable
+from components.services.logs import PLACES, Aggregation
+
+if TYPE_CHECKING:
+    from components.services.logs.worker.logs import LogWorker
+
+
+def make_worker(options: Mapping[str, Any]) -> LogWorker:
+    """Raises ComponentsError, CommandError."""
+    from components.services.logs.lines import LineReader
+    from components.services.logs.traffic import Traffic
+    from components.services.logs.worker.logs import LogWorker
+
+    name = options["aggregation"] or PLACES
+    aggregation = Aggregation(name, job=options["job"], lease=options["lease"])
+    form, shown = _format(options)
+    callbacks, level = _callbacks(options)
+    return LogWorker(
+        aggregation,
+        LineReader(form),
+        callbacks,
+        days=options["days"],
+        keep=options["keep"],
+        forget=Traffic(options["job"]).forget,
+        drains=options["drain"],
+        about=(shown, level),
+    )
+
+
+def _format(options: Mapping[str, Any]) -> tuple[Any, str]:
+    from components.services.logs.lines import JsonLines, Pattern, find_format
+
+    if options["pattern"] is not None:
+        return Pattern(options["pattern"]), options["pattern"]
+    if (given := options["json_keys"]) is None:
+        return find_format(options["format"]), options["format"]
+    address, comma, time = given.partition(",")
+    if options["format"] != "json" or not (address and comma and time):
+        raise CommandError("--json-keys IP,TIME names two keys, and needs --format json.", returncode=2)
+    return JsonLines(address, time), f"json {given}"
+
+
+def _callbacks(options: Mapping[str, Any]) -> tuple[list[Callable[[], Any]], str]:
+    given = options["callback"]
+    if bool(given) != (options["aggregation"] not in (None, PLACES)):
+        raise CommandError(
+            f"--callback needs --aggregation NAME, and that needs --callback; {PLACES!r} counts places.",
+            returncode=2,
+        )
+    if given:
+        if options["keep"]:
+            raise CommandError("--keep is for tables of places, which callbacks do not fill.", returncode=2)
+        if options["level"] or options["table"]:
+            raise CommandError(
+                "--level and --table are for places, which callbacks do not count.", returncode=2
+            )
+        return [_import(path) for path in given], ", ".join(given)
+    from components.services.logs.traffic.places import PlaceCounter
+
+    level, table = options["level"] or "city", options["table"] or "default"
+    GeoTable.load(table)
+    return [partial(PlaceCounter, table, level=level)], level
+
+
+def _import(path: str) -> Callable[[], Any]:
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        raise CommandError(f"--callback {path}: {error}.", returncode=2) from None
+    if missing := [name for name in ("block", "flush") if not callable(getattr(found, name, None))]:
+        raise CommandError(f"--callback {path}: it has no {' and no '.join(missing)}().", returncode=2)
+    made: Callable[[], Any] = found
+    return made

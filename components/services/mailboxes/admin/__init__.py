@@ -1,0 +1,1 @@
+"""The Mailboxes pages of the control room."""

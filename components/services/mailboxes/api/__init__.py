@@ -1,0 +1,1 @@
+"""The mailboxes of the HTTP API."""

@@ -1,0 +1,1 @@
+"""The Queues pages of the control room."""

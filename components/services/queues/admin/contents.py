@@ -1,0 +1,52 @@
+"""
+What a user may see of tasks beyond their names, times and numbers: arguments, results and tracebacks.
+
+They may hold secrets, such as the link in a queued mail that sets a password, so a permission of its own is needed.
+Those of a task that is declared as sensitive are shown to nobody. What may not be seen cannot be searched for either:
+what a search finds would tell it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+
+from django.http import HttpRequest
+
+from components.kit.compat import Task
+from components.services.queues import TaskFailure, TaskInfo
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What one user may see of any task."""
+
+    #: Whether the user has the permission.
+    may_see: bool
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Contents:
+        return cls(request.user.has_perm("components.view_arguments_queue"))
+
+    def shows(self, info: TaskInfo) -> bool:
+        """Return whether the user may see the arguments, the result and the tracebacks of this task."""
+        return self.may_see and not is_sensitive(info)
+
+    def cut(self, info: TaskInfo) -> TaskInfo:
+        """Return the task as this user may see it; of its errors, at least their classes stay."""
+        if self.shows(info):
+            return info
+        errors = tuple(TaskFailure(error.exception_class_path, "") for error in info.errors)
+        return replace(info, args=[], kwargs={}, return_value=None, errors=errors)
+
+
+def is_sensitive(info: TaskInfo) -> bool:
+    """Return whether the task was marked when it was pushed, or is declared as sensitive by now."""
+    return info.sensitive or getattr(loaded(info.name), "sensitive", False) is True
+
+
+def loaded(name: str) -> Task[..., object] | None:
+    """Return the task *name* if this process has imported its module. No page imports one."""
+    module, _, attribute = name.rpartition(".")
+    found = getattr(sys.modules.get(module), attribute, None)
+    return found if isinstance(found, Task) else None

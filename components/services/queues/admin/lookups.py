@@ -1,0 +1,60 @@
+"""What the query of a request names: an alias, a queue, a state. What there is none of is a 404 in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from django.http import Http404, HttpRequest
+
+from components.exceptions import InvalidQueueName
+from components.models import Queue
+from components.services.queues import QueueStats, State, TaskQueue
+from components.services.queues.backend import redis_aliases
+from components.services.queues.tasks import check_queue
+
+STATES: tuple[State, ...] = get_args(State)
+
+
+@dataclass(frozen=True)
+class QueuePage:
+    """The queue that a request's query names."""
+
+    service: TaskQueue
+    stats: QueueStats
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> QueuePage:
+        service = find_service(request)
+        try:
+            name = check_queue(request.GET.get("queue", ""))
+        except InvalidQueueName as error:
+            raise Http404(str(error)) from None
+        return cls(service, service.stats(name))
+
+    @property
+    def alias(self) -> str:
+        return self.service.alias
+
+    @property
+    def name(self) -> str:
+        return self.stats.name
+
+    @property
+    def subject(self) -> Queue:
+        return Queue(name=f"{self.alias}/{self.name}")
+
+
+def find_service(request: HttpRequest) -> TaskQueue:
+    alias = request.GET.get("alias", "")
+    if alias not in redis_aliases():
+        raise Http404(f"No TASKS alias {alias!r} is served by Redis.")
+    return TaskQueue(alias)
+
+
+def find_state(request: HttpRequest) -> State:
+    wanted = request.GET.get("state", STATES[0])
+    for state in STATES:
+        if state == wanted:
+            return state
+    raise Http404(f"Tasks have no state {wanted!r}.")

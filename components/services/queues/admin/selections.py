@@ -1,0 +1,118 @@
+"""
+Which tasks of a list an action is for: those whose boxes were checked, one, or all of a state or of a search.
+
+All of it is in the query, so that a selection is confirmed and done under one URL. What it stands for is looked up
+anew each time: tasks move on between two requests. One request takes at most BOUND tasks, whatever there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from django.http import HttpRequest
+
+from components.services.queues import State
+from components.services.queues.admin.contents import Contents
+from components.services.queues.admin.lookups import QueuePage, find_state
+from components.templatetags.control_room import grouped
+
+WINDOW = 1_000  # tasks that a search looks at: about 50 ms, whatever the queue holds
+BOUND = 10_000  # tasks that one request changes: 20 scripts, below a second
+
+Scope = Literal["selected", "task", "all"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The tasks that a request's query names. *states* are those in which an action still takes them."""
+
+    page: QueuePage
+    state: State
+    states: Sequence[State]
+    scope: Scope
+    text: str
+    given: Sequence[str]
+    #: What the user may see, and so may search.
+    contents: Contents
+
+    @classmethod
+    def of(cls, request: HttpRequest, states: Sequence[State] = ()) -> Selection:
+        state = find_state(request)
+        wanted = request.GET.get("scope")
+        scope: Scope = next((scope for scope in get_args(Scope) if scope == wanted), "selected")
+        given = list(dict.fromkeys(request.GET.getlist("id")))
+        if scope == "task":
+            del given[1:]
+        text = request.GET.get("q", "").strip()
+        return cls(QueuePage.of(request), state, states or (state,), scope, text, given, Contents.of(request))
+
+    @property
+    def is_whole_state(self) -> bool:
+        return self.scope == "all" and not self.text
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """What an action is for, as of now."""
+        service, name = self.page.service, self.page.name
+        if self.is_whole_state:
+            return service.ids(name, self.state, limit=self.most)
+        if self.scope == "all":
+            found = service.search(name, self.state, self.text, window=WINDOW, shows=self.contents.shows)
+            return [info.id for info in found]
+        return service.present(name, self.states, self.given)
+
+    @property
+    def total(self) -> int:
+        """How many tasks it stands for."""
+        return int(getattr(self.page.stats, self.state)) if self.is_whole_state else len(self.ids)
+
+    @property
+    def most(self) -> int:
+        """How many one request takes."""
+        return BOUND
+
+    @property
+    def left(self) -> int:
+        """How many are beyond that."""
+        return max(0, self.total - self.most)
+
+    @property
+    def gone(self) -> int:
+        """How many of those that were named have left their place since."""
+        return 0 if self.scope == "all" else len(self.given) - len(self.ids)
+
+    @property
+    def what(self) -> str:
+        """It in words."""
+        if self.scope == "task" and self.ids:
+            return f"the task {self.ids[0]}"
+        return f"{'all ' if self.scope == 'all' else ''}{counted(self.total, self.state)}"
+
+    @property
+    def where(self) -> str:
+        """Where it was looked for, in words that go on from what was found."""
+        found_by = f" that hold “{self.text}”" if self.text and self.scope == "all" else ""
+        return f"of the queue {self.page.name}{found_by}"
+
+    @property
+    def nothing(self) -> str:
+        """Why there is nothing to do, if there is not."""
+        if self.scope == "all":
+            return f"There are no {self.state} tasks {self.where}."
+        if not self.given:
+            return "No task is selected."
+        if len(self.given) == 1:
+            return f"The task {self.given[0]} is not {' or '.join(self.states)} any more."
+        return f"None of these {grouped(len(self.given))} tasks is {' or '.join(self.states)} any more."
+
+
+def are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def counted(number: int, kind: str = "") -> str:
+    """3 as "3 dead tasks", 1 as "1 dead task"."""
+    return f"{grouped(number)} {kind}{' ' if kind else ''}task{'' if number == 1 else 's'}"

@@ -1,0 +1,364 @@
+"""
+RedisBackend: the backend for TASKS that runs Django's own tasks on the Redis of this project.
+
+    TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {}}}
+
+Tasks are declared with Django's @task and stored by dotted path. A worker runs only a task that an installed app
+declares at that path, and imports nothing else on behalf of a stored name. OPTIONS are the fields of
+conf.QueueOptions. Delivery is at least once: a task that has started may start again after its worker died, so let
+it be harmless to run twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from asgiref.sync import sync_to_async
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
+
+from components.conf import QueueOptions, problems
+from components.exceptions import InvalidQueueName, UnknownTask
+from components.kit.compat import (
+    BaseTaskBackend,
+    InvalidTask,
+    Task,
+    TaskError,
+    TaskResult,
+    TaskResultDoesNotExist,
+    TaskResultStatus,
+    task_backends,
+    task_enqueued,
+)
+from components.services.queues import NewTask, State, TaskInfo, TaskQueue
+from components.services.queues.calls import aware, check_run_after, commit_of, named, unique_key
+from components.services.queues.declaring import PolicyTask
+from components.services.queues.tasks import check_queue
+
+logger = logging.getLogger(__name__)
+
+#: Tasks as they were enqueued, by name, priority, queue and alias, beside the task declared: saves the worker a copy
+#: of it for each task that it runs.
+_variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
+_MOST_VARIANTS = 1_000
+
+
+@dataclass
+class _Promise:
+    """An id that was given out for a call that is stored after the commit."""
+
+    id: str
+    is_told: bool = False
+
+
+#: Those of unique tasks, by the connection whose transaction is to store them; then by alias, task and unique key.
+_promises: WeakKeyDictionary[BaseDatabaseWrapper, dict[tuple[str, str, str], _Promise]] = WeakKeyDictionary()
+
+_STATUSES: dict[State, TaskResultStatus] = {
+    "ready": TaskResultStatus.READY,
+    "delayed": TaskResultStatus.READY,
+    "running": TaskResultStatus.RUNNING,
+    "dead": TaskResultStatus.FAILED,
+    "successful": TaskResultStatus.SUCCESSFUL,
+}
+
+
+class RedisBackend(BaseTaskBackend):
+    """See the module. Its methods raise RedisUnavailable when Redis does not answer."""
+
+    task_class = PolicyTask
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self.queue = TaskQueue(alias)
+        self._queues_given = params.get("QUEUES", [])
+
+    def validate_task(self, task: Task[..., Any]) -> None:
+        seen: Any = task
+        if isinstance(seen.run_after, timedelta):  # Django's documents allow it, and its check does not
+            names = ("func", "takes_context", "priority", "queue_name")
+            seen = SimpleNamespace(run_after=None, **{name: getattr(task, name) for name in names})
+        super().validate_task(seen)
+        check_run_after(task.run_after)
+        try:
+            check_queue(task.queue_name)
+        except InvalidQueueName as error:
+            raise InvalidTask(str(error)) from None
+
+    def enqueue(  # type: ignore[override]  # the arguments of any task, not of one signature
+        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[..., Any]:
+        """
+        Store a call of *task* and return its TaskResult, READY.
+
+        Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
+        """
+        return self.enqueue_many(task, [(args, kwargs)])[0]
+
+    def enqueue_many(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[TaskResult[..., Any]]:
+        """
+        Store many calls of *task*, each its args and kwargs, in one round trip per 500. Raises as enqueue();
+        all are checked before the first is stored. For a call whose unique key an unfinished task has, the result
+        is that task's, and no signal is sent. Errors of the signal's receivers are logged, and not raised:
+        what is stored must not look refused.
+
+        With on_commit, in a transaction: the ids of the results are final; the rest is filled in when they are
+        stored, after the commit. A call whose unique key an unfinished task has by then is not stored, and its
+        result keeps None as enqueued_at. RedisUnavailable is raised by the end of the transaction, whose data stay.
+        """
+        new, database = self._checked(task, calls)
+        if database and connections[database].in_atomic_block:
+            return self._enqueue_on_commit(task, new, database)
+        return self.store(task, new)
+
+    async def aenqueue(  # type: ignore[override]  # as above
+        self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> TaskResult[..., Any]:
+        """enqueue(), awaited."""
+        return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+
+    async def aenqueue_many(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> list[TaskResult[..., Any]]:
+        """enqueue_many(), awaited."""
+        calls = list(calls)
+        new, database = self._checked(task, calls)
+        if database:  # transactions belong to threads
+            return await sync_to_async(self.enqueue_many)(task, calls)
+        results, news = self._results(task, new, await self.queue.apush_many(new))
+        for result in news:
+            await task_enqueued.asend_robust(type(self), task_result=result)
+        return results
+
+    def _checked(
+        self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
+    ) -> tuple[list[NewTask], str | None]:
+        """The calls as tasks to push, and the database whose transaction they wait for."""
+        self.validate_task(task)
+        return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls], commit_of(task)
+
+    def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
+        """Push *new*, calls of *task*; the results of those that were stored."""
+        new = [named(each) for each in new]
+        results, news = self._results(task, new, self.queue.push_many(new))
+        self._tell(news)
+        return results
+
+    def new_task(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
+        """A call of *task* in the terms of the queue."""
+        run_after = task.run_after
+        delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
+        return NewTask(
+            name=task.module_path,
+            args=args,
+            kwargs=kwargs,
+            queue=task.queue_name,
+            priority=int(task.priority),
+            at=aware(run_after) if delay is None else None,
+            delay=delay,
+            lease=getattr(task, "lease", None),
+            unique=unique_key(task, args, kwargs),
+            sensitive=getattr(task, "sensitive", False),
+        )
+
+    def _enqueue_on_commit(
+        self, task: Task[..., Any], new: Sequence[NewTask], database: str
+    ) -> list[TaskResult[..., Any]]:
+        """The results have their final ids at once, and become what is stored when it is."""
+        connection = connections[database]
+        promises = [self._promise(connection, each) for each in new]
+        new = [replace(each, id=promise.id) for each, promise in zip(new, promises, strict=True)]
+        promised = [self._stored(task, info) for info in self.queue.foresee(new)]
+        for result in promised:
+            object.__setattr__(result, "enqueued_at", None)
+
+        def store() -> None:
+            _promises.pop(connection, None)
+            results, _news = self._results(task, new, self.queue.push_many(new))
+            for promise, result, stored in zip(promises, promised, results, strict=True):
+                if stored.id != result.id:
+                    logger.info(
+                        "%s %s is not stored: the unfinished task %s has its unique key.",
+                        task.module_path, result.id, stored.id,
+                    )  # fmt: skip
+                    continue
+                for field in fields(result):
+                    object.__setattr__(result, field.name, getattr(stored, field.name))
+                if not promise.is_told:
+                    promise.is_told = True
+                    self._tell([stored])
+
+        transaction.on_commit(store, using=database)
+        return promised
+
+    def _promise(self, connection: BaseDatabaseWrapper, new: NewTask) -> _Promise:
+        """
+        The promise of *new* to be stored by the transaction of *connection*. Calls with one unique key share it, and
+        each pushes it: stored once by its id, it is there also if another call was rolled back to a savepoint.
+        """
+        assert new.id
+        if new.unique is None:
+            return _Promise(new.id)
+        if not connection.run_on_commit:  # what was promised before was rolled back
+            _promises.pop(connection, None)
+        key = (self.alias, new.name, new.unique)
+        return _promises.setdefault(connection, {}).setdefault(key, _Promise(new.id))
+
+    def _stored(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+        return self._result(_as_stored(task, info, self.alias), info)
+
+    def _tell(self, news: Iterable[TaskResult[..., Any]]) -> None:
+        for result in news:
+            task_enqueued.send_robust(type(self), task_result=result)
+
+    def _results(
+        self, task: Task[..., Any], new: Sequence[NewTask], stored: Iterable[TaskInfo | None]
+    ) -> tuple[list[TaskResult[..., Any]], list[TaskResult[..., Any]]]:
+        """The results, and those of them that are news: not of another task that has the unique key."""
+        pairs = [
+            (self._stored(task, info), info.id == each.id)
+            for each, info in zip(new, stored, strict=True)
+            if info
+        ]
+        return [result for result, _is_new in pairs], [result for result, is_new in pairs if is_new]
+
+    def get_result(self, result_id: str) -> TaskResult[..., Any]:
+        """
+        The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
+        UnknownTask if what it names is no longer declared; UnknownFormat if a newer release wrote it;
+        ValueError if what is stored is no task.
+        """
+        return self._existing(result_id, self.queue.get(str(result_id)))
+
+    async def aget_result(self, result_id: str) -> TaskResult[..., Any]:
+        """get_result(), awaited."""
+        return self._existing(result_id, await self.queue.aget(str(result_id)))
+
+    def wait_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+        """
+        The TaskResult when the task has ended, or as it is after *wait* seconds, without polling. Raises as
+        get_result().
+        """
+        return self._existing(result_id, self.queue.wait_for(str(result_id), wait=wait))
+
+    async def await_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
+        """wait_for(), awaited."""
+        return self._existing(result_id, await self.queue.await_for(str(result_id), wait=wait))
+
+    def _existing(self, result_id: str, info: TaskInfo | None) -> TaskResult[..., Any]:
+        if info is None:
+            raise TaskResultDoesNotExist(result_id)
+        return self.to_result(info)
+
+    def to_result(self, info: TaskInfo) -> TaskResult[..., Any]:
+        """*info* in Django's terms. Raises UnknownTask."""
+        return self._result(_as_stored(resolve(info.name), info, self.alias), info)
+
+    def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
+        result: TaskResult[..., Any] = TaskResult(
+            task=task,
+            id=info.id,
+            status=_STATUSES[info.state],
+            enqueued_at=as_set(info.enqueued_at),
+            started_at=as_set(info.started_at),
+            last_attempted_at=as_set(info.last_attempted_at),
+            finished_at=as_set(info.finished_at),
+            args=info.args,
+            kwargs=info.kwargs,
+            backend=self.alias,
+            errors=[
+                TaskError(exception_class_path=error.exception_class_path, traceback=error.traceback)
+                for error in info.errors
+            ],
+            worker_ids=list(info.worker_ids),
+        )
+        object.__setattr__(result, "_return_value", info.return_value)  # as Django's own backends do
+        return result
+
+    def check(self, **kwargs: Any) -> list[CheckMessage]:
+        """System check messages for this alias' QUEUES and OPTIONS."""
+        found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
+        if isinstance(self._queues_given, str):
+            found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
+        return [Error(f"TASKS[{self.alias!r}]{problem}", id="components.E003") for problem in found]
+
+
+def redis_aliases() -> list[str]:
+    """The aliases of TASKS that RedisBackend serves."""
+    return [alias for alias in task_backends if isinstance(task_backends[alias], RedisBackend)]
+
+
+def resolve(name: str) -> Task[..., Any]:
+    """
+    Return the task that an installed app declares at the dotted path *name*.
+
+    A name may come from anyone who can write to Redis, so a module is imported only if it belongs to an installed
+    app. Raises UnknownTask, which says what is wrong with the name, and whatever importing the module raises.
+    """
+    module_name, _, attribute = name.rpartition(".")
+    if not _is_of_an_app(module_name):
+        raise UnknownTask(
+            f"No task {name!r} can be imported: no app in INSTALLED_APPS contains a module {module_name!r}. "
+            "If the task is declared there, add the package of that module to INSTALLED_APPS."
+        )
+    try:
+        found = vars(import_module(module_name))[attribute]
+    except ImportError as error:
+        raise UnknownTask(f"No task {name!r} can be imported: {error}") from error
+    except KeyError:
+        raise UnknownTask(f"No task {name!r} can be imported: {module_name} has no {attribute!r}.") from None
+    if not isinstance(found, Task):
+        raise UnknownTask(f"{name!r} is {type(found).__name__}, not a task: declare it with @task.")
+    if not _is_of_an_app(found.func.__module__):
+        raise UnknownTask(
+            f"{name!r} is not run: it is the task {found.module_path!r}, which no app in INSTALLED_APPS declares."
+        )
+    return found
+
+
+def _is_of_an_app(module_name: str) -> bool:
+    return any(
+        module_name == app.name or module_name.startswith(f"{app.name}.") for app in apps.get_app_configs()
+    )
+
+
+def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:
+    """*task* as it was enqueued. It is not validated anew: what the settings have changed since is history."""
+    key = (info.name, info.priority, info.queue, alias)
+    if info.run_after is None and (known := _variants.get(key)) and known[0] is task:
+        return known[1]
+    variant: Task[..., Any] = object.__new__(type(task))
+    for field in fields(task):
+        object.__setattr__(variant, field.name, getattr(task, field.name))
+    values = (info.priority, info.queue, as_set(info.run_after), alias)
+    for name, value in zip(("priority", "queue_name", "run_after", "backend"), values, strict=True):
+        object.__setattr__(variant, name, value)
+    if info.run_after is None:
+        if len(_variants) >= _MOST_VARIANTS:
+            _variants.clear()
+        _variants[key] = task, variant
+    return variant
+
+
+def as_set(instant: datetime | None) -> datetime | None:
+    """*instant* as timezone.now() would give it under this project's USE_TZ."""
+    if instant is not None and not settings.USE_TZ:
+        return timezone.make_naive(instant)
+    return instant

@@ -1,0 +1,243 @@
+"""
+What a project's tasks are declared with, and what they may say while they run.
+
+    @task(queue_name="mail", max_attempts=12, timeout=60)
+    def send(pk: int) -> None: ...
+
+`task` is Django's decorator with a policy: how a task is retried, limited and kept. It works on every Django that
+has tasks; what runs them is a RedisBackend, and any other backend ignores the policy. The names are those of the
+proposals for Django itself (max_attempts, backoff) where there are any.
+"""
+
+from __future__ import annotations
+
+import random
+from asyncio import to_thread
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import inf
+from typing import Any, Protocol, TypeAlias, overload
+
+from components.kit.compat import InvalidTask, Task, TaskResult
+
+__all__ = ["Concurrency", "PolicyTask", "aprogress", "exponential", "is_cancelled", "progress", "task"]
+
+#: What says how long to wait before the next attempt, in seconds; None: the failure is final.
+Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """No more than *limit* runs at a time, in all workers together, of all tasks that share its name."""
+
+    limit: int
+    #: Of the semaphore: a name, which other tasks and a Semaphore may share; a function of the arguments, which says
+    #: what counts together among the calls of this task, as text; or None for all of them.
+    name: str | Callable[..., str] | None = None
+
+    def name_for(self, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+        """The name of the semaphore for a call of the task *path*."""
+        if isinstance(self.name, str):
+            return self.name
+        return f"task:{path}:{self.name(*args, **kwargs)}" if self.name else f"task:{path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic when it runs
+    """A Task with a policy. What is None is the OPTIONS' of the backend; durations are seconds."""
+
+    #: How often it is started before a failure is final.
+    max_attempts: int | None = None
+    #: Seconds before the first retry, doubled with each, a random half taken off; or what says how long.
+    backoff: float | Backoff | None = None
+    #: How long a claim lasts without renewal: how soon another worker starts it when its worker has died.
+    lease: float | None = None
+    #: How long it may run; float("inf") for ever.
+    timeout: float | None = None
+    #: How long the result of its success can be read; at least 60.
+    result_ttl: float | None = None
+    #: Whether a second call with the same arguments is not stored while the first is unfinished; or a function
+    #: of the arguments that says what is the same, as text.
+    unique: bool | Callable[..., str] = False
+    #: Whether it is stored when the transaction that enqueues it has been committed; or which database's.
+    on_commit: bool | str = False
+    #: How many runs there may be at a time, in all workers together.
+    concurrency: int | Concurrency | None = None
+    #: Whether the control room shows its arguments, results and tracebacks to nobody.
+    sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        for problem in _problems(self):
+            raise InvalidTask(f"{self.module_path}: {problem}")
+        Task.__post_init__(self)
+
+    def using(
+        self,
+        *,
+        priority: int | None = None,
+        queue_name: str | None = None,
+        run_after: datetime | timedelta | None = None,
+        backend: str | None = None,
+    ) -> PolicyTask:
+        """This task with other defaults. A timedelta counts from the moment in which it is enqueued."""
+        return Task.using(  # type: ignore[return-value]
+            self,
+            priority=priority,
+            queue_name=queue_name,
+            run_after=run_after,  # type: ignore[arg-type]
+            backend=backend,
+        )
+
+
+def _problems(task: Any) -> list[str]:
+    # 1e9 is enough for all, and what Redis can count in microseconds.
+    limits = {"max_attempts": (1, 1e9), "lease": (1, 1e9), "timeout": (0.001, inf), "result_ttl": (60, 1e9)}
+    found = [
+        f"{name} is {value!r}; it must be a number, {least} to {most:g}."
+        for name, (least, most) in limits.items()
+        if (value := getattr(task, name)) is not None and not _is_number(value, least, most)
+    ]
+    if task.max_attempts is not None and not isinstance(task.max_attempts, int):
+        found.append(f"max_attempts is {task.max_attempts!r}; it must be a whole number.")
+    if not (task.backoff is None or callable(task.backoff) or _is_number(task.backoff, 0, 1e9)):
+        found.append(
+            f"backoff is {task.backoff!r}; it must be seconds, or a function of an error and a result."
+        )
+    if not (isinstance(task.unique, bool) or callable(task.unique)):
+        found.append(f"unique is {task.unique!r}; it must be True, or a function of the arguments.")
+    limit = task.concurrency.limit if isinstance(task.concurrency, Concurrency) else task.concurrency
+    if limit is not None and not (isinstance(limit, int) and _is_number(limit, 1, 1e9)):
+        found.append(
+            f"concurrency is {task.concurrency!r}; it must be a whole number from 1 on, or Concurrency."
+        )
+    if not isinstance(task.sensitive, bool):
+        found.append(f"sensitive is {task.sensitive!r}; it must be True or False.")
+    if not isinstance(task.on_commit, bool | str):
+        found.append(f"on_commit is {task.on_commit!r}; it must be True, or the alias of a database.")
+    return found
+
+
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+@overload
+def task(function: Callable[..., Any], /) -> PolicyTask: ...
+@overload
+def task(
+    *,
+    priority: int = ...,
+    queue_name: str = ...,
+    backend: str = ...,
+    takes_context: bool = ...,
+    max_attempts: int | None = ...,
+    backoff: float | Backoff | None = ...,
+    lease: float | None = ...,
+    timeout: float | None = ...,
+    result_ttl: float | None = ...,
+    unique: bool | Callable[..., str] = ...,
+    on_commit: bool | str = ...,
+    concurrency: int | Concurrency | None = ...,
+    sensitive: bool = ...,
+) -> Callable[[Callable[..., Any]], PolicyTask]: ...
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    priority: int = 0,
+    queue_name: str = "default",
+    backend: str = "default",
+    takes_context: bool = False,
+    **policy: Any,
+) -> PolicyTask | Callable[[Callable[..., Any]], PolicyTask]:
+    """
+    Declare a function of a module as a task; PolicyTask says what the policy may be.
+
+    Raises InvalidTask, or TypeError for what is no policy.
+    """
+
+    def declare(function: Callable[..., Any]) -> PolicyTask:
+        return PolicyTask(
+            func=function,
+            priority=priority,
+            queue_name=queue_name,
+            backend=backend,
+            takes_context=takes_context,
+            run_after=None,
+            **policy,
+        )
+
+    return declare(function) if function else declare
+
+
+def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
+    """
+    A backoff of *first* seconds, doubled with each attempt up to *longest*, a random half taken off: tasks that
+    failed together do not come back together. It is what a number means; here for backoffs of your own.
+    """
+
+    def backoff(error: BaseException, result: TaskResult[..., Any]) -> float:
+        return doubled(first, longest, result.attempts)
+
+    return backoff
+
+
+def doubled(first: float, longest: float, attempt: int) -> float:
+    """Seconds after the *attempt* (1, 2 ...) that failed."""
+    pause = min(longest, first * 2.0 ** min(attempt - 1, 60))
+    return random.uniform(pause / 2, pause)
+
+
+class Run(Protocol):
+    """What a worker lets a running task say and ask."""
+
+    is_cancelled: bool
+
+    def report(self, done: float, total: float | None, note: str) -> None: ...
+
+
+#: The run of the task that this thread, or this coroutine, is in.
+current_run: ContextVar[Run | None] = ContextVar(
+    "components.services.queues.declaring.current_run", default=None
+)
+
+
+def progress(done: float, total: float | None = None, note: str = "") -> None:
+    """
+    Say how far the running task is, for the control room: *done* of *total*, in units of your own.
+
+    Written down at most twice a second, so it may be called in a loop. Outside of a worker it does nothing.
+    Raises ValueError for what is no number, or none that can be shown.
+    """
+    _check_progress(done, total)
+    if run := current_run.get():
+        run.report(done, total, note)
+
+
+async def aprogress(done: float, total: float | None = None, note: str = "") -> None:
+    """progress(), from a coroutine."""
+    _check_progress(done, total)
+    if run := current_run.get():
+        await to_thread(run.report, done, total, note)
+
+
+_MOST_SHOWN = 1e18  # bytes of more than anybody has
+
+
+def _check_progress(done: float, total: float | None) -> None:
+    for name, value in {"done": done, "total": 1 if total is None else total}.items():
+        if not _is_number(value, 0, _MOST_SHOWN):
+            raise ValueError(
+                f"progress() was given {name}={value!r}; it must be a number, 0 to {_MOST_SHOWN:g}."
+            )
+
+
+def is_cancelled() -> bool:
+    """
+    Whether somebody wants the running task to end. A long one should ask now and then, and return or raise.
+    (Coroutines are cancelled, and need not ask.) Known up to a heartbeat later: 5 seconds, or a third of the lease.
+    """
+    run = current_run.get()
+    return run is not None and run.is_cancelled

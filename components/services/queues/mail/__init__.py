@@ -1,0 +1,1 @@
+"""E-mail that is sent by tasks."""

@@ -1,0 +1,176 @@
+"""
+EMAIL_BACKEND that sends every mail of a project through the task queue.
+
+send_messages() makes one task of each message (messages.py) and returns; deliver(), in a worker, makes the
+message again and hands it to the real backend: COMPONENTS["MAIL_BACKEND"], or in a project with MAILERS
+(Django 6.1) the entry that "mailer" among the OPTIONS of ours names. A worker that dies between sending and
+saying so leaves a task that sends again, under the same Message-ID.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from smtplib import SMTPAuthenticationError, SMTPRecipientsRefused, SMTPResponseException
+from typing import Any
+
+import django
+from django.conf import settings
+from django.core import mail
+from django.core.exceptions import ImproperlyConfigured
+from django.core.mail import EmailMessage
+from django.core.mail.backends.base import BaseEmailBackend
+from django.utils.module_loading import import_string
+
+from components.conf import conf
+from components.exceptions import BodyTooLarge, ComponentsError, MailNotSent
+from components.kit.compat import Task, TaskResult
+from components.services.queues.backend import RedisBackend
+from components.services.queues.declaring import exponential, task
+from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
+
+ATTEMPTS = 12  # over some four hours: servers of mail are away for longer than others
+
+logger = logging.getLogger(__name__)
+
+
+class EmailBackend(BaseEmailBackend):
+    """
+    Accepts mail by writing it into the queue.
+
+    *mailer*, where the project has MAILERS: the entry that really sends.
+    *fail_silently*: mail that the queue does not take or cannot carry is logged, at INFO, and not counted.
+    """
+
+    def __init__(
+        self,
+        fail_silently: bool = False,
+        *,
+        alias: str | None = None,
+        mailer: str | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if username or password:
+            raise TypeError(
+                "A user name and a password (auth_user, auth_password) are not written into the queue: "
+                "give them to the backend that really sends, in the settings."
+            )
+        if alias and not mailer:
+            raise ImproperlyConfigured(
+                f"MAILERS[{alias!r}] puts mail into the queue; its OPTIONS must name the entry that really "
+                'sends it, such as {"mailer": "smtp"}.'
+            )
+        super().__init__(alias=alias, **kwargs)
+        self.alias = alias
+        self.mailer = mailer
+        self.fail_silently = fail_silently
+
+    def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
+        """
+        Enqueue every message that has a recipient; how many were accepted.
+
+        Raises NotSerializable or BodyTooLarge, with the message and its part, and has enqueued none then;
+        RedisUnavailable. All go in one round trip.
+        """
+        messages = [message for message in email_messages if message.recipients()]
+        reports = [message for message in messages if deliver.module_path in str(message.subject)]
+        accepted = self._report(reports) if reports else 0
+        messages = [message for message in messages if message not in reports]
+        for batch in [[message] for message in messages] if self.fail_silently else [messages]:
+            try:
+                accepted += self._enqueue([to_json(message) for message in batch])
+            except ComponentsError as error:
+                if not self.fail_silently:
+                    raise
+                # A handler that mails what is logged at a higher level would come back here for ever.
+                logger.info("Not queued, silently as asked: %s", error)
+        return accepted
+
+    def _enqueue(self, documents: list[dict[str, Any]]) -> int:
+        queued = delivery()
+        backend = queued.get_backend()
+        try:
+            if isinstance(backend, RedisBackend):
+                backend.enqueue_many(queued, [((document, self.alias), {}) for document in documents])
+            else:
+                for document in documents:
+                    queued.enqueue(document, self.alias)
+        except BodyTooLarge as error:
+            raise BodyTooLarge(f"{largest_part(documents)}. {error}") from error
+        return len(documents)
+
+    def _report(self, reports: list[EmailMessage]) -> int:
+        """
+        Send at once what a logging handler mails of a failed delivery, and let the handler see no error.
+
+        Through the queue the report would fail as the mail did, and that failure would be reported.
+        """
+        try:
+            return real_backend(self.alias).send_messages(reports) or 0
+        except Exception as error:  # noqa: BLE001
+            logger.info("The report of a failed mail was not sent: %s", error)
+            return 0
+
+
+def real_backend(alias: str | None) -> BaseEmailBackend:
+    """
+    What sends the mail that the MAILERS entry *alias* accepted (None: EMAIL_BACKEND), by the settings of now.
+
+    Raises ImproperlyConfigured if that is not named, or is the queue again.
+    """
+    if django.VERSION >= (6, 1) and hasattr(settings, "MAILERS"):
+        backend = mail.mailers[alias or "default"]
+        if isinstance(backend, EmailBackend):
+            backend = mail.mailers[str(backend.mailer)]
+    else:
+        kind = import_string(conf().mail_backend)
+        # From 6.1 on SMTP warns of a backend that was told of no alias at all.
+        backend = kind(alias=None) if django.VERSION >= (6, 1) else kind()
+    if isinstance(backend, EmailBackend):
+        raise ImproperlyConfigured(
+            "The backend that is to send what comes out of the queue would put it back. Name one that sends, in "
+            'COMPONENTS["MAIL_BACKEND"] or, where the project has MAILERS, as "mailer" in the OPTIONS.'
+        )
+    return backend
+
+
+def backoff(error: BaseException, result: TaskResult[..., Any]) -> float | None:
+    """Seconds; None for a mail that its server has refused for good (a reply of 500 to 559, RFC 5321)."""
+    codes = [error.smtp_code] if isinstance(error, SMTPResponseException) else []
+    if isinstance(error, SMTPRecipientsRefused):
+        codes = [code for code, _reply in error.recipients.values()]
+    if codes and all(code >= 500 for code in codes) and not isinstance(error, SMTPAuthenticationError):
+        return None
+    return _longer(error, result)
+
+
+_longer = exponential(15, longest=3_600)
+
+
+@task(
+    backend=conf().mail_tasks,
+    queue_name=conf().mail_queue,
+    max_attempts=ATTEMPTS,
+    backoff=backoff,
+    sensitive=True,  # a mail may hold a link that sets a password
+)
+def deliver(message: dict[str, Any], alias: str | None = None) -> str:
+    """Send a mail that EmailBackend accepted; its Message-ID. Raises MailNotSent, or what sending raises."""
+    built = from_json(message)
+    identity, recipients = message_id(built.extra_headers), len(built.recipients())
+    try:
+        if real_backend(alias).send_messages([built]) == 0:
+            raise MailNotSent("The backend sent nothing, and did not say why.")
+    except Exception as error:
+        # The path is the mark by which _report() knows mail about this.
+        logger.warning("%s: %s to %d recipients failed: %s", deliver.module_path, identity, recipients, error)
+        raise
+    logger.info("Sent %s to %d recipients", identity, recipients)
+    return identity
+
+
+def delivery() -> Task[..., str]:
+    """deliver, with the backend and the queue that the settings name now. Raises InvalidTask."""
+    return deliver.using(backend=conf().mail_tasks, queue_name=conf().mail_queue)

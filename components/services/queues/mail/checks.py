@@ -1,0 +1,44 @@
+"""
+System check of the way that mail takes through the queue.
+
+A module of its own, since importing mail.py takes the very settings that are looked at here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import django
+from django.conf import settings
+from django.core.checks import CheckMessage, Error
+from django.core.exceptions import ImproperlyConfigured
+
+from components.kit.compat import InvalidTask
+
+_MODULE = "components.services.queues.mail.backend"
+
+
+def check_mail(**kwargs: Any) -> list[CheckMessage]:
+    """E004: mail would get into the queue, but not out of it."""
+    found: list[CheckMessage] = []
+    for alias in _queued():
+        try:
+            mail = import_module(_MODULE)
+            mail.delivery()
+            mail.real_backend(alias)
+        except (ImproperlyConfigured, ImportError, InvalidTask) as error:
+            found.append(
+                Error(f"Mail that goes through the queue cannot be sent: {error}", id="components.E004")
+            )
+    return found
+
+
+def _queued() -> list[str | None]:
+    """The entries of MAILERS that put mail into the queue; None stands for EMAIL_BACKEND."""
+    backend = f"{_MODULE}.EmailBackend"
+    if django.VERSION >= (6, 1) and hasattr(settings, "MAILERS"):
+        return [alias for alias, entry in settings.MAILERS.items() if entry.get("BACKEND") == backend]
+    # Django 6.1 warns of each look at this setting, also where the project has not set it.
+    given = settings.is_overridden("EMAIL_BACKEND") and settings.EMAIL_BACKEND  # type: ignore[misc]
+    return [None] if given == backend else []

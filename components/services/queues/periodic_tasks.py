@@ -1,0 +1,171 @@
+"""
+Periodic tasks, declared in code, above @task:
+
+    @periodic(cron("0 3 * * *", tz="Europe/Berlin"))
+    @task
+    def nightly() -> None: ...
+
+A declaration is remembered in this process; workers and pollers push what is due (workers/periodic.py), so there is
+no scheduler to run. They find declarations in the modules "tasks" of all apps. Ticks are remembered under a name
+made of the task's path, its schedule and its arguments: who changes one of them starts anew.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from inspect import signature
+from typing import Any, Literal, TypeVar, get_args
+
+from django.apps import apps
+from django.utils.module_loading import module_has_submodule
+
+from components.kit.compat import Task
+from components.services.queues import Ticks, normalize
+from components.services.queues.schedules import Schedule, cron, every
+
+__all__ = ["MissedPolicy", "PeriodicTask", "Schedule", "cron", "declared", "every", "overview", "periodic"]
+
+logger = logging.getLogger(__name__)
+
+MissedPolicy = Literal["once", "skip", "all"]
+_T = TypeVar("_T", bound="Task[..., Any]")
+_declared: dict[str, PeriodicTask] = {}
+
+
+@dataclass(frozen=True)
+class PeriodicTask:
+    """One declaration: call *task* with *args* and *kwargs* at each tick of *schedule*."""
+
+    task: Task[..., Any]
+    schedule: Schedule
+    #: What becomes of ticks at which no worker ran; see docs/queues.md.
+    missed: MissedPolicy
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Under which its ticks are remembered."""
+        parts = [self.task.module_path, str(self.schedule)]
+        if self.args or self.kwargs:
+            arguments = json.dumps([self.args, self.kwargs], sort_keys=True)
+            parts.append(f"#{sha256(arguments.encode()).hexdigest()[:8]}")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class TickInfo:
+    """A periodic task as the control room shows it. Instants are UTC, by the clock of Redis."""
+
+    periodic: PeriodicTask
+    #: None if it has not ticked since a worker first saw it.
+    last_at: datetime | None
+    #: In the past while no worker runs; None if no worker has seen it yet.
+    next_at: datetime | None
+
+
+def periodic(
+    schedule: Schedule,
+    *,
+    missed: MissedPolicy = "once",
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+) -> Callable[[_T], _T]:
+    """
+    Declare that the task below is to run with *args* and *kwargs* at each tick of *schedule*. May be repeated.
+
+    *missed* says what becomes of the ticks at which no worker ran: "once" runs the latest of them, "skip" none,
+    "all" each. Raises TypeError, ValueError or NotSerializable when the module is imported.
+    """
+    if not isinstance(schedule, Schedule):
+        raise TypeError(
+            f"@periodic was given {schedule!r}; it needs a schedule: @periodic(every(minutes=5)) or "
+            '@periodic(cron("0 3 * * *")).'
+        )
+    if missed not in get_args(MissedPolicy):
+        raise ValueError(
+            f"@periodic was given missed={missed!r}; it must be one of {', '.join(get_args(MissedPolicy))}."
+        )
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping | None):
+        raise TypeError(
+            f"@periodic was given args={args!r} and kwargs={kwargs!r}; they must be a list and a dict."
+        )
+
+    def declare(task: _T) -> _T:
+        _check_task(task, args, kwargs or {})
+        entry = PeriodicTask(
+            task, schedule, missed, normalize(args, "args"), normalize(kwargs or {}, "kwargs")
+        )
+        known = _declared.setdefault(entry.name, entry)
+        if known.missed != missed:
+            raise ValueError(
+                f"{entry.name} is declared with missed={known.missed!r} and with {missed!r}; choose one."
+            )
+        return task
+
+    return declare
+
+
+def _check_task(task: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    if not isinstance(task, Task):
+        name = getattr(task, "__qualname__", repr(task))
+        raise TypeError(f"@periodic was put on {name}, which is no task; put it above @task, not below.")
+    context = (None,) if task.takes_context else ()
+    try:
+        signature(task.func).bind(*context, *args, **kwargs)
+    except TypeError as error:
+        raise TypeError(
+            f"@periodic cannot call {task.module_path} with args={list(args)!r} and kwargs={dict(kwargs)!r}: "
+            f"{error}. Give what it needs as @periodic(..., args=[...], kwargs={{...}})."
+        ) from None
+
+
+def declared(alias: str = "default") -> list[PeriodicTask]:
+    """
+    The periodic tasks of the backend *alias*, by name. The first call imports the modules "tasks" of all apps; one
+    that raises is logged, and its periodic tasks are not known to this process.
+    """
+    _import_tasks()
+    return sorted(
+        (entry for entry in _declared.values() if entry.task.backend == alias), key=lambda entry: entry.name
+    )
+
+
+@cache
+def _import_tasks() -> None:
+    for app in apps.get_app_configs():
+        if app.module is None or not module_has_submodule(app.module, "tasks"):
+            continue
+        try:
+            import_module(f"{app.name}.tasks")
+        except Exception:
+            logger.exception(
+                "%s.tasks cannot be imported; periodic tasks that it declares do not tick in this process.",
+                app.name,
+            )
+
+
+def overview(alias: str = "default") -> list[TickInfo]:
+    """The periodic tasks of *alias* with their last and next ticks, in one round trip. Raises RedisUnavailable."""
+    entries = declared(alias)
+    if not entries:
+        return []
+    now, seen = Ticks(alias).look([entry.name for entry in entries])
+    return [_info(entry, seen.get(entry.name), now) for entry in entries]
+
+
+def _info(entry: PeriodicTask, seen: datetime | None, now: datetime) -> TickInfo:
+    if seen is None:
+        return TickInfo(entry, None, None)
+    schedule = entry.schedule
+    if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead: it counts as not taken
+        return TickInfo(entry, None, following)
+    is_tick = schedule.next_after(seen - timedelta(microseconds=1)) == seen  # or when it became known
+    return TickInfo(entry, seen if is_tick else None, schedule.next_after(seen))

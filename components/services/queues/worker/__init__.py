@@ -1,0 +1,1 @@
+"""The workers that run tasks, and the poller of delayed ones."""

@@ -1,0 +1,242 @@
+"""
+Running one claimed task: from its record to what became of it.
+
+The steps and signals are those of Django's own backends. Whatever a task raises, and whatever keeps it from
+starting (no such task, a record that is none), becomes a dead task with the reason; a record of a
+newer release is given back for a newer worker. Coroutines share one event loop per process.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+import time
+import traceback
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError
+from datetime import datetime
+from inspect import iscoroutinefunction
+from typing import Any
+
+from django.db import close_old_connections, reset_queries
+
+from components.exceptions import NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
+from components.kit.compat import (
+    Task,
+    TaskContext,
+    TaskError,
+    TaskResult,
+    TaskResultStatus,
+    task_finished,
+    task_started,
+)
+from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
+from components.services.queues.backend import RedisBackend, as_set
+from components.services.queues.declaring import current_run
+from components.services.queues.formats import write_errors, write_result
+from components.services.queues.parking import Parking
+from components.services.queues.worker.concurrency import Limit
+from components.services.queues.worker.coroutines import UNWILLING, Submitted
+from components.services.queues.worker.retries import retry_after
+from components.services.queues.worker.runs import Run, ServerClock
+
+logger = logging.getLogger(__name__)
+_LONGEST_SHOWN = 1_000  # characters of an error in a line of the log
+
+#: A line for each task that has run.
+done = logging.getLogger("components.done")
+
+
+class Execution:
+    """Runs claimed tasks of one backend, in the threads that call run()."""
+
+    def __init__(self, backend: RedisBackend, clock: ServerClock, parking: Parking) -> None:
+        self.backend = backend
+        self.clock = clock
+        self._options = backend.queue.options
+        self._parking = parking
+
+    def run(self, run: Run) -> Finished | Limit | None:
+        """Run the task; what to hand in. A limit: it is reached, park it. None: this release cannot read it."""
+        claimed = run.claimed
+        try:
+            info = claimed.read()
+        except UnknownFormat:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            return self._unreadable(claimed, error)
+        run.name = info.name
+        try:
+            result = self.backend.to_result(info)
+        except Exception as error:
+            logger.error("Task %s could not be run: %s", claimed.id, error, exc_info=error)
+            return self._failed(run, info, None, error)
+        limit = Limit.of(result.task, result.args, result.kwargs, self._options.lease)
+        return self._call(run, info, result) if limit is None else self._call_within(limit, run, info, result)
+
+    def _call_within(
+        self, limit: Limit, run: Run, info: TaskInfo, result: TaskResult[..., Any]
+    ) -> Finished | Limit | None:
+        claimed = run.claimed
+        by = f"{claimed.token}:{claimed.id}"
+        with limit.permit(self._parking, owner=f"{info.name} {info.id}", by=by) as run.permit:
+            try:
+                return self._call(run, info, result) if run.permit else limit
+            finally:
+                run.permit = None
+
+    def failed(self, run: Run, error: BaseException) -> Finished:
+        """What to hand in when the task did not come to its end, because of *error*."""
+        logger.error("Task %s %s: %s", run.name, run.claimed.id, error, exc_info=error)
+        try:
+            info = run.claimed.read()
+        except (UnknownFormat, ValueError):
+            return self._unreadable(run.claimed, error)
+        try:
+            return self._failed(run, info, self.backend.to_result(info), error)
+        except Exception:  # noqa: BLE001  (as above; what counts is the first error)
+            return self._failed(run, info, None, error)
+
+    def _call(self, run: Run, info: TaskInfo, result: TaskResult[..., Any]) -> Finished | None:
+        sender = type(self.backend)
+        task_started.send_robust(sender=sender, task_result=result)
+        try:
+            value = _returned(self._value(run, result))
+            written = self._dump(info, value)
+        except UnknownFormat:  # of something that the task has read
+            return None
+        except BaseException as error:  # SystemExit too: the task has failed, its worker goes on
+            if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise  # it was the user's, not the task's
+            return self._failed(run, info, result, error)
+        object.__setattr__(result, "_return_value", value)
+        finished_at = self._end(result, TaskResultStatus.SUCCESSFUL)
+        task_finished.send_robust(sender=sender, task_result=result)
+        claimed = run.claimed
+        document = write_result(claimed.record, claimed.run, claimed.errors, finished_at, written)
+        kept = getattr(result.task, "result_ttl", None) or self._options.result_ttl
+        if done.isEnabledFor(logging.INFO):
+            done.info("%s %s succeeded%s", info.name, info.id, _took(run))
+        return Finished(claimed, "successful", kept, document)
+
+    def _failed(
+        self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
+    ) -> Finished:
+        """The next attempt, or the end."""
+        pause = None if run.is_cancelled else retry_after(info, result, error, self._options)
+        failures = [_failure(error)]
+        if run.is_cancelled and isinstance(error, CancelledError):
+            error, failures = TaskCancelled("The task was cancelled as it ran."), []  # the run record says so
+        if result is not None:
+            said = _failure(error)
+            result.errors.append(
+                TaskError(exception_class_path=said.exception_class_path, traceback=said.traceback)
+            )
+        if pause is not None:
+            done.info(
+                "%s %s failed%s, attempt %d; again in %.0f s: %s",
+                info.name, info.id, _took(run), info.starts, pause, _shown(error),
+            )  # fmt: skip
+            return Finished(run.claimed, "retry", pause, self._errors([*info.errors, *failures]))
+        finished_at = self.clock.now()
+        if result is not None:
+            finished_at = self._end(result, TaskResultStatus.FAILED)
+            task_finished.send_robust(sender=type(self.backend), task_result=result)
+        done.log(
+            logging.INFO if run.is_cancelled else logging.ERROR,  # a cancelled one ended as it was asked to
+            "%s %s failed%s, attempt %d, the last: %s",
+            info.name, info.id, _took(run), info.starts, _shown(error),
+        )  # fmt: skip
+        return Finished(run.claimed, "dead", finished_at, self._errors([*info.errors, *failures]))
+
+    def _unreadable(self, claimed: Claimed, error: BaseException) -> Finished:
+        logger.error("Task %s could not be read: %s", claimed.id, error)
+        return Finished(claimed, "dead", self.clock.now(), self._errors([_failure(error)]))
+
+    def _errors(self, failures: Sequence[TaskFailure]) -> str:
+        return write_errors(failures, self._options.max_result)
+
+    def _dump(self, info: TaskInfo, value: Any) -> str:
+        """Return *value* as JSON. Raises ResultTooLarge."""
+        if value is None:
+            return "null"  # most tasks return None, and json is slow at it
+        written = json.dumps(value)
+        if len(written) > self._options.max_result:
+            raise ResultTooLarge(
+                f"{info.name} returned {len(written):,} bytes as JSON, and max_result is "
+                f"{self._options.max_result:,}. The task has run and is not tried again; its return value is "
+                "not stored. Keep large data in a file or the database and return its key."
+            )
+        return written
+
+    def _end(self, result: TaskResult[..., Any], status: TaskResultStatus) -> datetime:
+        finished_at = self.clock.now()
+        object.__setattr__(result, "finished_at", as_set(finished_at))
+        object.__setattr__(result, "status", status)
+        return finished_at
+
+    def _value(self, run: Run, result: TaskResult[..., Any]) -> Any:
+        task = result.task
+        context: tuple[TaskContext[..., Any], ...] = (
+            (TaskContext(task_result=result),) if task.takes_context else ()
+        )
+        timeout = getattr(task, "timeout", None) or self._options.timeout
+        run.timeout = math.inf if timeout is None else timeout
+        if run.timeout < math.inf:
+            run.deadline = time.monotonic() + run.timeout
+        if run.is_cancelled:  # while it waited for a thread
+            raise CancelledError
+        token = current_run.set(run)
+        try:
+            return self.apply(run, task, *context, *result.args, **result.kwargs)
+        finally:
+            current_run.reset(token)
+            run.deadline = None
+
+    def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call the function of *task*, as a request calls a view: no stale connection before, none left after."""
+        if iscoroutinefunction(task.func):
+            return self._await(run, task.func(*args, **kwargs))
+        reset_queries()
+        close_old_connections()
+        try:
+            return task.func(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        seconds = run.deadline and run.deadline - time.monotonic()
+        if run.deadline:
+            run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
+        run.coroutine = submitted = Submitted(coroutine, seconds)  # before it runs: it may be cancelled then
+        if run.is_cancelled:
+            submitted.cancel()
+        return submitted.result()
+
+
+def _took(run: Run) -> str:
+    return f" in {time.monotonic() - run.started_at:.3f} s" if run.started_at is not None else ""
+
+
+def _returned(value: Any) -> Any:
+    """*value* as JSON will have it. What cannot be JSON is a TypeError, as in Django's own backends."""
+    try:
+        return normalize(value, "the return value")
+    except NotSerializable as error:
+        raise TypeError(str(error)) from None
+
+
+def _shown(error: BaseException) -> str:
+    """Return *error* for a line of the log; of a long one, the beginning."""
+    try:
+        text = repr(error)
+    except Exception:  # noqa: BLE001  (it is that of a task, and may do anything)
+        text = f"{type(error).__name__}, whose repr() failed"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
+
+
+def _failure(error: BaseException) -> TaskFailure:
+    kind = type(error)
+    return TaskFailure(f"{kind.__module__}.{kind.__qualname__}", "".join(traceback.format_exception(error)))

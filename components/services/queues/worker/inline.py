@@ -1,0 +1,66 @@
+"""
+Running what is ready in the thread of the caller, for tests: no loop, no signals, one task after the other.
+
+Each task goes the way it goes in a worker, through claim, Execution and ack. Only the database is the
+caller's: a task sees what the test has not committed, and the test what the task did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from components.kit.compat import Task
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo
+from components.services.queues.backend import RedisBackend
+from components.services.queues.parking import Parking
+from components.services.queues.worker.execution import Execution
+from components.services.queues.worker.runs import Run, ServerClock
+from components.services.queues.worker.tasks import TOO_NEW_DELAY
+
+
+def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]:
+    """Run the ready tasks of *backend* until none is left, or *limit* have run; how they ended, in order."""
+    consumer = Consumer(backend.alias)
+    try:
+        ended = [backend.queue.get(task_id) for task_id in islice(_run_each(backend, consumer), limit)]
+    finally:
+        consumer.leave()
+    return [info for info in ended if info is not None]
+
+
+class InlineExecution(Execution):
+    """Calls tasks as Django's own Task.call() does, which leaves the caller's connections alone."""
+
+    def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return task.call(*args, **kwargs)
+
+
+def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
+    """Run one task each time that the next id is asked for. Queues come in the order of their names."""
+    clock = ServerClock()
+    execution = InlineExecution(backend, clock, Parking(consumer))
+    while True:
+        step = consumer.advance(consumer.request(dict.fromkeys(backend.queue.names(), 1), want=1))
+        clock.set(step.now)
+        if step.is_behind and not step.claimed:
+            continue
+        if not step.claimed:
+            return
+        if _run(execution, consumer, step.claimed[0]):
+            yield step.claimed[0].id
+
+
+def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:
+    """Whether it could be run. If it is interrupted (KeyboardInterrupt), it is given back."""
+    try:
+        finished = execution.run(Run(claimed, consumer, execution.clock))
+    except BaseException:
+        consumer.release([claimed])
+        raise
+    if not isinstance(finished, Finished):
+        consumer.release([claimed], delay=TOO_NEW_DELAY)
+        return False
+    consumer.advance(consumer.request({}, 0, [finished]))
+    return True

@@ -1,0 +1,144 @@
+"""
+Ticker: pushes the ticks of periodic tasks that are due, in any worker or poller.
+
+All workers find the same ticks by the clock of Redis, and all push each; the push stores it once. So nobody has to
+be elected, and nothing is to be taken over when one dies. A tick costs one round trip, and one more where several
+were missed; between ticks, and where nothing is declared, there is none.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from components.exceptions import RedisRefused, RedisUnavailable
+from components.services.queues import Ticks
+from components.services.queues.backend import RedisBackend
+from components.services.queues.periodic import warn_of_jump
+from components.services.queues.periodic_tasks import PeriodicTask, declared
+from components.services.queues.records import EPOCH, LAST_INSTANT
+from components.services.queues.worker.runs import ServerClock
+
+logger = logging.getLogger(__name__)
+
+GRACE = timedelta(minutes=1)  # a tick this late is still in time: a restart of all workers takes seconds
+RETRY = timedelta(minutes=1)  # from a tick that could not be pushed to the next try
+TURNED_BACK = timedelta(seconds=1)  # by which Redis' clock must have gone back for a worker to begin anew
+MOST = 1_000  # missed ticks that missed="all" makes up for
+_NEVER = LAST_INSTANT
+_EVER_BEFORE = EPOCH
+
+
+@dataclass
+class _Course:
+    """How far this worker is with one periodic task."""
+
+    periodic: PeriodicTask
+    last_at: datetime
+    next_at: datetime
+    #: What went wrong with the latest tick, if anything.
+    problem: str = ""
+
+
+class Ticker:
+    """The ticks of one backend. *clock* is that of its worker; the constructor does no I/O."""
+
+    def __init__(self, backend: RedisBackend, clock: ServerClock) -> None:
+        self._backend = backend
+        self._clock = clock
+        self._ticks = Ticks(backend.alias)
+        self._courses: list[_Course] | None = None
+        self._next_at = _NEVER
+        self._latest = _EVER_BEFORE
+
+    def tick(self) -> float:
+        """Push what is due; the seconds until there will be more. Raises RedisUnavailable: call it again then."""
+        if self._courses is None:
+            self._courses = self._begin()
+        if not self._courses:
+            return math.inf
+        now = self._clock.now()
+        if now < self._latest - TURNED_BACK:
+            logger.warning("The clock of Redis went back by %s.", self._latest - now)
+            self._courses = self._begin()
+            now = self._clock.now()
+        self._latest = now
+        if self._next_at <= now:
+            for course in self._courses:
+                if course.next_at <= now:
+                    self._try(course, now)
+            self._next_at = min(course.next_at for course in self._courses)
+        return max(0.0, (self._next_at - now).total_seconds())
+
+    def _begin(self) -> list[_Course]:
+        entries = declared(self._backend.alias)
+        if not entries:
+            return []
+        names = [entry.name for entry in entries]
+        now, last = self._ticks.declare(names)
+        limits = {entry.name: entry.schedule.next_after(now) for entry in entries}
+        if ahead := {name: limit for name, limit in limits.items() if last[name] > limit}:
+            for name in ahead:
+                warn_of_jump(name, last[name])
+            now, last = self._ticks.declare(names, ahead)
+        self._clock.set(now)
+        self._next_at = self._latest = now
+        return [_Course(entry, last[entry.name], last[entry.name]) for entry in entries]
+
+    def _try(self, course: _Course, now: datetime) -> None:
+        """Tick one task. What is wrong with it is said once, and stops neither the others nor the worker."""
+        try:
+            course.last_at = self._push(course, now)
+            course.next_at = course.periodic.schedule.next_after(course.last_at)
+            course.problem = ""
+        except Exception as error:  # receivers of the signal task_enqueued may raise anything
+            # A server that is full takes no new task, and must not keep the worker from those that are there.
+            if isinstance(error, RedisUnavailable) and not isinstance(error, RedisRefused):
+                raise
+            course.next_at = now + RETRY
+            if course.problem != repr(error):
+                course.problem = repr(error)
+                logger.error(
+                    "%s did not tick, and is tried again every %d s: %s",
+                    course.periodic.name,
+                    RETRY.seconds,
+                    error,
+                    exc_info=error,
+                )
+
+    def _push(self, course: _Course, now: datetime) -> datetime:
+        """The last tick that is settled now, by this worker or by another."""
+        periodic, last = course.periodic, course.last_at
+        next_after = periodic.schedule.next_after
+        first = next_after(last)
+        if first <= now and next_after(first) <= now:  # behind; another worker may not be
+            seen = self._ticks.last([periodic.name]).get(periodic.name, last)
+            if seen <= next_after(now):  # else the clock had jumped ahead
+                last = max(last, seen)
+            first = next_after(last)
+        if first > now:
+            return last
+        due = periodic.schedule.latest(last, now, MOST if periodic.missed == "all" else 1)
+        if periodic.missed == "skip" and now - due[-1] > GRACE:
+            is_ours, fate = self._ticks.skip(periodic.name, due[-1]), "none of them will run"
+        else:
+            pushed = self._store(periodic, due, next_after(now))
+            is_ours, fate = pushed > 0, f"{pushed} will run now"
+        if is_ours and now - first > GRACE:
+            logger.warning("%s has missed ticks since %s; %s.", periodic.name, first.isoformat(" "), fate)
+        return due[-1]
+
+    def _store(self, periodic: PeriodicTask, due: Sequence[datetime], limit: datetime) -> int:
+        """
+        Store a call for each of the ticks *due*, which is its run_after; return how many no other worker had stored.
+        A last tick later than *limit* counts as not taken.
+        """
+        self._backend.validate_task(periodic.task)
+        new = self._backend.new_task(periodic.task, periodic.args, periodic.kwargs)
+        calls = [
+            replace(new, at=tick, delay=None, tick=(periodic.name, tick), tick_limit=limit) for tick in due
+        ]
+        return len(self._backend.store(periodic.task, calls))

@@ -1,0 +1,47 @@
+"""
+Poller: moves due tasks to their queues, and abandoned ones back, for workers that are too busy to; and ticks.
+
+A step of a worker that wants no tasks does just that, and tells when the next task is due. The poller sleeps
+until then; a task pushed to be due earlier puts a token into its list. The tokens of the queues are for
+workers: it takes none of them. (Redis in Action, 6.4.2)
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from components.kit.compat import task_backends
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, TaskQueue
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.periodic import Ticker
+from components.services.queues.worker.runs import ServerClock
+
+
+class Poller(Worker):
+    """Promotes the delayed tasks of one backend alias."""
+
+    def __init__(self, alias: str = "default") -> None:
+        self._queue = TaskQueue(alias)
+        super().__init__(Consumer(alias, kind="poller"), lease=self._queue.options.lease)
+        self._clock = ServerClock()
+        self._ticker = Ticker(cast(RedisBackend, task_backends[alias]), self._clock)
+
+    def tick(self) -> float:
+        return min(self._ticker.tick(), self._promote())
+
+    def _promote(self) -> float:
+        queues = self._queue.names()
+        shares, take_over = dict.fromkeys(queues, 0), not self.outage.is_recent
+        step = self.consumer.advance(self.consumer.request(shares, want=0, take_over=take_over))
+        self._clock.set(step.now)
+        pause = self.outage.grace or self._beat_every
+        if step.look_again_at is None:
+            return pause
+        return min(pause, (step.look_again_at - step.now).total_seconds())
+
+    def is_done(self) -> bool:
+        return self.is_stopping
+
+    def wants_wake(self) -> bool:
+        return not self.is_stopping  # moving tasks is not taking them: a quiet one goes on

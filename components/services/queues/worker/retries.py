@@ -1,0 +1,50 @@
+"""
+Whether a task that failed is tried again, and when: by its policy (declaring.py), or else by the options of
+its backend.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from components.conf import QueueOptions
+from components.exceptions import ResultTooLarge
+from components.kit.compat import TaskResult
+from components.services.queues import TaskInfo
+from components.services.queues.declaring import doubled
+from components.services.queues.tasks import LONGEST_DELAY
+
+logger = logging.getLogger(__name__)
+
+
+def retry_after(
+    info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException, options: QueueOptions
+) -> float | None:
+    """
+    The seconds until the next attempt of a task that failed with *error*; None if there is none. Without a
+    *result* it is a task that this worker does not know, perhaps not yet.
+    """
+    if isinstance(error, ResultTooLarge):  # it has done its work, and would return as much again
+        return None
+    task = result.task if result is not None else None
+    if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):
+        return None
+    backoff = getattr(task, "backoff", None)
+    if not callable(backoff):
+        first = options.backoff if backoff is None else backoff
+        return doubled(first, options.max_backoff, info.starts)
+    try:
+        return _seconds(backoff(error, result))
+    except Exception as wrong:
+        logger.exception("The backoff of %s failed; the task is not retried: %r", info.name, wrong)
+        return None
+
+
+def _seconds(value: Any) -> float | None:
+    if value is None:
+        return None
+    pause = float(value)
+    if not 0 <= pause <= LONGEST_DELAY:
+        raise ValueError(f"it said {value!r}, which is no number of seconds, 0 to {LONGEST_DELAY:,}")
+    return pause

@@ -1,0 +1,58 @@
+"""
+Returns: claimed tasks that a worker gives back unfinished, until Redis has them.
+
+At once, to their old place; after a delay; or parked, where the concurrency limit that they name is reached. What got
+no answer is given back again: Redis knows by the tokens what is not the worker's any more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
+
+from components.services.queues import Claimed, Consumer
+from components.services.queues.parking import Parking
+from components.services.queues.worker.concurrency import Limit
+
+
+class Returns:
+    """Those of one worker."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._parking = Parking(consumer)
+        self._delayed: defaultdict[float, list[Claimed]] = defaultdict(list)
+        self._parked: defaultdict[Limit, list[Claimed]] = defaultdict(list)
+
+    def __bool__(self) -> bool:
+        return bool(self._delayed or self._parked)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether some go to their old places."""
+        return 0.0 in self._delayed
+
+    def all(self) -> list[Claimed]:
+        return [*chain(*self._delayed.values(), *self._parked.values())]
+
+    def add(self, tasks: Iterable[Claimed], *, delay: float = 0.0) -> None:
+        """To be given back for *delay* seconds."""
+        if tasks := list(tasks):
+            self._delayed[delay] += tasks
+
+    def park(self, task: Claimed, limit: Limit) -> None:
+        """To be given back until *limit* has room."""
+        self._parked[limit].append(task)
+
+    def send(self) -> int:
+        """Give all back; how many were still this worker's. Raises RedisUnavailable: call it again then."""
+        number = 0
+        for delay, tasks in list(self._delayed.items()):
+            number += self._consumer.release(tasks, delay=delay)
+            del self._delayed[delay]
+        for limit, tasks in list(self._parked.items()):
+            number += self._parking.park(limit.name, tasks)
+            del self._parked[limit]
+            limit.look_again(self._parking, by=f"{tasks[0].token}:{tasks[0].id}:parked")
+        return number

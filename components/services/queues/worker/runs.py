@@ -1,0 +1,104 @@
+"""
+Run: one claimed task on its way through a worker, and the clock that both go by.
+
+The worker's loop and the thread that runs the task share it: the loop sees how long it runs and tells it that it
+is to be cancelled; the task tells how far it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from components.exceptions import RedisUnavailable
+from components.services.counters import tally
+from components.services.queues import Claimed, Consumer, Finished, Progress
+from components.services.queues.worker.coroutines import Submitted
+
+logger = logging.getLogger(__name__)
+
+#: As what an end is counted.
+_ENDS = {"successful": "tasks:successful", "dead": "tasks:failed", "retry": "tasks:retried"}
+
+_REPORT_EVERY = 0.5  # seconds between two notes of a task's progress
+
+
+class ServerClock:
+    """Redis' time, carried on by this machine's monotonic clock."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[datetime, float] | None = None
+
+    def set(self, now: datetime) -> None:
+        self._seen = now, time.monotonic()
+
+    def now(self) -> datetime:
+        assert self._seen, "no step has told the time yet"
+        at, ticks = self._seen
+        return at + timedelta(seconds=time.monotonic() - ticks)
+
+
+class HeldPermit(Protocol):
+    """A permit that ends when its holder's process does (concurrency.py)."""
+
+    def end_soon(self, seconds: float) -> None: ...
+
+
+class Run:
+    """What the worker's loop and a task's thread know of it. Seconds are of the monotonic clock."""
+
+    __slots__ = (
+        "_clock",
+        "_consumer",
+        "_reported_at",
+        "claimed",
+        "claimed_at",
+        "coroutine",
+        "deadline",
+        "is_cancelled",
+        "name",
+        "permit",
+        "started_at",
+        "timeout",
+    )
+
+    def __init__(self, claimed: Claimed, consumer: Consumer, clock: ServerClock) -> None:
+        self.claimed = claimed
+        #: When it was claimed and started; how long it may run, once that is read, and until when.
+        self.claimed_at = time.monotonic()
+        self.started_at: float | None = None
+        self.timeout: float | None = None
+        self.deadline: float | None = None
+        self.name = ""
+        self.is_cancelled = False
+        self.coroutine: Submitted | None = None
+        #: The permit of its concurrency limit, while it has one.
+        self.permit: HeldPermit | None = None
+        self._consumer = consumer
+        self._clock = clock
+        self._reported_at = 0.0
+
+    def cancel(self) -> None:
+        """Let a coroutine end, and a function know."""
+        self.is_cancelled = True
+        if self.coroutine:
+            self.coroutine.cancel()
+
+    def tallied(self, finished: Finished, seconds: float | None) -> Finished:
+        """*finished*, counted: how it has ended, and after how long."""
+        tally(_ENDS[finished.outcome], of=finished.task.queue, seconds=seconds)
+        return finished
+
+    def report(self, done: float, total: float | None, note: str) -> None:
+        now = time.monotonic()
+        if now - self._reported_at < _REPORT_EVERY and done != total:
+            return
+        self._reported_at = now
+        try:
+            said = Progress(done, total, note, self._clock.now())
+            if not self._consumer.progress(self.claimed, said):
+                self.cancel()
+        except RedisUnavailable as error:  # it is only for who looks on
+            logger.warning("The progress of task %s was not written down: %s", self.claimed.id, error)

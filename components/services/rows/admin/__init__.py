@@ -1,0 +1,1 @@
+"""The Cached rows pages of the control room."""

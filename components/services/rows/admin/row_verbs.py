@@ -1,0 +1,275 @@
+"""
+What can be done to cached rows, to one or to all of a model: refresh, remove, another delay.
+
+All of a model is done in parts, by RowControls. One request takes about MOST rows; then it leads back to the
+question, for the rest of the buckets. What is done twice is as done once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
+
+from components.control_room.base import Action, Done, Trail
+from components.control_room.names import NamedPages, shortened
+from components.exceptions import InvalidDuration, InvalidName
+from components.services.rows import (
+    SHORTEST_DELAY,
+    CacheInfo,
+    Changed,
+    RowControls,
+    RowInfo,
+    RowReader,
+    check_delay,
+    name_and_key,
+)
+from components.services.rows.core import check_cache_name, check_key
+from components.services.rows.models import cached_rows
+from components.templatetags.control_room import duration, grouped, legible
+
+MOST = 50_000  # rows that one request changes: about a second
+
+
+class DelayForm(forms.Form):
+    """Another delay."""
+
+    delay = forms.FloatField(
+        label="Delay in seconds",
+        min_value=SHORTEST_DELAY,
+        help_text="Between two loads. It holds until the row is scheduled with another.",
+        widget=forms.NumberInput(attrs={"autocomplete": "off", "step": "any"}),
+    )
+
+    def clean_delay(self) -> float:
+        try:
+            return check_delay(self.cleaned_data["delay"])
+        except InvalidDuration as error:
+            raise ValidationError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a request's query names: a row, or all rows of a name that are on the schedule, from a bucket on."""
+
+    name: str
+    key: str | None
+    #: None if it is neither on the schedule nor kept, or for all.
+    info: RowInfo | None
+    #: How many are on the schedule.
+    count: int
+    start: int = 0
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Target:
+        if wanted := request.GET.get("row", ""):
+            name, key = split(wanted)
+            info = find_row(wanted)
+            return cls(name, key, info, int(info is not None and info.delay is not None))
+        name = request.GET.get("model", "")
+        known = known_caches(RowReader()).get(name)
+        if known is None:
+            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows called so.")
+        text = request.GET.get("bucket", "")
+        start = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else 0
+        return cls(name, None, None, known.count, start)
+
+    @property
+    def id(self) -> str:
+        return self.name if self.key is None else f"{self.name}:{self.key}"
+
+    @property
+    def label(self) -> str:
+        return shortened(legible(self.id))
+
+    @property
+    def has_page(self) -> bool:
+        return self.key is None or self.info is not None
+
+    @property
+    def what(self) -> str:
+        if self.key is not None:
+            return f"the row {self.label}"
+        return f"{'the rest of the' if self.start else 'all'} rows of {self.label}"
+
+    @property
+    def controls(self) -> RowControls:
+        return RowControls(self.name)
+
+    @property
+    def effect(self) -> str:
+        """How it stands."""
+        if self.key is None:
+            return f"{rows(self.count)} of {self.label} {'is' if self.count == 1 else 'are'} on the schedule."
+        if self.info is None or self.info.delay is None:
+            return "It is on no schedule, and kept until it is too old."
+        return f"It is loaded every {duration(self.info.delay)}."
+
+
+class RowVerbs(NamedPages):
+    """The pages that change something."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.page("refresh/", "refresh", self.refresh, needs="refresh"),
+            self.page("delay/", "delay", self.delay, needs="change"),
+            self.page("remove/", "remove", self.remove, needs="delete"),
+            *super().get_urls(),
+        ]
+
+    def refresh(self, request: HttpRequest) -> HttpResponse:
+        target = Target.of(request)
+
+        def run() -> Done:
+            if target.key is None:
+                changed = target.controls.refresh_all(start=target.start, most=MOST)
+                said = f"{rows(changed.rows)} of {target.label} {_are(changed.rows)} due now."
+                return self._done("refresh", target, changed, said)
+            absent = target.controls.refresh(target.key)
+            return Done() if absent else Done(f"The row {target.label} is due now.")
+
+        action = Action(
+            title=f"Refresh {target.what}",
+            button="Refresh",
+            effects=[
+                target.effect,
+                f"{'It is' if target.key is not None else 'They are'} due now: the next free daemon, "
+                "manage.py cacherows, loads what the database has.",
+                "Until then readers have what they have now.",
+            ],
+            run=run,
+            subject=self.subject(target.id),
+            idle=f"Nothing to refresh: {_none(target)} on the schedule.",
+            is_idle=not target.count,
+            back=self.find_url(target.id) if target.has_page else self.url("changelist"),
+        )
+        return self.confirm(request, action, trail=self._trail(target))
+
+    def remove(self, request: HttpRequest) -> HttpResponse:
+        target = Target.of(request)
+        is_idle = target.info is None if target.key is not None else not target.count
+
+        def run() -> Done:
+            if is_idle:
+                return Done()
+            if target.key is None:
+                changed = target.controls.remove_all(start=target.start, most=MOST)
+                return self._done(
+                    "remove", target, changed, f"Removed {rows(changed.rows)} of {target.label}."
+                )
+            target.controls.remove(target.key)
+            return Done(f"Removed the row {target.label}.")
+
+        action = Action(
+            title=f"Remove {target.what}",
+            button="Remove",
+            effects=[target.effect, *_effects_of_removal(target)],
+            run=run,
+            subject=self.subject(target.id),
+            idle=f"Nothing to remove: {_none(target)} on the schedule"
+            f"{', nor kept' if target.key is not None else ''}.",
+            is_idle=is_idle,
+            back=self.find_url(target.name) if target.name in cached_rows() else self.url("changelist"),
+            origin=self.find_url(target.id),
+        )
+        return self.confirm(request, action, trail=self._trail(target))
+
+    def delay(self, request: HttpRequest) -> HttpResponse:
+        target = Target.of(request)
+        if not target.count:
+            raise Http404(f"Nothing has a delay to change: {_none(target)} on the schedule.")
+        given = request.POST if request.method == "POST" else None
+        initial = {"delay": f"{target.info.delay:g}"} if target.info and target.info.delay else {}
+        form = DelayForm(given, initial=initial, label_suffix="")
+        if form.is_valid():
+            return HttpResponseRedirect(self._set_delay(request, target, form.cleaned_data["delay"]))
+        return self.render(
+            request,
+            "admin/components/rows/delay.html",
+            f"Change the delay of {target.what}",
+            {"target": target, "form": form, "back": self.find_url(target.id)},
+            trail=self._trail(target),
+            live=False,
+        )
+
+    def _set_delay(self, request: HttpRequest, target: Target, delay: float) -> str:
+        """Do it and say so; where to go then."""
+        if target.info and target.info.delay == delay:
+            idle = f"The delay of the row {target.label} is {duration(delay)} already."
+            self.message_user(request, idle, messages.INFO)
+            return self.find_url(target.id)
+        if target.key is None:
+            changed = target.controls.set_delay_of_all(delay, start=target.start, most=MOST)
+            said = f"Set the delay of {rows(changed.rows)} of {target.label} to {duration(delay)}."
+            done = self._done("delay", target, changed, said)
+        else:
+            absent = target.controls.set_delay(delay, target.key)
+            was = duration(target.info.delay) if target.info else ""
+            said = f"Set the delay of the row {target.label} to {duration(delay)}. It was {was}."
+            done = Done(but=[f"The row {target.label} left the schedule."]) if absent else Done(said)
+        self.tell(request, self.subject(target.id), done)
+        return done.onward or self.find_url(target.id)
+
+    def _done(self, verb: str, target: Target, changed: Changed, said: str) -> Done:
+        if not changed.rest:
+            return Done(said if changed.rows else "")
+        but = f"About {changed.left:.0%} are left: one request takes about {rows(MOST)}. Go on with the rest."
+        return Done(said, [but], onward=self.url(verb, model=target.name, bucket=changed.rest))
+
+    def _trail(self, target: Target) -> Trail:
+        what = "Cached row" if target.key is not None else "Cached rows of"
+        return [(f"{what} {target.label}", self.find_url(target.id))] if target.has_page else []
+
+
+def known_caches(reader: RowReader) -> dict[str, CacheInfo]:
+    """Those that have rows on the schedule, and those that models declare, by their names."""
+    known = {name: CacheInfo(name, 0, 0, 0.0, False) for name in cached_rows()}
+    known |= {info.name: info for info in reader.names()}
+    return dict(sorted(known.items()))
+
+
+def find_row(wanted: str) -> RowInfo | None:
+    """The row that is written "market.item:42"."""
+    name, key = name_and_key(wanted)
+    try:
+        return RowReader().find(name, key)
+    except InvalidName:  # no row can be called so
+        return None
+
+
+def split(wanted: str) -> tuple[str, str]:
+    """Name and key of a row; what can be none is a 404 in words."""
+    name, key = name_and_key(wanted)
+    try:
+        return check_cache_name(name), check_key(key)
+    except InvalidName as error:
+        raise Http404(str(error)) from None
+
+
+def rows(count: int) -> str:
+    return f"{grouped(count)} row{'' if count == 1 else 's'}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _none(target: Target) -> str:
+    return f"{target.what} is not" if target.key is not None else f"no row of {target.label} is"
+
+
+def _effects_of_removal(target: Target) -> list[str]:
+    if target.key is None:
+        return [
+            "They leave the schedule, and what is kept of them is dropped. No daemon loads them any more.",
+            "Rows of it that were cached because somebody read them stay until they are too old.",
+            "In the database nothing changes. Who reads one loads it from there.",
+        ]
+    return [
+        "It leaves the schedule, and what is kept of it is dropped. No daemon loads it any more.",
+        "In the database nothing changes. Who reads it loads it from there.",
+    ]

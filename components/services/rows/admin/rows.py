@@ -1,0 +1,198 @@
+"""
+The Cached rows page: what is on the schedule, when it is due and how late, how old and large it is, what fails.
+
+It looks through RowReader, so a page of the list costs eight round trips, however many rows there are; a list of one
+model's rows, or of those that fail, looks for them and says where it ends. Values are not shown: who may look after a
+cache need not see what is in it. What is done to rows is in row_verbs.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern
+
+from components.conf import conf
+from components.control_room.base import Paging, Permission
+from components.control_room.names import NamedPages, searched, shortened
+from components.exceptions import InvalidName
+from components.services.rows import LEASE, REACH, CacheInfo, Listed, RowInfo, RowReader, member
+from components.services.rows.admin.hits import HitRate, hit_rates
+from components.services.rows.admin.row_verbs import RowVerbs, find_row, known_caches
+from components.services.rows.models import CachedRows, cached_rows
+from components.templatetags.control_room import legible
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row as the pages show it."""
+
+    info: RowInfo
+
+    @property
+    def id(self) -> str:
+        return member(self.info.name, self.info.key)
+
+    @property
+    def name(self) -> str:
+        return shortened(legible(self.id))
+
+    @property
+    def is_late(self) -> bool:
+        """Readers no longer have it, if it was ever loaded."""
+        return self.info.late > LEASE
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The rows of one name as the pages show them."""
+
+    id: str
+    info: CacheInfo
+    hits: HitRate
+    #: None if this release has no model of that name.
+    declared: CachedRows | None
+
+    @property
+    def name(self) -> str:
+        return shortened(legible(self.id))
+
+    @property
+    def model(self) -> str:
+        return self.declared.model._meta.label if self.declared else ""
+
+    @property
+    def is_late(self) -> bool:
+        return self.info.late > LEASE
+
+
+class CachedRowAdmin(RowVerbs, NamedPages):
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.page("", "changelist", self.overview),
+            self.page("model/", "model", self.cache),
+            self.page("failing/", "failing", self.failing),
+            self.page("row/", "row", self.row),
+            *super().get_urls(),
+        ]
+
+    def find_url(self, name: str) -> str:
+        """Of a row, or of all rows of a name, which has no colon."""
+        return self.url("row", row=name) if ":" in name else self.url("model", model=name)
+
+    def may(self, request: HttpRequest, what: Permission) -> bool:
+        if what == "refresh":
+            return self._has(request, "refresh")
+        return super().may(request, what)
+
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return any(self._has(request, verb) for verb in ("view", "change", "refresh"))
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return self._has(request, "remove")
+
+    def _has(self, request: HttpRequest, verb: str) -> bool:
+        return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")
+
+    def overview(self, request: HttpRequest) -> HttpResponse:
+        reader, texts = RowReader(), searched(request)
+        known = known_caches(reader)
+        for text in texts:
+            if text in known or find_row(text):
+                return HttpResponseRedirect(self.find_url(text))
+        text = texts[-1] if texts else ""
+        shown = [info for name, info in known.items() if text.casefold() in name.casefold()]
+        total = sum(info.count for info in known.values())
+        paging = Paging.of(request, total=min(total, REACH))
+        rates = hit_rates(info.name for info in shown)
+        context = {
+            "text": text,
+            "caches": [_cache(info, rates) for info in shown],
+            "all": rates[""],
+            "total": total,
+            "failing": sum(info.failing for info in known.values()),
+            "rows": [] if text else _rows(reader.page(offset=paging.offset, limit=paging.size)),
+            "paging": paging,
+            "reach": REACH if total > REACH else 0,
+            **self._shared(request, known.values()),
+        }
+        template = "admin/components/rows/list.html"
+        return self.render(request, template, "Cached rows", context, live=not text)
+
+    def cache(self, request: HttpRequest) -> HttpResponse:
+        reader, name = RowReader(), request.GET.get("model", "")
+        info = known_caches(reader).get(name)
+        if info is None:
+            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows called so.")
+        cache = _cache(info, hit_rates([name]))
+        context = {
+            "cache": cache,
+            "info": info,
+            "subject": self.subject(name),
+            **self._listed(request, reader, reader.of(name)),
+            **self._shared(request, [info]),
+        }
+        template = "admin/components/rows/model.html"
+        return self.render(request, template, f"Cached rows of {cache.name}", context)
+
+    def failing(self, request: HttpRequest) -> HttpResponse:
+        reader, name = RowReader(), request.GET.get("model", "")
+        try:
+            listed = reader.failures(name)
+        except InvalidName as error:
+            raise Http404(str(error)) from None
+        of = f" of {shortened(legible(name))}" if name else ""
+        trail = [(f"Cached rows{of}", self.find_url(name))] if name else []
+        context = {
+            "model": name,
+            "of": of,
+            **self._listed(request, reader, listed),
+            **self._shared(request, []),
+        }
+        template = "admin/components/rows/failing.html"
+        return self.render(request, template, f"Failing rows{of}", context, trail=trail)
+
+    def row(self, request: HttpRequest) -> HttpResponse:
+        wanted = request.GET.get("row", "")
+        info = find_row(wanted)
+        if info is None:
+            raise Http404(f"There is no cached row {wanted!r}: it is neither on the schedule nor kept.")
+        row = Row(info)
+        context = {
+            "row": row,
+            "info": info,
+            "subject": self.subject(row.id),
+            "declared": cached_rows().get(info.name),
+            **self._shared(request, []),
+        }
+        trail = [(f"Cached rows of {shortened(legible(info.name))}", self.find_url(info.name))]
+        template, title = "admin/components/rows/row.html", f"Cached row {row.name}"
+        return self.render(request, template, title, context, trail=trail if _is_known(info) else ())
+
+    def _shared(self, request: HttpRequest, infos: Iterable[CacheInfo]) -> dict[str, object]:
+        late = max((info.late for info in infos), default=0.0)
+        return {
+            "may_refresh": self.may(request, "refresh"),
+            "late": late if late > LEASE else None,
+            "is_counted": conf().count_services,
+        }
+
+    def _listed(self, request: HttpRequest, reader: RowReader, listed: Listed) -> dict[str, object]:
+        paging = Paging.of(request, total=len(listed.members))
+        rows = _rows(reader.look(listed.members[paging.offset : paging.last]))
+        return {"rows": rows, "paging": paging, "is_cut": listed.is_cut}
+
+
+def _is_known(info: RowInfo) -> bool:
+    """Whether its name has a page."""
+    return info.delay is not None or info.name in cached_rows()
+
+
+def _rows(infos: Sequence[RowInfo]) -> list[Row]:
+    return [Row(info) for info in infos]
+
+
+def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:
+    return Cache(info.name, info, rates[info.name], cached_rows().get(info.name))

@@ -1,0 +1,76 @@
+"""
+System checks of cached rows: what is wrong with how they are declared, before a reader or a daemon meets it.
+
+A delay of 0 and a name that is taken are refused when the model is declared. All else must wait until all models are
+there, since fields point at other models. No check opens a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from components.exceptions import InvalidName, InvalidShape
+from components.services.rows import RowCache, Shape
+from components.services.rows.models.fields import AS_TEXT
+from components.services.rows.models.models import CachedRows, cached_rows
+
+
+def check_rows(**kwargs: Any) -> list[CheckMessage]:
+    """E007: fields. E008: the key. E009: the name, the database. W005: a field of which nothing is known."""
+    return [message for rows in cached_rows().values() for message in _of(rows)]
+
+
+def _of(rows: CachedRows) -> Iterator[CheckMessage]:
+    for problem, hint, id in _problems(rows):
+        yield Error(f"The cached rows {rows.name!r}: {problem}", hint=hint, obj=rows.model, id=id)
+    yield from _unknown(rows)
+
+
+def _problems(rows: CachedRows) -> Iterator[tuple[str, str, str]]:
+    meta = rows.model._meta
+    try:
+        rows.shape  # noqa: B018  (made of the fields when it is first asked for)
+    except (ImproperlyConfigured, InvalidShape) as error:
+        known = ", ".join(field.name for field in meta.concrete_fields)
+        yield (
+            str(error),
+            f"A list of some of these: {known}. Without it, all but passwords are cached.",
+            "components.E007",
+        )
+    try:
+        rows.key_field  # noqa: B018
+    except ImproperlyConfigured as error:
+        unique = ", ".join(field.name for field in meta.concrete_fields if field.unique)
+        yield str(error), f'The key is "pk" or another field that is unique: {unique}.', "components.E008"
+    try:
+        RowCache(rows.name, Shape([("any", "text")]))
+    except InvalidName as error:
+        yield str(error), "Without a name, it is that of the model, in small letters.", "components.E009"
+    if rows.database not in connections.settings:
+        known = ", ".join(connections.settings)
+        yield (
+            f"settings.DATABASES has no alias {rows.database!r}.",
+            f"There is: {known}. Without *using*, it is where the model's writes go.",
+            "components.E009",
+        )
+
+
+def _unknown(rows: CachedRows) -> Iterator[CheckMessage]:
+    """Only where nobody has named the field: who did knows what it holds."""
+    if rows.names_its_fields:  # then they may be wrong as well, which is told above
+        return
+    for field, kind in zip(rows.fields, rows.shape.kinds, strict=True):
+        if kind.name.startswith(AS_TEXT):
+            yield Warning(
+                f"The cached rows {rows.name!r} have the field {field.name}, a {type(field).__name__}, of whose "
+                "values nothing is known.",
+                hint="They are written as text by its own serialization. A row whose value does not come back equal "
+                "is not cached. Say by `fields` which ones are: this one too if it does, else all others.",
+                obj=rows.model,
+                id="components.W005",
+            )

@@ -1,0 +1,186 @@
+"""
+Writes: which rows a write has changed, as Django's signals tell it, and that the cache is told after the commit.
+
+The receivers are those of the models that share rows with the cached one (families.py).
+
+A row that is known by something else than its primary key may have another key in memory than in the database. So
+before such a row is saved or deleted, the database is asked what its key is.
+
+Where the deletion of a row changes cached rows that refer to it without a signal of their own (SET_NULL, SET_DEFAULT,
+SET(), what the database does by itself), the database is asked before it which rows these are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connections, models, transaction
+from django.db.models import QuerySet
+from django.db.models.fields.related import resolve_relation
+from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
+
+from components.exceptions import InvalidName
+from components.kit.model_families import family
+from components.services.rows.core import check_key
+from components.services.rows.models.sources import Source
+
+logger = logging.getLogger(__name__)
+
+#: Django deletes the rows that refer to a deleted one, with signals, or refuses the deletion.
+_TOLD = (models.CASCADE, models.PROTECT, models.RESTRICT)
+#: Rows that refer to one deleted row, of which the cache is told.
+MOST_REFERRING = 10_000
+
+
+class Writes:
+    """Those of the rows of *source*; *invalidate* is told their keys."""
+
+    def __init__(self, name: str, source: Source, invalidate: Callable[..., None]) -> None:
+        self._name, self._source, self._invalidate = name, source, invalidate
+        self._relations = [
+            each for each in _relations(source.model) if each.remote_field.on_delete not in _TOLD
+        ]
+        known = {*family(source.model)}
+        for relation in self._relations:
+            if not isinstance(
+                relation.remote_field.model, str
+            ):  # one that is not there yet is watched when it is
+                known.update(family(relation.remote_field.model))
+        for model in known:
+            self.watch(model)
+
+    def watch(self, model: type[models.Model]) -> None:
+        """Heed writes of *model*, if it shares rows with the cached one, and deletions, if that refers to it."""
+        if any(_is_a(model, relation) for relation in self._relations):
+            uid = f"components.rows:{self._name}:referred"
+            pre_delete.connect(self._before_referred_delete, sender=model, dispatch_uid=uid)
+        if not _share_rows(model, self._source.model):
+            return
+        receivers = [(post_save, self._after), (post_delete, self._after)]
+        if not self._source.is_known_by_pk:
+            receivers += [(pre_save, self._before_save), (pre_delete, self._before_delete)]
+        for signal, receiver in receivers:
+            signal.connect(receiver, sender=model, dispatch_uid=f"components.rows:{self._name}")
+
+    def _before_save(
+        self, sender: type[models.Model], instance: Any, using: str, update_fields: Any = None, **kwargs: Any
+    ) -> None:
+        if instance.pk is not None:
+            self._keep(instance, self._stored_key(sender, instance, using))
+
+    def _before_delete(
+        self, sender: type[models.Model], instance: Any, using: str, origin: Any = None, **kwargs: Any
+    ) -> None:
+        """What a query set deletes was just read; an instance may have been changed since."""
+        is_fresh = isinstance(origin, QuerySet)
+        self._keep(instance, (self._key if is_fresh else self._stored_key)(sender, instance, using))
+
+    def _before_referred_delete(
+        self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any
+    ) -> None:
+        keys: set[str] = set()
+        for relation in self._relations:
+            if not _is_a(sender, relation):
+                continue
+            rows = self._source.model._base_manager.using(using).filter(**{relation.name: instance})
+            found = rows.values_list(self._source.key_name, flat=True)[: MOST_REFERRING + 1]
+            keys.update(
+                key
+                for value in found[:MOST_REFERRING]
+                if value is not None and (key := self._written(value)) is not None
+            )
+            if len(found) > MOST_REFERRING:
+                logger.warning(
+                    "More than %s rows of %s refer to the deleted %s %s: others change with their next load.",
+                    f"{MOST_REFERRING:,}",
+                    self._name,
+                    sender._meta.label,
+                    instance.pk,
+                )
+        self._tell(keys, using)
+
+    def _keep(self, instance: Any, key: str | None) -> None:
+        instance._state.__dict__.setdefault("cached_rows", {})[self._name] = key
+
+    def _after(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
+        before = getattr(instance._state, "cached_rows", {}).pop(self._name, None)
+        self._tell({key for key in (before, self._key(sender, instance, using)) if key is not None}, using)
+
+    def _tell(self, keys: set[str], using: str) -> None:
+        """Invalidate the rows of *keys* once the transaction has committed."""
+        if not keys:
+            return
+        connection = connections[using]
+        if connection.in_atomic_block or connection.get_autocommit():
+            # A cache that is behind is no reason to tell that the write has failed: it is logged.
+            transaction.on_commit(lambda: self._invalidate(*keys), using=using, robust=True)
+            return
+        try:  # of a transaction that is managed by hand nobody tells when it is committed
+            self._invalidate(*keys)
+        except Exception:
+            logger.exception("The rows %s of %s are not invalidated.", sorted(keys), self._name)
+
+    @property
+    def _attname(self) -> str:
+        return self._source.key_column.attname
+
+    def _key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
+        """That of the row that *instance* is; None if it has none that can be cached."""
+        value = instance.__dict__.get(self._attname)
+        if value is None and self._source.is_known_by_pk and _is_linked(self._source.model, sender):
+            value = instance.pk
+        if value is None or hasattr(value, "resolve_expression"):
+            return self._stored_key(sender, instance, using)
+        return self._written(value)
+
+    def _stored_key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
+        """As the database has it."""
+        model, pk = self._source.model, self._source.model._meta.pk
+        is_parent = pk.attname not in instance.__dict__
+        known = {sender._meta.pk.name: instance.pk} if is_parent else {"pk": instance.__dict__[pk.attname]}
+        found = model._base_manager.using(using).filter(**known).values_list(self._source.key_name, flat=True)
+        value = found.first()
+        return None if value is None else self._written(value)
+
+    def _written(self, value: Any) -> str | None:
+        try:
+            return check_key(self._source.key(value))
+        except InvalidName:  # nobody can have asked for it
+            return None
+
+
+def _share_rows(one: type[models.Model], other: type[models.Model]) -> bool:
+    ours, theirs = one._meta.concrete_model, other._meta.concrete_model
+    return bool(ours and theirs) and (issubclass(ours, theirs) or issubclass(theirs, ours))  # type: ignore[arg-type]
+
+
+def _relations(model: type[models.Model]) -> list[Any]:
+    """Return the columns of *model* that refer to rows of other models, or of itself."""
+    return [
+        each
+        for each in model._meta.concrete_fields
+        if each.is_relation and each.remote_field and not getattr(each.remote_field, "parent_link", False)
+    ]
+
+
+def _is_a(model: type[models.Model], relation: Any) -> bool:
+    """Return whether *relation* refers to rows of *model*; what it names may be a model that is not there yet."""
+    target: Any = resolve_relation(relation.model, relation.remote_field.model)  # "self" is its own model
+    if isinstance(target, str):
+        return any(
+            target.lower() == each._meta.label_lower for each in model.__mro__ if hasattr(each, "_meta")
+        )
+    ours, theirs = model._meta.concrete_model, target._meta.concrete_model
+    return bool(ours and theirs) and issubclass(ours, theirs)  # type: ignore[arg-type]
+
+
+def _is_linked(child: type[models.Model], parent: type[models.Model]) -> bool:
+    """Whether the primary key of *child* is that of *parent*, by a link, or by one after another."""
+    pk: Any = child._meta.pk
+    while pk.is_relation:
+        if pk.remote_field.model._meta.concrete_model is parent._meta.concrete_model:
+            return True
+        pk = pk.target_field
+    return False

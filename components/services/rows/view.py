@@ -1,0 +1,122 @@
+"""
+rows_view(): an address where cached rows of one model are read as JSON, for pages that show what changes.
+
+    path("stock", rows_view(Item.cached, fields=["stock"], readable=everybody))  # ?pk=1&pk=2
+    path("stock/<str:pk>", rows_view(Item.cached, fields=["stock"], readable=everybody))
+
+No model is served that nobody made an address for, no field that is not named there, and no row but by *readable*.
+A hit is one round trip to Redis, and no query where everybody may read. The ETag is that of the values, not of when
+they were loaded: who asks every second is told 304 until a value changes. There is no Last-Modified, since nobody
+knows when one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import floor
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest
+
+from components.api.authentication import authenticate
+from components.api.endpoints import Answer, View, endpoint_for
+from components.api.fields import invalid, query, texts
+from components.api.problems import Problem
+from components.api.throttle import Throttle
+from components.control_room.viewing import may_view
+from components.exceptions import InvalidName
+from components.kit.values import MAX_NAME
+from components.services.rows.models import CachedRows, FrozenRow
+
+#: Given the id of who asks and keys as text: which rows of these he may read. In a thread that may use the database.
+Readable = Callable[[str, Sequence[str]], Collection[str]]
+
+_throttle = Throttle(rate=10, burst=30, why="Ask for several rows at once, and less often.")
+
+
+def everybody(user: str, keys: Sequence[str]) -> Collection[str]:
+    """All rows are for everybody, also for who is not logged in. Nobody asks who that is, or counts how often."""
+    return keys
+
+
+def rows_view(
+    rows: CachedRows, *, fields: Sequence[str], readable: Readable | None = None, most: int = 100
+) -> View:
+    """
+    The view that tells *fields* of the *rows*, by the names of their columns; *most* of them at once.
+
+    Who is logged in may read what *readable* says: by default all, if the admin lets him view the model.
+    Raises ImproperlyConfigured.
+    """
+    served = _Served(rows, fields, readable, most)
+    return endpoint_for(_nobody if readable is everybody else authenticate, {"get": served.get})
+
+
+async def _nobody(request: HttpRequest) -> str:
+    return ""
+
+
+class _Served:
+    """What is read at one address."""
+
+    def __init__(self, rows: CachedRows, fields: Sequence[str], readable: Readable | None, most: int) -> None:
+        self._rows, self._readable, self._most = rows, readable or self._by_permission, most
+        self._is_public = readable is everybody
+        places = rows.shape.places
+        if isinstance(fields, str) or not fields or not set(fields) <= places.keys():
+            raise ImproperlyConfigured(
+                f"The fields {fields!r} of the rows {rows.name!r} cannot be served: a list of some of "
+                f"{', '.join(places)} can."
+            )
+        self._columns = [(name, rows.shape.kinds[places[name]].encode) for name in fields]
+
+    async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
+        """GET ?pk=1&pk=2: {"rows": {"1": …}} with those that there are. GET of one: its values."""
+        if pk is None:
+            pks = list(dict.fromkeys(texts(request, "pk", most=self._most)))
+            found = await self._find(request, user, pks)
+            return self._answer({"rows": {each: self._told(row) for each, row in found.items()}}, pks, found)
+        query(request)
+        found = await self._find(request, user, [pk])
+        if pk not in found:
+            raise Problem("row-not-found", "There is no row of this key that you may read.")
+        return self._answer(self._told(found[pk]), [pk], found)
+
+    async def _find(self, request: HttpRequest, user: str, pks: Sequence[str]) -> Mapping[str, FrozenRow]:
+        """Those that there are and that *user* may read. Raises Problem, RowNotLoaded, RedisUnavailable."""
+        if not self._is_public:
+            _throttle.check(user)
+        for each in pks:
+            self._check(each)
+        allowed = pks if self._is_public else set(await sync_to_async(self._readable)(user, pks))
+        wanted = [each for each in pks if each in allowed]
+        if isinstance(request, ASGIRequest):
+            return await self._rows.aget_many(wanted)
+        # The loop of a request under WSGI would open a connection of its own.
+        return await sync_to_async(self._rows.get_many)(wanted)
+
+    def _check(self, pk: str) -> None:
+        """Raises Problem if no row can have this key."""
+        try:
+            key = self._rows.key(pk)
+        except InvalidName:
+            key = ""
+        if not key or len(pk) > MAX_NAME or "\0" in pk:  # of which PostgreSQL wants to know nothing
+            raise invalid("pk", f"No row can have the key {pk[:50]!r}.")
+
+    def _by_permission(self, user: str, keys: Sequence[str]) -> Collection[str]:
+        return keys if may_view(user, self._rows.model) else ()
+
+    def _told(self, row: FrozenRow) -> dict[str, Any]:
+        """The values as they are stored."""
+        values = [(name, encode, row.cached[name]) for name, encode in self._columns]
+        return {name: None if value is None else encode(value) for name, encode, value in values}
+
+    def _answer(self, told: dict[str, Any], pks: Sequence[str], found: Mapping[str, FrozenRow]) -> Answer:
+        """To be kept for as long as all of it is younger than its delay; not, if a row may come."""
+        left = min((self._rows.delay - row.cached.age for row in found.values()), default=0.0)
+        kept = max(0, floor(left)) if len(found) == len(pks) else 0
+        return Answer(told, max_age=kept, is_public=self._is_public)

@@ -1,0 +1,1 @@
+"""The daemon that refreshes cached rows."""

@@ -1,0 +1,1 @@
+"""The Semaphores pages of the control room."""
