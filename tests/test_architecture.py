@@ -16,7 +16,7 @@ from typing import TypeAlias
 import pytest
 from redis import Redis
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 
 #: What the modules of a room may import of this app, besides their own room and SHARED. "services" is any of them.
 ROOMS: dict[str, set[str]] = {

@@ -21,7 +21,7 @@ from components.embedded import server as embedded
 from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotStarted
 from tests.support.waiting import eventually, has_ended
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 
 PARENT = """
 import os, signal, sys

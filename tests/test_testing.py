@@ -19,7 +19,7 @@ from components.testing import ClusterServer, empty, redis_at
 from tests.support.queues import ECHO
 from tests.support.waiting import eventually
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 
 SETTINGS = """
 SECRET_KEY = "a"

@@ -13,7 +13,7 @@ import pytest
 
 from components.locations import with_database
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[1]
 
 OPEN_THE_PAGE = """
 import django, components

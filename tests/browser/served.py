@@ -18,7 +18,7 @@ from typing import Any
 import django
 
 SETTINGS = "tests.browser.served_settings"
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Served:

@@ -10,8 +10,10 @@ from components.services.autocomplete import AddressBook
 from components.services.counters import Counter
 from components.services.mailboxes import Mailbox
 from project.market import demo
-from tests.admin import conversations, holdings, scene
 from tests.browser.axe import assert_accessible
+from tests.chat.admin import conversations
+from tests.locks.admin import holdings
+from tests.queues.admin import scene
 from tests.support.rows import cache
 
 ADMIN = "/admin/components/"

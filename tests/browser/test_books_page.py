@@ -11,11 +11,11 @@ from components.services.autocomplete import AddressBook, usage
 from components.services.autocomplete import models as books
 from components.services.autocomplete.models import ModelBook
 from components.testing import run_tasks
-from tests.admin.test_locks_page import AWKWARD
+from tests.autocomplete.models.test_model_books import forget
 from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.db.models import Shelf
-from tests.db.test_books import forget
+from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/addressbook/"
 PAGES = {

@@ -11,11 +11,11 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.chat import Chat, ChatReader
-from tests.admin.conversations import guild
-from tests.admin.test_locks_page import AWKWARD
 from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
+from tests.chat.admin.conversations import guild
+from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/chat/"
 PAGES = {

@@ -14,11 +14,11 @@ from playwright.sync_api import expect
 
 from components.services.counters import Counter
 from components.services.counters.buffers import DROPPED
-from tests.admin.counting import counted
-from tests.admin.test_locks_page import AWKWARD
 from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
+from tests.counters.admin.counting import counted
+from tests.locks.admin.test_locks_page import AWKWARD
 from tests.support.counters import count_at
 
 ROOT = "/admin/components/counter/"

@@ -20,8 +20,8 @@ from project.guilds.models import Guild
 from project.market.books import for_sale
 from project.market.models import Item, Listing, Player
 from tests.browser.axe import assert_accessible
-from tests.guilds.conftest import member
-from tests.market.conftest import player
+from tests.project.guilds.conftest import member
+from tests.project.market.conftest import player
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)

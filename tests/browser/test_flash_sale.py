@@ -13,7 +13,7 @@ from redis import Redis
 
 from project.market import trading
 from project.market.models import FlashSale
-from tests.market.conftest import player
+from tests.project.market.conftest import player
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

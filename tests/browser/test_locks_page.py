@@ -14,11 +14,11 @@ from components.services.locks import LockReader
 from components.services.locks.names import key_of
 from components.services.semaphores import SemaphoreControls
 from components.templatetags.control_room import legible
-from tests.admin import holdings
-from tests.admin.test_locks_page import AWKWARD
 from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
+from tests.locks.admin import holdings
+from tests.locks.admin.test_locks_page import AWKWARD
 
 LOCKS = "/admin/components/lock/"
 SEMAPHORES = "/admin/components/semaphore/"

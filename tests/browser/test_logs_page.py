@@ -8,12 +8,12 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.logs import dead_chunks
-from tests.admin import traffic
 from tests.browser.axe import assert_accessible
 from tests.browser.clock import stop_clock
 from tests.browser.test_counters_page import DRAWN
 from tests.browser.test_queues_page import press_tab_until, refreshed
 from tests.browser.themes import measured
+from tests.logs.admin import traffic
 
 ROOT = "/admin/components/logjob/"
 PAGES = {

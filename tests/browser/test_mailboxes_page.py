@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 
 from components.services.mailboxes import Mailbox
 from project.market import demo
-from tests.admin.test_locks_page import AWKWARD
 from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured
+from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/mailbox/"
 ADMIN_PAGES = {

@@ -14,10 +14,10 @@ from playwright.sync_api import expect
 from components.embedded import EmbeddedServer
 from components.services.queues import Progress, TaskQueue
 from components.testing import redis_at
-from tests.admin import scene
-from tests.admin.periodic import HOURLY, NIGHTLY, declare_only
 from tests.browser.clock import stop_clock
 from tests.browser.themes import measured
+from tests.queues.admin import scene
+from tests.queues.admin.periodic import HOURLY, NIGHTLY, declare_only
 
 ROOT = "/admin/components/queue/"
 MAIL = "?alias=default&queue=mail"

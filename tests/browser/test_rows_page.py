@@ -8,8 +8,8 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.rows import Loader, RowReader
-from tests.admin.test_locks_page import AWKWARD
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until
+from tests.locks.admin.test_locks_page import AWKWARD
 from tests.support.rows import bodies, cache, let_pass
 
 ROOT = "/admin/components/cachedrow/"

@@ -8,8 +8,8 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.queues import TaskQueue
-from tests.admin import scene
 from tests.browser.clock import stop_clock
+from tests.queues.admin import scene
 from tests.support.queues import places
 
 ROOT = "/admin/components/queue/"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.commands.conftest import held, queue, server
+from tests.fixtures.command import held, queue, server
 
 __all__ = ["held", "queue", "server"]

@@ -19,7 +19,7 @@ from redis import Redis
 from components.services.logs import Aggregation, LogStream
 from components.services.queues import TaskQueue
 from components.testing import redis_at
-from tests.commands.test_copylogs import copied, each_once
+from tests.logs.commands.test_copylogs import copied, each_once
 from tests.support.counting_logs import LINES, TABLES, hand_out, import_places_into
 from tests.support.logs import lines
 

@@ -1,5 +1,5 @@
 """
-What locks do while a reply gets lost, for tests/test_lost_replies.py: prepared, then done by way of the proxy.
+What locks do while a reply gets lost, for tests/kit/test_lost_replies.py: prepared, then done by way of the proxy.
 
 Tokens are given, so that two runs can be compared.
 """

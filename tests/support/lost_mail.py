@@ -1,4 +1,4 @@
-"""The scripts of mailboxes, each with what is done while its reply gets lost. (tests/test_lost_replies.py)"""
+"""The scripts of mailboxes, each with what is done while its reply gets lost. (tests/kit/test_lost_replies.py)"""
 
 from __future__ import annotations
 

@@ -1,0 +1,5 @@
+"""People who ask over HTTP."""
+
+from __future__ import annotations
+
+from tests.fixtures.api import jill, joe, nobody, stranger  # noqa: F401

@@ -1,0 +1,160 @@
+"""
+The API does what its description says: for made-up requests, right and wrong, against every address. They are the
+same in each run, so that a failure is about a change.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from asgiref.sync import async_to_sync
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpRequest
+from django.test import Client, RequestFactory
+from django.test.utils import override_settings
+from hypothesis import HealthCheck, settings
+from redis import Redis
+from schemathesis import Case
+from schemathesis.checks import CHECKS, load_all_checks
+
+import components
+from components.api.problems import KINDS
+from components.api.urls import urlpatterns
+from components.services.chat import Chat, ChatSettings
+from components.services.chat.records import EventKind, Role
+from components.services.mailboxes import Fate, Mailbox
+from tests.api.serving import WITHOUT_DATABASE, Person
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = Path(components.__file__).parent / "static" / "components" / "openapi.json"
+DESCRIPTION: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+METHODS = ("get", "post", "put", "patch", "delete")
+OPERATIONS = [
+    (path, method) for path, item in DESCRIPTION["paths"].items() for method in METHODS if method in item
+]
+
+#: What a description cannot say: that a cursor was given, that a text can be printed, that a field excludes another.
+UNSAID = {
+    ("POST", "/chats"),
+    ("PATCH", "/chats/{chat_id}"),
+    ("GET", "/sync"),
+    ("POST", "/sync"),
+    ("GET", "/chats/{chat_id}/messages"),
+    ("GET", "/chats/{chat_id}/members"),
+    ("GET", "/books/{book}"),
+    ("POST", "/books/{book}/select"),
+}
+CHAT_ID = re.compile(DESCRIPTION["components"]["parameters"]["chat_id"]["schema"]["pattern"])
+
+config = schemathesis.Config.from_dict(
+    {"checks": {"negative_data_rejection": {"expected-statuses": ["4xx", 503]}}}
+)
+# Who asks is another matter, and tested elsewhere.
+schema = schemathesis.openapi.from_dict({**DESCRIPTION, "security": []}, config=config)
+schema.app = get_wsgi_application()
+
+load_all_checks()
+
+
+def only_joe(request: HttpRequest) -> Person | None:
+    return Person("joe") if request.headers["Authorization"] == "Bearer joe" else None
+
+
+SETTINGS = {**WITHOUT_DATABASE, "API_AUTHENTICATION": "tests.api.test_openapi.only_joe"}
+
+
+@pytest.fixture
+def chat(redis: Redis) -> str:
+    """One of joe and jill, that knows no hurry."""
+    chat = Chat.create("joe", members=["jill"], text="hello", settings=ChatSettings(rate_limit=0))
+    Mailbox("joe").push("jill", "hello")
+    Mailbox("jill").push("joe", "hello")
+    return chat.id
+
+
+@pytest.mark.django_db  # of which nothing is asked, but Django looks after its connections at each request
+@schema.parametrize()
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_it_answers_as_described(case: Case, chat: str) -> None:
+    is_unsaid = (case.method, case.path) in UNSAID
+    excluded = [CHECKS.get_one("positive_data_acceptance")] if is_unsaid else []
+    if CHAT_ID.fullmatch(str(case.path_parameters.get("chat_id", ""))) and len(str(case.body)) % 4:
+        case.path_parameters["chat_id"] = chat
+    with override_settings(COMPONENTS=SETTINGS, ALLOWED_HOSTS=["*"]):
+        case.call_and_validate(headers={"Authorization": "Bearer joe"}, excluded_checks=excluded)
+
+
+# Whole
+
+
+def test_every_address_and_method_is_described_and_no_other() -> None:
+    def described(route: str) -> str:
+        return "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", route)
+
+    served = {
+        (described(str(each.pattern)), method)
+        for each in urlpatterns
+        for method in METHODS
+        if each.name not in (None, "api-problem") and method in allowed(each.callback)
+    }
+    assert served == set(OPERATIONS)
+
+
+def allowed(view: Any) -> set[str]:
+    """The methods in small letters, as a refusal tells them."""
+    answer = async_to_sync(view)(RequestFactory().generic("NONSENSE", "/"))
+    return set(answer["Allow"].lower().split(", "))
+
+
+def test_the_words_of_the_services_are_those_of_the_description() -> None:
+    schemas = DESCRIPTION["components"]["schemas"]
+    fate = DESCRIPTION["paths"]["/mailboxes/{recipient}/messages/{id}"]["get"]["responses"]["200"]
+    fates = fate["content"]["application/json"]["schema"]["properties"]["fate"]["enum"]
+
+    assert schemas["Event"]["properties"]["kind"]["enum"] == list(EventKind)
+    assert schemas["Role"]["enum"] == list(Role)
+    assert fates == [each.replace(" ", "_") for each in Fate]
+
+
+def test_every_status_of_a_problem_is_described() -> None:
+    described = {int(name.removeprefix("Problem")) for name in DESCRIPTION["components"]["responses"]}
+    assert described == {kind.status for kind in KINDS.values()} - {405}
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_operation_has_a_name_and_says_that_one_must_log_in(path: str, method: str) -> None:
+    operation = DESCRIPTION["paths"][path][method]
+
+    assert operation["operationId"]
+    assert operation["summary"]
+    assert {"401", "503"} <= operation["responses"].keys()
+    assert ("422" in operation["responses"]) or "requestBody" not in operation
+
+
+def test_it_is_served_as_a_static_file(client: Client) -> None:
+    answer = client.get("/static/components/openapi.json")
+
+    assert answer.status_code == 200
+    assert json.loads(b"".join(answer)) == DESCRIPTION
+
+
+def test_the_documentation_names_every_type_of_problem_and_no_other() -> None:
+    errors = (ROOT / "docs" / "http-api.md").read_text(encoding="utf-8").partition("## Errors")[2]
+    table = {
+        (int(status), kind)
+        for line in re.findall(r"^\| [0-9, ]+ \|.*", errors, re.MULTILINE)
+        for status, kind in zip_statuses(line)
+    }
+
+    assert table == {(kind.status, name) for name, kind in KINDS.items()}
+
+
+def zip_statuses(line: str) -> list[tuple[str, str]]:
+    """A row of one status and its types, or of as many types as statuses."""
+    statuses, kinds = re.findall(r"\b\d{3}\b", line), re.findall(r"`([a-z-]+)`", line)
+    return list(zip(statuses if len(statuses) > 1 else statuses * len(kinds), kinds, strict=True))

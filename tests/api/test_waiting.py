@@ -1,0 +1,185 @@
+"""Requests that wait: woken at once, bounded in number, given up with their clients, short where nobody can wait."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.api import waiting
+from components.embedded import EmbeddedServer
+from components.services.chat import Chat
+from components.services.mailboxes import Mailbox
+from tests.api.serving import Site, serve
+from tests.fixtures.api import Asker
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+PULL = ("POST", "mailbox/pull", {"timeout": 50})
+
+
+@pytest.fixture
+def site(redis: Redis) -> Iterator[Site]:
+    with serve() as site:
+        yield site
+
+
+def test_who_waits_is_woken(site: Site) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site.ask, *PULL)
+        assert eventually(lambda: waiting.waiters() == 1)
+        Mailbox("joe").push("jill", "hello")
+
+        status, told, headers = answer.result(20)
+        assert (status, [each["text"] for each in told["messages"]]) == (200, ["hello"])
+        assert "Retry-After" not in headers
+    assert eventually(lambda: waiting.waiters() == 0)
+
+
+def listening(client: Redis) -> set[str]:
+    """Who listens to the server; a site that other tests use may still do so."""
+    return {each["id"] for each in client.client_list(_type="pubsub")}
+
+
+def test_nothing_in_time_is_an_empty_answer(site: Site) -> None:
+    status, told, headers = site.ask("POST", "mailbox/pull", {"timeout": 0.05})
+
+    assert (status, told["messages"]) == (200, [])
+    assert "Retry-After" not in headers
+
+
+def test_a_client_that_goes_away_frees_its_place(site: Site, redis_server: EmbeddedServer) -> None:
+    with Redis.from_url(redis_server.url) as client:
+        channels, listeners = set(client.pubsub_channels()), listening(client)
+        with site.waiting(*PULL), site.waiting(*PULL, by="jill"):
+            assert eventually(lambda: waiting.waiters() == 2)
+            assert eventually(lambda: len(set(client.pubsub_channels()) - channels) == 2)
+        assert eventually(lambda: waiting.waiters() == 0)
+        assert len(listening(client) - listeners) == 1
+
+    # What is handed out to nobody would have to be asked for again.
+    Mailbox("joe").push("jill", "hello")
+    assert Mailbox("joe").info().handed_out == 0
+
+
+def test_more_than_the_limit_are_answered_at_once(redis: Redis) -> None:
+    with serve(MAX_WAITERS=1) as site, site.waiting(*PULL):
+        assert eventually(lambda: waiting.waiters() == 1)
+
+        status, told, headers = site.ask(*PULL, by="jill")
+        assert (status, told["messages"]) == (200, [])
+        assert 3 <= int(headers["Retry-After"]) <= 8
+
+        Mailbox("jill").push("joe", "hello")
+        status, told, headers = site.ask(*PULL, by="jill")
+        assert [each["text"] for each in told["messages"]] == ["hello"]
+        assert "Retry-After" not in headers
+    assert eventually(lambda: waiting.waiters() == 0)
+
+
+def test_one_person_does_not_take_the_places_of_all(redis: Redis) -> None:
+    chat = Chat.create("joe", members=["jill"])
+    with serve(MAX_WAITERS_PER_PERSON=2) as site:
+        cursor = site.ask("GET", "sync")[1]["cursor"]
+        wait = ("GET", f"sync?cursor={cursor}&timeout=50")
+        with site.waiting(*PULL), site.waiting(*wait):
+            assert eventually(lambda: waiting.waiters() == 2)
+
+            # A third tab goes on as all do where nobody can wait; and what is new comes at once.
+            for _ in range(3):
+                status, told, headers = site.ask(*wait)
+                assert (status, told["chats"]) == (200, [])
+                assert 3 <= int(headers["Retry-After"]) <= 8
+            status, told, headers = site.ask(*PULL)
+            assert (status, told["messages"]) == (200, [])
+            assert "Retry-After" in headers
+            # Others wait as before.
+            with site.waiting(*PULL, by="jill"):
+                assert eventually(lambda: waiting.waiters() == 3)
+            assert eventually(lambda: waiting.waiters() == 2)
+            chat.send("jill", "hello")
+            assert site.ask(*wait)[1]["chats"]
+        assert eventually(lambda: waiting.waiters() == 0)
+        assert not waiting._waiting
+
+        with site.waiting(*PULL):
+            assert eventually(lambda: waiting.waiters() == 1)
+
+
+def test_several_tabs_of_a_person_wait_by_default(site: Site) -> None:
+    with ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(site.waiting(*PULL))
+        assert eventually(lambda: waiting.waiters() == 8)
+
+
+def test_many_can_wait_in_one_process(site: Site, redis_server: EmbeddedServer) -> None:
+    people = [f"person {number}" for number in range(100)]
+    with ThreadPoolExecutor(len(people)) as pool, Redis.from_url(redis_server.url) as client:
+        before = listening(client)
+        answers = [pool.submit(site.ask, *PULL, by=name) for name in people]
+        assert eventually(lambda: waiting.waiters() == len(people))
+        assert eventually(lambda: listening(client) - before)
+        assert len(listening(client) - before) == 1
+        for name in people:
+            Mailbox(name).push("somebody", name)
+        assert [answer.result(20)[1]["messages"][0]["text"] for answer in answers] == people
+
+
+def test_who_waits_holds_no_thread(site: Site) -> None:
+    site.ask("GET", "mailbox")
+    before = threading.active_count()
+    with ExitStack() as stack:
+        for number in range(30):
+            stack.enter_context(site.waiting(*PULL, by=f"person {number}"))
+        assert eventually(lambda: waiting.waiters() == 30)
+        assert eventually(lambda: threading.active_count() <= before)
+
+        Mailbox("joe").push("jill", "hello")
+        assert site.ask(*PULL)[1]["messages"]
+
+
+@pytest.mark.django_db
+def test_under_wsgi_nobody_waits() -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("joe"))
+
+    began = time.monotonic()
+    answer = client.post("/api/mailbox/pull", {"timeout": 50}, content_type="application/json")
+
+    assert answer.json()["messages"] == []
+    assert 3 <= int(answer["Retry-After"]) <= 8
+    assert time.monotonic() - began < 40
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_holds_no_connection_to_the_database(joe: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(type(connections["default"]), "close", lambda self: closed.append(self.alias))
+
+    joe("POST", "mailbox/pull", {"timeout": 0.01})
+    assert closed == ["default"]
+
+
+@pytest.mark.django_db
+def test_a_transaction_around_a_view_is_left_alone(joe: Asker, jill: Asker) -> None:
+    assert joe("POST", "mailbox/pull", {"timeout": 0.01}).status_code == 200
+    assert User.objects.filter(username="jill").exists()
+
+
+def test_a_place_is_given_back_whatever_happens() -> None:
+    with override_settings(COMPONENTS={"MAX_WAITERS": 1}):
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError), waiting.place("joe"):
+                1 / (waiting.waiters() - 1)
+    assert waiting.waiters() == 0

@@ -1,0 +1,446 @@
+"""What the Address books page shows and does, with real books."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from components.control_room.names import shortened
+from components.kit.client import get_client
+from components.kit.compat import BaseTaskBackend
+from components.services.autocomplete import AddressBook, AddressBookReader, keys, usage
+from components.services.autocomplete import models as books
+from components.services.autocomplete.models import ModelBook, ModelBooks
+from components.services.queues import TaskQueue
+from components.templatetags.control_room import grouped, legible
+from components.testing import run_tasks
+from tests.autocomplete.models.test_model_books import forget
+from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.db.models import Box, Shelf
+from tests.locks.admin.test_locks_page import AWKWARD
+from tests.queues.admin.test_queues_page import trips
+
+ROOT = "/admin/components/addressbook/"
+NONE = 'There is no address book. AddressBook("guild:7").add("Jeff", id=12) makes one.'
+DASH = "\N{EN DASH}"
+BACKENDS = BaseTaskBackend.__module__.rpartition(".")[0]
+
+url = addresses(ROOT)
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_addressbook")
+
+
+@pytest.fixture
+def operator(staff):
+    return staff("rebuild_addressbook", "remove_addressbook")
+
+
+@pytest.fixture(autouse=True)
+def none_declared(monkeypatch):
+    """No model feeds a book, but for those of a test."""
+    monkeypatch.setattr(books, "_fed", {})
+
+
+@pytest.fixture
+def fed(db, none_declared):
+    """Three rows, and their book, which is not loaded."""
+    made = ModelBook(Shelf, "name")
+    Shelf.objects.bulk_create(Shelf(name=name) for name in ("Maps", "Old Maps", "Charts"))
+    yield made
+    forget(made)
+
+
+@pytest.fixture
+def fed_by_shelf(db, none_declared):
+    """Two shelves, a box on each, and no book of them."""
+    made = ModelBooks(Box, "name", by="shelf", name="shelf:{}")
+    shelves = Shelf.objects.bulk_create(Shelf(name=name) for name in ("maps", "tools"))
+    Box.objects.bulk_create(Box(name=f"box of {each.name}", shelf=each) for each in shelves)
+    yield made
+    forget(made)
+
+
+def fill(name="guild:7", *labels):
+    """A book of these, of which the second was selected."""
+    book = AddressBook(name)
+    book.load(enumerate(labels or ("ann smith", "bob", "annabel"), start=1))
+    book.select(2)
+    return book
+
+
+def searched(name="guild:7", *seconds):
+    """So many searches, which took so long, with 1, 2, 3 … characters."""
+    for length, took in enumerate(seconds, start=1):
+        usage.note(name, length, took)
+    usage.flush()
+
+
+def page(client, name="", /, **query):
+    return text_of(client, ROOT, name, **query)
+
+
+class Died(Exception):
+    """What ends a process in the middle of a load."""
+
+
+def half_loaded(book):
+    """A load has begun that does not end; how many entries it has, in words."""
+    reader = AddressBookReader()
+
+    def entries():
+        for number in itertools.count():
+            if number % 100 == 0 and reader.loading(book.name):
+                raise Died
+            yield number, f"name {number}"
+
+    with pytest.raises(Died):
+        book.load(entries(), replace=True)
+    return grouped(reader.loading(book.name))
+
+
+def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
+    assert rows_of(viewer, ROOT) == [
+        'There is no address book. AddressBook("guild:7").add("Jeff", id=12) makes one.'
+    ]
+
+
+def test_a_book_is_listed_with_its_size_and_how_it_is_searched(viewer):
+    fill()
+    searched("guild:7", 0.002, 0.0005, 0.25)
+
+    [row] = rows_of(viewer, ROOT)
+
+    size = r"[\d.]+\s(KB|bytes)"
+    assert re.fullmatch(rf"guild:7 3 4 1 {size} 0\.0[345] 250 ms [\d:]+ .* ago {DASH}", row)
+
+
+def test_what_a_load_has_done_is_seen_while_it_runs(viewer):
+    loaded = half_loaded(fill())
+
+    assert rows_of(viewer, ROOT)[0].endswith(f" ago {loaded}")
+    assert f"Loading {loaded} entries so far" in page(viewer, "book/", book="guild:7")
+
+
+def test_a_book_is_found_by_its_name_or_by_how_that_begins(viewer):
+    for name in ("guild:7", "guild:70", "tenant"):
+        fill(name)
+
+    exact = viewer.get(ROOT, {"q": " guild:7 "})
+    begun = rows_of(viewer, ROOT, q="guild")
+
+    assert exact.url == url("book", book="guild:7")
+    assert [row.split()[0] for row in begun] == ["guild:7", "guild:70"]
+    assert "These are the books whose names begin with “guild”. All address books" in page(viewer, q="guild")
+    assert rows_of(viewer, ROOT, q="none") == ["No address book is called so."]
+
+
+def test_books_are_listed_by_page(viewer):
+    for number in range(120):
+        AddressBook(f"guild:{number:03}").add("ann", id=1)
+
+    last = rows_of(viewer, ROOT, offset=100)
+
+    assert [len(rows_of(viewer, ROOT, offset=offset)) for offset in (0, 50)] == [50, 50]
+    assert [row.split()[0] for row in last] == [f"guild:{number}" for number in range(100, 120)]
+    assert re.search(r"Previous 101\W120 of 120$", page(viewer, offset=100))
+
+
+def test_a_book_shows_what_was_selected_and_how_it_was_searched(viewer):
+    fill()
+    searched("guild:7", 0.002, 0.0005, 0.25)
+
+    text = page(viewer, "book/", book="guild:7")
+
+    assert "Entries 3 In the index 4 Selected 1 Size " in text
+    assert "Loading no Fed by no model" in text
+    assert rows_of(viewer, ROOT, "book/", book="guild:7") == ["bob 2 1"]
+    assert "Within an hour 3 Mean time 84 ms Slowest 250 ms" in text
+    [minute] = rows_of(viewer, ROOT, "book/", table=1, book="guild:7")
+    assert re.fullmatch(r"[\d:]+ .* ago 250 ms 3", minute)
+
+
+def test_a_book_that_nobody_has_searched_says_so(viewer):
+    AddressBook("guild:7").add("ann", id=1)
+
+    text = page(viewer, "book/", book="guild:7")
+
+    assert "None was ever selected: all are found by the alphabet." in text
+    assert f"A second, lately 0 Within an hour 0 Mean time {DASH} Slowest {DASH}" in text
+    assert "Loaded as a whole never" in text
+
+
+def test_a_prefix_can_be_tried(viewer):
+    fill("guild:7", *(f"ann {number:02}" for number in range(30)), "<script>alert(1)</script>", "zoë")
+    AddressBook("guild:7").select(3)
+
+    few, many = (viewer.get(url("book", book="guild:7", prefix=prefix)) for prefix in ("ZO", "an"))
+    shown = rows_of(viewer, ROOT, "book/", book="guild:7", prefix="an")
+
+    assert re.search(r"1 found, in [\d.]+ m?s\.", words(few))
+    assert rows_of(viewer, ROOT, "book/", book="guild:7", prefix="ZO") == ["zoë 32"]
+    assert re.search(r"20 of more found, in [\d.]+ m?s\.", words(many))
+    assert (len(shown), shown[0]) == (20, "ann 02 3")  # it was selected before the other
+    assert "components/live.js" not in many.text
+    assert "<script>alert" not in viewer.get(url("book", book="guild:7", prefix="scr")).text
+    assert re.search(r"0 found, in", page(viewer, "book/", book="guild:7", prefix="none"))
+
+
+@pytest.mark.parametrize("prefix", ["", " ", "a\x00", "x" * 300])
+def test_a_prefix_that_is_none_is_refused_in_words(viewer, prefix):
+    fill()
+
+    response = viewer.get(url("book", book="guild:7", prefix=prefix))
+
+    assert response.status_code == 200
+    assert re.search(r"The prefix (is empty|holds a control|has 300)", words(response))
+
+
+def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
+    assert rows_of(operator, ROOT) == ["db.shelf db.shelf not loaded Rebuild…"]
+    assert "State Not loaded Loading no Fed by db.shelf Rebuild…" in page(operator, "book/", book="db.shelf")
+    assert "Remove…" not in page(operator, "book/", book="db.shelf")
+    assert "the address book db.shelf is not there." in words(operator.get(url("remove", book="db.shelf")))
+    loaded = half_loaded(fed.book)
+    assert f"Loading {loaded} entries so far" in page(operator, "book/", book="db.shelf")
+
+    fed.rebuild()
+
+    [row] = rows_of(operator, ROOT)
+    assert row.startswith("db.shelf 3 4 0 ")
+    assert "Fed by db.shelf" in page(operator, "book/", book="db.shelf")
+
+
+def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
+    AddressBook("db.shelf").add("Gone", id=0)
+    address = url("rebuild", book="db.shelf")
+    asked = words(operator.get(address))
+    assert "A worker makes it what the table of db.shelf is. It has 1 entry now." in asked
+    assert TaskQueue().stats("default").ready == 0
+
+    said, again = done(operator, address), done(operator, address)
+
+    [task] = TaskQueue().ids("default", "ready", limit=10)
+    told = f"The next free worker rebuilds the address book db.shelf: the task {task}."
+    assert said == again == [told]
+    assert logged() == [told, told]
+    assert LogEntry.objects.earliest("pk").object_repr == "db.shelf"
+    [info] = run_tasks()
+    assert (info.state, info.return_value, info.args) == ("successful", 3, ["db.shelf"])
+    assert [each.label for each in fed.book.complete("maps")] == ["Maps", "Old Maps"]
+    assert fed.book.get(0) is None
+
+
+def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, fed_by_shelf):
+    maps, tools = (fed_by_shelf.of(shelf.pk) for shelf in Shelf.objects.order_by("name"))
+    assert rows_of(operator, ROOT) == ["shelf:{} db.box one for each shelf Rebuild…"]
+    assert "State One for each shelf Fed by db.box Rebuild…" in page(operator, "book/", book="shelf:{}")
+    asked = words(operator.get(url("rebuild", book="shelf:{}")))
+    assert "A worker makes a book for each shelf, one after the other, from the table of db.box," in asked
+
+    [said] = done(operator, url("rebuild", book="shelf:{}"))
+    assert said.startswith("The next free worker rebuilds the address books shelf:{}: the task ")
+    assert [info.return_value for info in run_tasks()] == [2]
+    assert [book.count() for book in (maps, tools)] == [1, 1]
+    maps.erase()
+    assert "State Not loaded" in page(operator, "book/", book=maps.name)
+    done(operator, url("rebuild", book=maps.name))
+    assert [info.return_value for info in run_tasks()] == [1]
+
+    assert [row.split()[0] for row in rows_of(operator, ROOT, table=1)] == sorted([maps.name, tools.name])
+
+
+def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
+    fed.rebuild()
+    loaded = half_loaded(fed.book)
+
+    rebuilt, removed = (words(operator.get(url(name, book="db.shelf"))) for name in ("rebuild", "remove"))
+
+    assert f"A load of it runs now, and has {loaded} entries;" in rebuilt
+    assert f"The load that runs, and has {loaded} entries, ends" in removed
+
+
+def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
+    fill()
+    address = url("rebuild", book="guild:7")
+
+    assert address not in operator.get(url("book", book="guild:7")).text.replace("&amp;", "&")
+    assert "no model feeds the address book guild:7. Load it anew" in words(operator.get(address))
+    assert done(operator, address)[0].startswith("Nothing to rebuild it from")
+    assert (TaskQueue().stats("default").ready, logged()) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("backend", "said"),
+    [
+        ("immediate.ImmediateBackend", "Rebuilt the address book db.shelf."),
+        ("dummy.DummyBackend", "The next free worker rebuilds the address book db.shelf: the task "),
+    ],
+)
+def test_any_backend_of_tasks_can_rebuild(operator, fed, settings, backend, said):
+    settings.TASKS = {"default": {"BACKEND": f"{BACKENDS}.{backend}", "QUEUES": []}}
+
+    assert done(operator, url("rebuild", book="db.shelf"))[0].startswith(said)
+    assert (AddressBookReader().find("db.shelf") is None) == ("dummy" in backend)
+
+
+def test_a_rebuild_that_failed_in_the_request_is_not_called_done(operator, fed, settings, monkeypatch):
+    settings.TASKS = {"default": {"BACKEND": f"{BACKENDS}.immediate.ImmediateBackend", "QUEUES": []}}
+
+    def fails(progress):
+        raise OSError
+
+    monkeypatch.setattr(fed, "rebuild", fails)
+
+    assert done(operator, url("rebuild", book="db.shelf")) == [
+        "The rebuild of the address book db.shelf failed with builtins.OSError. What was there is searched as before."
+    ]
+    assert logged() == []
+
+
+def test_the_settings_name_the_queue(operator, fed, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_QUEUE": "slow"}
+
+    done(operator, url("rebuild", book="db.shelf"))
+
+    assert TaskQueue().stats("slow").ready == 1
+
+
+def test_settings_that_lead_to_no_queue_are_told(operator, fed, settings):
+    assert operator.get(url("rebuild", book="db.shelf")).status_code == 200
+    settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_QUEUE": "high"}
+    settings.TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["low"]}}
+
+    [said] = done(operator, url("rebuild", book="db.shelf"))
+
+    assert said.startswith("No task can rebuild it: ")
+    assert said.endswith("COMPONENTS names the TASKS alias and the queue.")
+    assert logged() == []
+
+
+def test_removing_asks_first_and_says_what_will_happen(operator, fed):
+    fill()
+    fed.rebuild()
+
+    text = words(operator.get(url("remove", book="guild:7")))
+
+    assert re.search(r"It has 3 entries, [\d.]+\s(KB|bytes)\. Nothing is found in it any more\.", text)
+    assert "What was selected, and how often, is forgotten: that of 1 entry." in text
+    assert "Who adds an entry to it from now on makes it anew." in text
+    assert "Rows of db.shelf that are saved from now on" in words(
+        operator.get(url("remove", book="db.shelf"))
+    )
+    assert AddressBook("guild:7").count() == 3
+
+
+def test_a_book_is_removed_once_and_logged(operator):
+    fill()
+    searched("guild:7", 0.1)
+    address = url("remove", book="guild:7")
+
+    said = done(operator, address)
+
+    assert said == logged() == ["Removed the address book guild:7. It had 3 entries."]
+    assert AddressBookReader().count() == 0
+    assert not get_client().exists(keys.book_entries("guild:7"), keys.book_usage("guild:7"))
+    assert operator.post(address).status_code == 404
+    assert len(logged()) == 1
+
+
+@pytest.mark.parametrize("name", AWKWARD[::3])
+def test_a_book_of_any_name_can_be_listed_found_tried_removed_and_looked_up(operator, name):
+    fill(name)
+
+    [row] = rows_of(operator, ROOT)
+    found = operator.get(ROOT, {"q": name}, follow=True)
+    tried = page(operator, "book/", book=name, prefix="ann")
+    said = done(operator, url("remove", book=name))
+    fill(name)
+    entry = LogEntry.objects.get()
+    logged_page = operator.get(entry.get_admin_url(), follow=True)
+    history = operator.get(re.sub("change/$", "history/", entry.get_admin_url()))
+
+    shown = shortened(legible(name))
+    assert row.startswith(f"{shown} 3 4 1")
+    if name.strip():
+        assert f"Address book {shown}" in words(found)
+    assert "2 found" in tried
+    assert said == [f"Removed the address book {shown}. It had 3 entries."]
+    assert logged_page.request["PATH_INFO"] == f"{ROOT}book/"
+    assert "Entries 3" in words(logged_page)
+    assert said[0] in words(history)
+    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
+    assert "<script>alert" not in logged_page.text + history.text
+
+
+def test_a_label_is_text_whatever_it_is(viewer):
+    fill("guild:7", "<b>bold</b>", "turned \u202eround")
+    AddressBook("guild:7").select(1)
+
+    html = viewer.get(url("book", book="guild:7")).text
+
+    assert "<b>bold" not in html
+    assert "&lt;b&gt;bold&lt;/b&gt;" in html
+    assert r"turned \u202eround" in html
+
+
+@pytest.mark.parametrize("name", ["book", "rebuild", "remove"])
+@pytest.mark.parametrize("query", [{"book": "all"}, {}])
+def test_what_is_not_there_is_a_404_in_words(operator, name, query):
+    fill()
+
+    response = operator.get(url(name, **query))
+
+    assert response.status_code == 404
+    assert f"There is no address book {query.get('book', '')!r}." in words(response)
+    assert "All address books" in words(response)
+
+
+@pytest.mark.parametrize(("name", "most"), [("", 4), ("book/", 3), ("rebuild/", 1), ("remove/", 1)])
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_books(operator, name, most):
+    fill()
+    address = f"{ROOT}{name}?book=guild:7"
+    operator.get(address)
+
+    def round_trips():
+        with trips() as made:
+            assert operator.get(address).status_code == 200
+        return len(made)
+
+    few = round_trips()
+    for number in range(120):
+        AddressBook(f"guild:{number}").add("ann", id=1)
+
+    assert few == most
+    assert round_trips() == most
+    assert AddressBookReader().count() == 120
+
+
+def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
+    fill()
+
+    for address in (ROOT, url("book", book="guild:7"), url("remove", book="guild:7")):
+        html = operator.get(address.replace("/admin/", "/operations/")).text
+        assert 'href="/operations/components/addressbook/' in html
+        assert '="/admin/' not in html
+
+
+def test_a_book_of_an_older_release_asks_to_be_made_anew(viewer):
+    book = fill()
+    said = "An older release made this book"
+    assert said not in page(viewer, "book/", book="guild:7")
+
+    get_client().hdel(keys.book("guild:7"), "folding")
+    assert f"{said}: some of what is typed does not find its names. Load it anew" in page(
+        viewer, "book/", book="guild:7"
+    )
+
+    book.load([(1, "ann")], replace=True)
+    assert said not in page(viewer, "book/", book="guild:7")

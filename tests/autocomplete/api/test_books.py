@@ -1,0 +1,180 @@
+"""Address books and contacts over HTTP: who may search, what is found, what is kept, and how often one may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.api.throttle import Throttle
+from components.services.autocomplete import AddressBook, RecentContacts
+from components.services.autocomplete.api import books
+from tests.fixtures.api import Asker, problem
+
+BOOK = "guild:7"
+
+
+class Keepers:
+    """Jill searches nothing; everybody else the book of the guild."""
+
+    def may_search(self, user: str, book: str) -> bool:
+        from django.contrib.auth.models import User
+
+        return book == BOOK and User.objects.get(pk=user).username != "jill"
+
+
+@pytest.fixture(autouse=True)
+def book(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[AddressBook]:
+    monkeypatch.setattr(books, "_throttle", Throttle(rate=10, burst=30))
+    book = AddressBook(BOOK)
+    for id, label in (("1", "Jeff"), ("2", "Jenny"), ("3", "Ann Jensen"), ("4", "Élodie"), ("5", "李小龙")):
+        book.add(label, id=id)
+    with override_settings(COMPONENTS={"BOOKS": "tests.autocomplete.api.test_books.Keepers"}):
+        yield book
+
+
+def labels(answer: Any) -> list[str]:
+    assert answer.status_code == 200, answer.content
+    return [each["label"] for each in answer.json()["entries"]]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "found"),
+    [("je", ["Jeff", "Jenny", "Ann Jensen"]), ("ELO", ["Élodie"]), ("%E6%9D%8E", ["李小龙"]), ("x", [])],
+)
+def test_names_are_found_by_their_words(joe: Asker, prefix: str, found: list[str]) -> None:
+    answer = joe("GET", f"books/{BOOK}?q={prefix}")
+
+    assert labels(answer) == found
+    assert answer.json()["is_complete"] is True
+
+
+def test_an_entry_is_told_with_its_id(joe: Asker) -> None:
+    assert joe("GET", f"books/{BOOK}?q=jef").json()["entries"] == [{"id": "1", "label": "Jeff"}]
+
+
+def test_who_gets_fewer_than_there_are_is_told(joe: Asker) -> None:
+    answer = joe("GET", f"books/{BOOK}?q=je&limit=2")
+
+    assert len(labels(answer)) == 2
+    assert answer.json()["is_complete"] is False
+
+
+def test_who_was_selected_comes_first(joe: Asker) -> None:
+    assert joe("POST", f"books/{BOOK}/select", {"id": "2"}).status_code == 204
+
+    assert labels(joe("GET", f"books/{BOOK}?q=je"))[0] == "Jenny"
+
+
+def test_a_book_that_one_may_not_search_is_not_told_from_none(joe: Asker, jill: Asker, nobody: Asker) -> None:
+    refused = problem(jill("GET", f"books/{BOOK}?q=je"), 404, "book-not-found")
+    missing = problem(joe("GET", "books/guild:8?q=je"), 404, "book-not-found")
+
+    assert refused == missing
+    problem(jill("POST", f"books/{BOOK}/select", {"id": "2"}), 404, "book-not-found")
+    problem(nobody("GET", f"books/{BOOK}?q=je"), 401, "not-authenticated")
+
+
+def test_by_default_nobody_searches(joe: Asker) -> None:
+    with override_settings(COMPONENTS={}):
+        problem(joe("GET", f"books/{BOOK}?q=je"), 404, "book-not-found")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "q=",
+        "q=%20",
+        "q=%00",
+        "q=a%07",
+        "q=" + "a" * 10_000,
+        "q=a&limit=0",
+        "q=a&limit=101",
+        "q=a&prefix=b",
+    ],
+)
+def test_a_search_that_is_none_is_refused(joe: Asker, query: str) -> None:
+    problem(joe("GET", f"books/{BOOK}?{query}"), 422, "invalid-value")
+
+
+def test_what_is_no_text_is_found_nowhere(joe: Asker) -> None:
+    assert labels(joe("GET", f"books/{BOOK}?q=%ed%a0%80")) == []
+
+
+@pytest.mark.parametrize(
+    "content", [{}, {"id": 1}, {"id": ""}, {"id": "a\0"}, {"id": "a" * 501}, {"name": "1"}]
+)
+def test_a_choice_that_is_none_is_refused(joe: Asker, content: Any) -> None:
+    problem(joe("POST", f"books/{BOOK}/select", content), 422, "invalid-value")
+
+
+def test_a_browser_asks_again_and_gets_nothing_where_nothing_has_changed(
+    joe: Asker, book: AddressBook
+) -> None:
+    first = joe("GET", f"books/{BOOK}?q=je")
+    again = joe("GET", f"books/{BOOK}?q=je", If_None_Match=first["ETag"])
+    book.add("Jeremy", id="6")
+    changed = joe("GET", f"books/{BOOK}?q=je", If_None_Match=first["ETag"])
+
+    assert first["Cache-Control"] == "private, max-age=15"
+    assert {"Authorization", "Cookie"} <= set(first["Vary"].split(", "))
+    assert (again.status_code, again.content) == (304, b"")
+    assert again["Cache-Control"] == first["Cache-Control"]
+    assert again["ETag"] == first["ETag"]
+    assert "Jeremy" in labels(changed)
+
+
+def test_refusals_are_kept_by_nobody(joe: Asker, jill: Asker) -> None:
+    for answer in (
+        jill("GET", f"books/{BOOK}?q=je"),
+        joe("GET", f"books/{BOOK}"),
+        joe("GET", "contacts?a=1"),
+    ):
+        assert answer["Cache-Control"] == "no-store"
+
+
+def test_who_asks_too_fast_waits_and_others_do_not(
+    joe: Asker, stranger: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(books, "_throttle", Throttle(rate=0.1, burst=3))
+    for _ in range(3):
+        labels(joe("GET", f"books/{BOOK}?q=je"))
+
+    refused = joe("GET", f"books/{BOOK}?q=je")
+
+    problem(refused, 429, "too-fast")
+    assert 8 <= int(refused["Retry-After"]) <= 10
+    problem(joe("POST", f"books/{BOOK}/select", {"id": "2"}), 429, "too-fast")
+    labels(stranger("GET", f"books/{BOOK}?q=je"))
+
+
+# Contacts
+
+
+def test_contacts_are_ones_own_with_the_latest_first(joe: Asker, jill: Asker) -> None:
+    for id, label in (("x5", "Bruce"), ("x9", "Ann"), ("x5", "Bruce")):
+        RecentContacts(joe.id).touch(id, label=label)
+
+    told = joe("GET", "contacts")
+
+    assert [(each["id"], each["label"]) for each in told.json()["contacts"]] == [
+        ("x5", "Bruce"),
+        ("x9", "Ann"),
+    ]
+    assert told.json()["contacts"][0]["touched_at"].endswith("Z")
+    assert jill("GET", "contacts").json() == {"contacts": []}
+
+
+def test_contacts_are_asked_for_again_each_time(joe: Asker) -> None:
+    first = joe("GET", "contacts")
+    again = joe("GET", "contacts", If_None_Match=first["ETag"])
+    RecentContacts(joe.id).touch("5", label="Bruce")
+    changed = joe("GET", "contacts", If_None_Match=first["ETag"])
+
+    assert first["Cache-Control"] == "private, max-age=0"
+    assert again.status_code == 304
+    assert changed.status_code == 200

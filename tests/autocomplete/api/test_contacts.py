@@ -1,0 +1,312 @@
+"""Whom a person writes to is his latest contact, by the API and by the page; a message never depends on it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext, override_settings
+from redis import Redis
+
+from components.kit.buckets import bucket
+from components.people import Users
+from components.services.autocomplete import AddressBook, RecentContacts, keys
+from components.services.chat import Chat, Inbox
+from tests.fixtures.api import Asker, user
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+BOOK = "friends"
+
+
+class Friends(Users):
+    """Nobody writes to eve, and the book of friends is there for all."""
+
+    def refused(self, by: str, ids: Iterable[str]) -> set[str]:
+        return {str(each.pk) for each in User.objects.filter(username="eve", pk__in=ids)}
+
+    def book(self, by: str) -> str | None:
+        return BOOK
+
+
+class Strange(Users):
+    """Their names can be no labels."""
+
+    def names(self, ids: Iterable[str]) -> dict[str, str]:
+        return {id: f"\0{id}" for id in ids}
+
+
+class Broken(Users):
+    def names(self, ids: Iterable[str]) -> dict[str, str]:
+        raise OSError("the book of names is burning")
+
+
+class Everybody:
+    def may_search(self, user: str, book: str) -> bool:
+        return book == BOOK
+
+
+class Nobody:
+    def may_search(self, user: str, book: str) -> bool:
+        return False
+
+
+def known(name: str) -> dict[str, str]:
+    """COMPONENTS with the people of this class."""
+    return {
+        "PEOPLE": f"tests.autocomplete.api.test_contacts.{name}",
+        "BOOKS": "tests.autocomplete.api.test_contacts.Everybody",
+    }
+
+
+@pytest.fixture
+def friends(db: None) -> Iterator[AddressBook]:
+    with override_settings(COMPONENTS=known("Friends")):
+        yield AddressBook(BOOK)
+
+
+def contacts(of: Asker) -> list[tuple[str, str]]:
+    return [(each.id, each.label) for each in RecentContacts(of.id).list()]
+
+
+def page(of: Asker) -> Client:
+    client = Client()
+    client.force_login(User.objects.get(pk=of.id))
+    return client
+
+
+def begin(of: Asker, members: str) -> Any:
+    return page(of).post("/chat/-/new/", {"members": members, "key": "0123456789"})
+
+
+def test_who_is_written_to_in_a_chat_of_two_is_the_latest_contact(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    RecentContacts(joe.id).touch("x9", label="Bruce")
+
+    assert joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}).status_code == 201
+
+    assert contacts(joe) == [(jill.id, "jill"), ("x9", "Bruce")]
+    assert contacts(jill) == []
+    page(jill).post(f"/chat/{chat.id}/", {"text": "hello"})
+    assert contacts(jill) == [(joe.id, "joe")]
+
+
+def test_of_many_only_those_who_are_mentioned_count_if_they_are_members(
+    joe: Asker, jill: Asker, stranger: Asker
+) -> None:
+    jack = Asker(user("jack"))
+    chat = Chat.create(joe.id, members=[jill.id, jack.id])
+    joe("POST", f"chats/{chat.id}/messages", {"text": "all of you"})
+    assert contacts(joe) == []
+
+    joe("POST", f"chats/{chat.id}/messages", {"text": "@jill", "mentions": [jill.id, stranger.id, joe.id]})
+    assert contacts(joe) == [(jill.id, "jill")]
+    page(joe).post(f"/chat/{chat.id}/", {"text": "@jack @stranger"})
+
+    assert contacts(joe) == [(jack.id, "jack"), (jill.id, "jill")]
+
+
+def test_who_is_invited_is_a_contact_the_first_before_the_others_and_not_all_of_a_crowd(
+    joe: Asker, jill: Asker, stranger: Asker
+) -> None:
+    crowd = [user(f"one of {number}") for number in range(12)]
+    made = joe("POST", "chats", {"members": [joe.id, jill.id, stranger.id], "text": "hi"}).json()["id"]
+    assert contacts(joe) == [(jill.id, "jill"), (stranger.id, "stranger")]
+
+    joe("POST", f"chats/{made}/members", {"users": [str(each.pk) for each in crowd]})
+
+    assert [label for _id, label in contacts(joe)] == [
+        *(each.username for each in crowd[:10]),
+        "jill",
+        "stranger",
+    ]
+
+
+def test_the_page_notes_whom_it_invites_too(joe: Asker, jill: Asker, stranger: Asker) -> None:
+    made = begin(joe, "jill")
+    assert contacts(joe) == [(jill.id, "jill")]
+
+    page(joe).post(f"{made.url}members/", {"action": "add", "names": "@stranger"})
+
+    assert contacts(joe) == [(stranger.id, "stranger"), (jill.id, "jill")]
+
+
+def test_who_is_sent_mail_is_a_contact(joe: Asker, jill: Asker) -> None:
+    assert joe("POST", f"mailboxes/{jill.id}", {"text": "hi"}).status_code == 201
+
+    assert contacts(joe) == [(jill.id, "jill")]
+
+
+def test_a_message_that_is_refused_or_there_already_makes_no_contact(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    joe("POST", f"chats/{chat.id}/messages", {"text": "x" * 5_000})
+    assert contacts(joe) == []
+
+    for _ in range(2):
+        joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}, Idempotency_Key="a")
+        RecentContacts(joe.id).touch("x9", label="Bruce")
+
+    assert [label for _id, label in contacts(joe)] == ["Bruce", "jill"]
+
+
+def test_a_name_is_asked_for_once(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}).status_code == 201
+        return sum("username" in each["sql"] and " IN (" in each["sql"] for each in asked)
+
+    assert [queries(), queries()] == [1, 0]
+
+
+@pytest.mark.parametrize("people", ["Strange", "Broken"])
+def test_a_message_is_sent_whatever_a_name_is(
+    joe: Asker, jill: Asker, people: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+
+    with override_settings(COMPONENTS=known(people)), caplog.at_level(logging.WARNING):
+        sent = joe("POST", f"chats/{chat.id}/messages", {"text": "hi"})
+
+    assert sent.status_code == 201
+    assert contacts(joe) == [(jill.id, jill.id)]
+    assert ("burning" in caplog.text) == (people == "Broken")
+
+
+def test_a_message_is_sent_though_contacts_cannot_be_noted(
+    joe: Asker, jill: Asker, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What lies where they would be is of another kind, as a fault of Redis would be."""
+    chat = Chat.create(joe.id, members=[jill.id])
+    redis.set(keys.contacts(bucket(joe.id), joe.id), "no list")
+
+    assert joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}).status_code == 201
+    assert page(joe).post(f"/chat/{chat.id}/", {"text": "hello"}).status_code == 302
+
+    told = [
+        each.getMessage()
+        for each in caplog.records
+        if each.name == "components.services.autocomplete.used_contacts"
+    ]
+    assert len(told) == 2
+    assert all(joe.id in each and "WRONGTYPE" in each for each in told)
+
+
+# What is offered, and what a name stands for
+
+
+def test_contacts_are_called_as_they_are_now_and_those_one_may_not_write_to_are_left_out(
+    joe: Asker, jill: Asker, friends: AddressBook
+) -> None:
+    eve = user("eve")
+    for id, label in ((str(eve.pk), "eve"), (jill.id, "Jill of old"), ("0", "Bruce")):
+        RecentContacts(joe.id).touch(id, label=label)
+
+    told = joe("GET", "contacts").json()["contacts"]
+
+    assert [(each["id"], each["label"]) for each in told] == [("0", "Bruce"), (jill.id, "jill")]
+
+
+def test_names_are_offered_from_contacts_and_from_the_book_of_the_site(
+    joe: Asker, jill: Asker, friends: AddressBook
+) -> None:
+    made = begin(joe, "jill").url
+    for path in ("/chat/-/new/", f"{made}members/"):
+        shown = page(joe).get(path).content.decode()
+        assert (
+            '<complete-field contacts="/api/contacts" separator="," src="/api/books/friends"><input' in shown
+        )
+
+    with override_settings(
+        COMPONENTS={**known("Friends"), "BOOKS": "tests.autocomplete.api.test_contacts.Nobody"}
+    ):
+        shown = page(joe).get("/chat/-/new/").content.decode()
+    assert '<complete-field contacts="/api/contacts" separator=","><input' in shown
+
+
+def test_a_name_may_have_blanks_and_stand_in_the_book_only(
+    joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook
+) -> None:
+    ann = user("Ann Smith")
+    friends.add("Jill Éva", id=jill.id)
+
+    begin(joe, "Ann Smith; @jill éva, stranger")
+
+    [made] = Inbox(joe.id).chats()
+    assert made.reads.keys() == {joe.id, jill.id, stranger.id, str(ann.pk)}
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ("Jill", "Several are called Jill. Write one of:"),
+        ("stranger eve", "There is nobody of this name to whom you may write: eve."),
+        ("Eva the Evil", "There is nobody of this name to whom you may write: Eva the Evil."),
+        ("nobody of all", "There is nobody of this name to whom you may write: nobody, of, all."),
+        (" @ ,;", "Give at least one user name."),
+        ("x" * 4_001, "Ensure this value has at most 4000 characters"),
+    ],
+)
+def test_a_name_that_stands_for_nobody_or_several_is_told(
+    joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook, members: str, told: str
+) -> None:
+    friends.load([(jill.id, "Jill"), (stranger.id, "Jill"), (user("eve").pk, "Eva the Evil")])
+
+    answer = begin(joe, members)
+
+    assert answer.status_code == 422
+    assert told in answer.content.decode()
+    assert Inbox(joe.id).chats() == []
+
+
+def test_one_of_several_is_meant_by_his_id(
+    joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook
+) -> None:
+    friends.load([(jill.id, "Jill"), (stranger.id, "Jill")])
+
+    begin(joe, f"Jill [{stranger.id}]")
+
+    assert Inbox(joe.id).chats()[0].reads.keys() == {joe.id, stranger.id}
+
+
+# Members, searched for a mention
+
+
+@pytest.fixture
+def crowd(joe: Asker) -> str:
+    names = ("Élodie", "elmo", "Ann Elm", "bob", "zoë el")
+    return Chat.create(joe.id, members=[str(user(name).pk) for name in names]).id
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("q=EL", ["elmo", "Élodie", "Ann Elm", "zoë el"]),
+        ("q=el&limit=2", ["elmo", "Élodie"]),
+        ("q=ann%20e", ["Ann Elm"]),
+        ("q=x", []),
+        ("limit=2", ["joe", "Élodie"]),
+        ("", ["joe", "Élodie", "elmo", "Ann Elm", "bob", "zoë el"]),
+    ],
+)
+def test_members_are_found_by_how_words_of_their_names_begin(
+    joe: Asker, crowd: str, query: str, names: list[str]
+) -> None:
+    answer = joe("GET", f"chats/{crowd}/members?{query}")
+
+    assert [each["name"] for each in answer.json()["members"]] == names
+
+
+@pytest.mark.parametrize("query", ["q=", "q=%00", "q=" + "a" * 501, "q=a&limit=0", "limit=1001", "name=a"])
+def test_a_search_for_members_that_is_none_is_refused(joe: Asker, crowd: str, query: str) -> None:
+    assert joe("GET", f"chats/{crowd}/members?{query}").status_code == 422
+
+
+def test_a_stranger_finds_no_member(stranger: Asker, crowd: str) -> None:
+    assert stranger("GET", f"chats/{crowd}/members?q=el").status_code == 404

@@ -1,0 +1,271 @@
+"""sync: all that is new in all chats, by a cursor that nobody can forge, waited for without polling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.core import signing
+from django.test import Client
+from redis import Redis
+
+from components.api import waiting
+from components.services.chat import Chat, ChatSettings, Inbox, Position
+from components.services.chat.api.sync import make_cursor, read_cursor
+from tests.api.serving import Site, serve
+from tests.fixtures.api import Asker, problem
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+def sync(asker: Asker, cursor: str = "", timeout: float = 0) -> dict[str, Any]:
+    answer = asker("GET", f"sync?cursor={quote(cursor)}&timeout={timeout}")
+    assert answer.status_code == 200, answer.content
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def texts(told: dict[str, Any]) -> list[str]:
+    return [each["text"] for chat in told["chats"] for each in chat["messages"] if each["event"] is None]
+
+
+@pytest.fixture
+def site(redis: Redis) -> Iterator[Site]:
+    with serve() as site:
+        yield site
+
+
+def test_it_begins_with_all_chats_and_their_last_messages(joe: Asker, jill: Asker) -> None:
+    first = Chat.create(joe.id, members=[jill.id], text="1", title="First")
+    second = Chat.create(jill.id, members=[joe.id], text="2")
+
+    told = sync(joe)
+    assert {chat["id"]: chat["last_message"]["text"] for chat in told["chats"]} == {
+        first.id: "1",
+        second.id: "2",
+    }
+    assert [chat["messages"] for chat in told["chats"]] == [[], []]
+    assert told["user"] == joe.id
+    assert told["people"] == {joe.id: "joe", jill.id: "jill"}
+    assert sync(joe, told["cursor"])["chats"] == []
+
+
+def test_only_what_is_new_comes_and_in_order(joe: Asker, jill: Asker) -> None:
+    chat, other = (Chat.create(joe.id, members=[jill.id]) for _ in range(2))
+    cursor = sync(joe)["cursor"]
+    for text in "abc":
+        chat.send(jill.id, text)
+
+    told = sync(joe, cursor)
+    assert [found["id"] for found in told["chats"]] == [chat.id]
+    assert texts(told) == ["a", "b", "c"]
+    assert (told["chats"][0]["unread"], told["gone"]) == (3, [])
+    other.send(jill.id, "d")
+    assert texts(sync(joe, told["cursor"])) == ["d"]
+    # An answer that was lost can be asked for again.
+    assert texts(sync(joe, cursor)) == ["d", "a", "b", "c"]
+
+
+def test_new_chats_come_and_those_that_are_over_are_gone(joe: Asker, jill: Asker) -> None:
+    old = Chat.create(joe.id, members=[jill.id])
+    cursor = sync(jill)["cursor"]
+    new = Chat.create(joe.id, members=[jill.id], text="new")
+    old.kick(jill.id)
+
+    told = sync(jill, cursor)
+    assert ([chat["id"] for chat in told["chats"]], texts(told), told["gone"]) == (
+        [new.id],
+        ["new"],
+        [old.id],
+    )
+    again = sync(jill, told["cursor"])
+    assert (again["chats"], again["gone"]) == ([], [])
+
+
+def test_many_chats_come_in_parts_and_nothing_said_meanwhile_is_missed(
+    joe: Asker, jill: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.services.chat.api.sync._MOST_CHATS", 10)
+    made = [
+        Chat.create(joe.id, members=[jill.id], text="x" * 4_000, title=str(number)) for number in range(25)
+    ]
+    told = sync(jill)
+    sizes = [(len(told["chats"]), told["has_more_chats"])]
+    seen = [chat["id"] for chat in told["chats"]]
+    assert len(told["chats"][0]["last_message"]["text"]) == 200
+    missing = next(chat for chat in made if chat.id not in seen)
+    missing.send(joe.id, "said meanwhile")  # which makes it the first
+
+    while told["has_more_chats"]:
+        told = sync(jill, told["cursor"], timeout=5)
+        sizes.append((len(told["chats"]), told["has_more_chats"]))
+        seen += [chat["id"] for chat in told["chats"]]
+    assert sizes == [(10, True), (10, True), (4, False)]
+    told = sync(jill, told["cursor"])
+    assert [chat["id"] for chat in told["chats"]] == [missing.id]
+    assert texts(told)[-1] == "said meanwhile"
+    assert sorted([*seen, missing.id]) == sorted(chat.id for chat in made)
+    assert sync(jill, told["cursor"])["chats"] == []
+
+
+def test_that_what_somebody_said_was_erased_is_news(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    chat.send(jill.id, "secret", mentions=[joe.id])
+    chat.send(jill.id, "another", mentions=[joe.id])
+    told = sync(joe)
+    assert (told["chats"][0]["unread"], told["chats"][0]["mentions"]) == (2, 2)
+    Inbox(jill.id).erase()
+
+    told = sync(joe, told["cursor"])
+    [found] = told["chats"]
+    assert (found["unread"], found["mentions"]) == (0, 0)
+    *_left, last = found["messages"]
+    assert last["event"] == {"kind": "erased", "by": "", "user": jill.id, "detail": ""}
+    assert found["last_message"]["seq"] == last["seq"] == found["last_seq"]
+    assert sync(joe, told["cursor"])["chats"] == []
+
+
+def test_that_others_have_read_is_news(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id], text="hello")
+    cursor = sync(joe)["cursor"]
+    chat.acknowledge(jill.id, 2)
+
+    [found] = sync(joe, cursor)["chats"]
+    assert found["reads"][jill.id] == 2
+    assert found["messages"] == []
+
+
+def test_a_long_way_behind_it_comes_in_parts(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id], settings=ChatSettings(rate_limit=0))
+    cursor = sync(jill)["cursor"]
+    for number in range(55):
+        chat.send(joe.id, str(number))
+
+    seen: list[str] = []
+    while (told := sync(jill, cursor))["chats"]:
+        seen += texts(told)
+        cursor = told["cursor"]
+    assert seen == [str(number) for number in range(55)]
+
+
+def test_a_cursor_too_long_for_an_address_can_be_posted(joe: Asker, jill: Asker) -> None:
+    chat = Chat.create(joe.id, members=[jill.id])
+    positions = {f"{number:032x}"[::-1] + str(number): Position(1) for number in range(2_000)}
+    cursor = make_cursor(joe.id, positions | {chat.id: Position(1)})
+    assert len(cursor) > 8_000
+
+    told = joe("POST", "sync", {"cursor": cursor, "timeout": 0}).json()
+    assert len(told["gone"]) == 2_000
+    assert read_cursor(joe.id, told["cursor"]).keys() == {chat.id}
+
+
+# Cursors
+
+
+def test_a_cursor_says_what_was_put_into_it() -> None:
+    positions = {"a": Position(5, 7), "b": Position(0)}
+    assert read_cursor("joe", make_cursor("joe", positions)) == positions
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda cursor: "x",
+        lambda cursor: cursor[:-1],
+        lambda cursor: cursor + "a",
+        lambda cursor: "a" + cursor,
+        lambda cursor: cursor.replace(":", "."),
+        lambda cursor: cursor.partition(":")[0],
+        lambda cursor: ":" + cursor.partition(":")[2],
+        lambda cursor: "\0",
+        lambda cursor: "ä",
+        lambda cursor: "-1",
+        lambda cursor: "a" * 5_000,
+        lambda cursor: signing.dumps({"a": [1, 0]}),
+        lambda cursor: signing.dumps({"a": [1, 0]}, key="guessed", salt="components.api.cursor.1:1"),
+        lambda cursor: make_cursor("somebody else", {"a": Position(1)}),
+    ],
+)
+def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis, forge: Any) -> None:
+    cursor = forge(sync(joe)["cursor"])
+
+    problem(joe("GET", f"sync?timeout=0&cursor={quote(cursor)}"), 400, "invalid-cursor")
+    problem(joe("POST", "sync", {"cursor": cursor, "timeout": 0}), 400, "invalid-cursor")
+    assert redis.dbsize() == 0
+
+
+@pytest.mark.parametrize("query", ["timeout=-1", "timeout=56", "timeout=x", "timeout=nan", "since=5"])
+def test_wrong_values_are_refused(joe: Asker, query: str) -> None:
+    problem(joe("GET", f"sync?{query}"), 422, "invalid-value")
+
+
+def test_a_cursor_that_is_no_text_is_refused(joe: Asker) -> None:
+    for cursor in (5, None, ["a"], "\ud800"):
+        problem(joe("POST", "sync", {"cursor": cursor}), 422, "invalid-value")
+
+
+# Waiting
+
+
+def test_a_message_wakes_who_waits(site: Site) -> None:
+    chat = Chat.create("joe", members=["jill"])
+    cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site.ask, "GET", f"sync?cursor={cursor}&timeout=50", by="jill")
+        assert eventually(lambda: waiting.waiters() == 1)
+        chat.send("joe", "hello")
+
+        status, told, headers = answer.result(20)
+    assert (status, texts(told)) == (200, ["hello"])
+    assert "Retry-After" not in headers
+
+
+def test_a_new_chat_wakes_who_waits(site: Site) -> None:
+    cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site.ask, "GET", f"sync?cursor={cursor}&timeout=50", by="jill")
+        assert eventually(lambda: waiting.waiters() == 1)
+        Chat.create("joe", members=["jill"], text="hello")
+
+        assert texts(answer.result(20)[1]) == ["hello"]
+
+
+def test_who_goes_away_while_waiting_frees_the_place(site: Site) -> None:
+    Chat.create("joe", members=["jill"])
+    cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
+
+    with site.waiting("GET", f"sync?cursor={cursor}&timeout=50", by="jill"):
+        assert eventually(lambda: waiting.waiters() == 1)
+    assert eventually(lambda: waiting.waiters() == 0)
+
+
+def test_more_than_the_limit_are_answered_at_once_with_the_same_cursor(redis: Redis) -> None:
+    Chat.create("joe", members=["jill"])
+    with serve(MAX_WAITERS=0) as site:
+        cursor = site.ask("GET", "sync")[1]["cursor"]
+        status, told, headers = site.ask("GET", f"sync?cursor={cursor}&timeout=50")
+
+    assert (status, told["cursor"], told["chats"]) == (200, cursor, [])
+    assert 3 <= int(headers["Retry-After"]) <= 8
+
+
+def test_under_wsgi_nobody_waits(joe: Asker) -> None:
+    client = Client()
+    client.cookies = joe.client.cookies
+    cursor = sync(joe)["cursor"]
+
+    answer = client.get("/api/sync", {"cursor": cursor, "timeout": 50})
+    assert answer.json()["cursor"] == cursor
+    assert 3 <= int(answer["Retry-After"]) <= 8
+
+
+def test_nothing_new_in_time_is_the_same_cursor(joe: Asker) -> None:
+    Chat.create(joe.id)
+    cursor = sync(joe)["cursor"]
+
+    told = sync(joe, cursor, 0.05)
+    assert (told["cursor"], told["chats"], told["gone"]) == (cursor, [], [])

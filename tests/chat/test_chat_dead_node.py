@@ -1,0 +1,158 @@
+"""A node of a cluster dies: a person's inbox answers what the others can answer, and marks the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.kit.buckets import bucket
+from components.services.chat import Chat, ChatReader, Inbox, Position, keys
+from components.services.mailboxes import Mailbox, MailboxReader
+from components.testing import empty, redis_at
+from tests.fixtures.api import Asker
+from tests.support.cluster import Node, three_masters
+from tests.support.proxy import LossyProxy
+
+CHATS = [f"chat:{number}" for number in range(12)]
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Node]]:
+    with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
+        yield nodes
+
+
+def node_of_chat(nodes: list[Node], chat_id: str) -> Node:
+    return next(node for node in nodes if node.has(keys.chat(bucket(chat_id), chat_id)))
+
+
+def node_of_inbox(nodes: list[Node], person: str) -> Node:
+    return next(node for node in nodes if node.has(keys.inbox_chats(bucket(person), person)))
+
+
+class Scene:
+    """joe has chats with jill on all nodes, of which one is dead that is not that of his inbox."""
+
+    def __init__(self, nodes: list[Node], joe: str, jill: str) -> None:
+        self.inbox, self.jill = Inbox(joe), jill
+        for chat_id in CHATS:
+            Chat.create(jill, members=[joe], text=f"in {chat_id}", id=chat_id)
+        self.since = {each.chat_id: each.position for each in self.inbox.chats()}
+        assert self.since.keys() == set(CHATS)
+        home = node_of_inbox(nodes, joe)
+        homes = {chat_id: node_of_chat(nodes, chat_id) for chat_id in CHATS}
+        self.dead = next(node for node in homes.values() if node is not home)
+        self.lost = {chat_id for chat_id, node in homes.items() if node is self.dead}
+        self.there = set(CHATS) - self.lost
+        assert self.there
+
+
+def test_what_can_be_answered_is_answered_and_the_rest_is_marked(nodes: list[Node]) -> None:
+    scene = Scene(nodes, "joe", "jill")
+    inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
+
+    scene.dead.kill()
+
+    for found in (inbox.chats(), inbox.fetch()):
+        assert {each.chat_id for each in found} == there
+        assert set(found.unavailable) == lost
+    changes = inbox.changes(since)
+    assert (changes.chats, list(changes.gone), set(changes.unavailable)) == ([], [], lost)
+    assert dict(changes.positions) == since
+    new = inbox.changes({})
+    assert {each.chat_id for each in new.chats} == there
+    assert set(new.unavailable) == lost
+
+    with pytest.raises(RedisUnavailable):
+        inbox.acknowledge(dict.fromkeys(CHATS, 2))
+    assert {each.chat_id: each.unread for each in inbox.chats()} == dict.fromkeys(there, 0)
+
+    # A person is erased as far as that can be, and it is said that it could not be all.
+    with pytest.raises(RedisUnavailable):
+        inbox.erase()
+    [one, *_] = there
+    assert [member.user for member in Chat(one).members()] == ["jill"]
+    assert set(inbox.chats().unavailable) == lost
+
+
+@pytest.mark.django_db
+def test_so_do_coroutines_the_api_and_the_page(nodes: list[Node]) -> None:
+    joe, jill = (User.objects.create_user(name) for name in ("joe", "jill"))
+    scene = Scene(nodes, str(joe.pk), str(jill.pk))
+    inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
+    asker, visitor = Asker(), Client()
+    asker.client.force_login(joe)
+    visitor.force_login(joe)
+    cursor = asker("GET", "sync").json()["cursor"]
+
+    scene.dead.kill()
+
+    for found in (asyncio.run(inbox.achats()), asyncio.run(inbox.afetch())):
+        assert {each.chat_id for each in found} == there
+        assert set(found.unavailable) == lost
+    changes = asyncio.run(inbox.achanges(since, wait=0.5))
+    assert (changes.chats, list(changes.gone), set(changes.unavailable)) == ([], [], lost)
+
+    for path in ("sync", "chats"):
+        told = asker("GET", path)
+        assert told.status_code == 200, told.content
+        assert {each["id"] for each in told.json()["chats"]} == there
+        assert set(told.json()["unavailable"]) == lost
+    told = asker("GET", f"sync?timeout=0&cursor={cursor}").json()
+    assert (told["gone"], set(told["unavailable"])) == ([], lost)
+    [one, *_] = there
+    Chat(one).send(scene.jill, "well")
+    told = asker("GET", f"sync?timeout=0&cursor={cursor}").json()
+    assert [each["text"] for chat in told["chats"] for each in chat["messages"]] == ["well"]
+    page = visitor.get("/chat/")
+    assert page.status_code == 200
+    assert f"{len(lost)} of your chats cannot be shown" in page.text
+    assert visitor.get(f"/chat/{one}/").status_code == 200
+    [other, *_] = lost
+    assert visitor.get(f"/chat/{other}/").status_code == 503
+
+
+def test_a_list_is_asked_for_again_if_its_reply_was_lost(redis_server: EmbeddedServer) -> None:
+    with LossyProxy(redis_server) as proxy, empty(redis_server), redis_at(proxy.url):
+        Chat.create("jill", members=["joe"], text="hello", id="chat")
+        mailbox = Mailbox("joe")
+        mailbox.push("jill", "hello")
+        asked = {
+            "RANGE": [lambda: len(Inbox("joe").chats()), lambda: len(ChatReader().page())],
+            "XLEN": [mailbox.depth],
+            "HMGET": [lambda: mailbox.missed() + 1, lambda: len(MailboxReader().page())],
+            "ZCARD": [lambda: ChatReader().count(), lambda: MailboxReader().count()],
+            "HGETALL": [lambda: len(mailbox.blocked()) + 1, lambda: len(Chat("chat").blocked()) + 1],
+        }
+        for number, (command, calls) in enumerate(asked.items()):
+            for call in calls:
+                before = proxy.lost
+                proxy.lose_replies(to=command)
+                assert call() == 1, (number, command)
+                assert proxy.lost == before + 1, (command, call)
+
+
+def test_who_knows_of_chats_is_told_of_them_though_the_inbox_is_on_the_dead_node(nodes: list[Node]) -> None:
+    for chat_id in CHATS:
+        Chat.create("jill", members=["joe"], text="hello", id=chat_id)
+    since = dict.fromkeys(CHATS, Position(1))
+    dead = node_of_inbox(nodes, "joe")
+    there = {chat_id for chat_id in CHATS if node_of_chat(nodes, chat_id) is not dead}
+
+    dead.kill()
+
+    changes = Inbox("joe").changes(since)
+    assert {each.chat_id for each in changes.chats} == there
+    assert (set(changes.unavailable), changes.is_complete) == (set(CHATS) - there, False)
+    assert changes.gone == []
+    with pytest.raises(RedisUnavailable):
+        Inbox("joe").chats()
+    with pytest.raises(RedisUnavailable):
+        Inbox("joe").changes({})

@@ -1,0 +1,174 @@
+"""What is said, and to whom, while Redis is away: no test here has a server, except where one says so."""
+
+from __future__ import annotations
+
+import json
+import logging
+from urllib.parse import urlencode
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import AsyncClient, Client
+from django.urls import reverse
+
+from components.services.queues import TaskQueue
+from tests.queues.admin.periodic import HOURLY, declare_only
+from tests.queues.admin.test_permissions import CHANGES, CHANGING, DELETES, FORM, PAGES, READS
+
+STATES = {"queue cancel": "ready"}
+
+
+def query(page):
+    names = {
+        "book": "guild:7",
+        "key": "item:42",
+        "holder": "h",
+        "semaphore": "api",
+        "permit": "p",
+        "chat": "guild:7",
+        "user": "joe",
+        "counter": "hits",
+        "family": "hits",
+        "mailbox": "jack",
+        "sender": "joe",
+        "row": "items:1",
+        "model": "items",
+        "job": "default",
+        "aggregation": "places",
+    }
+    given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
+    return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"
+
+
+@pytest.fixture(autouse=True)
+def one_periodic_task():
+    with declare_only(HOURLY):
+        yield
+
+
+#: To run a periodic task now asks nothing before it is done.
+ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "change", "run")}
+
+
+@pytest.fixture
+def operator(staff):
+    """Who may do all there is."""
+    return staff(*CHANGES, *DELETES, *READS)
+
+
+@pytest.fixture
+def plain(settings):
+    """A project that did not install the middleware."""
+    settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if not name.startswith("components.")]
+
+
+@pytest.mark.parametrize("page", ASKING_REDIS)
+def test_a_page_of_the_control_room_says_that_redis_is_away(operator, plain, page):
+    response = operator.get(PAGES[page] + query(page))
+
+    assert response.status_code == 503
+    assert "Redis does not answer" in response.text
+    assert "Nothing that was accepted is lost." in response.text
+    assert "Traceback" not in response.text
+    assert response["Retry-After"] == "10"
+
+
+@pytest.mark.parametrize("page", CHANGING)
+def test_a_change_that_redis_did_not_take_is_neither_claimed_nor_logged(operator, plain, page):
+    response = operator.post(PAGES[page] + query(page), FORM)
+
+    assert response.status_code == 503
+    assert operator.get(reverse("admin:index")).text.count("None available") == 1  # recent actions
+
+
+def test_a_page_that_is_away_refreshes_itself(operator):
+    response = operator.get(PAGES["queue changelist"])
+
+    assert "components/live.js" in response.text
+    assert "data-live-unavailable" in response.text
+
+
+def test_a_refresh_gets_the_status_too(operator):
+    assert operator.get(PAGES["queue changelist"], headers={"X-Live": "1"}).status_code == 503
+
+
+def test_the_rest_of_the_admin_works(operator):
+    assert operator.get(reverse("admin:index")).status_code == 200
+    assert operator.get(PAGES["queue history"]).status_code == 200
+
+
+def test_staff_without_permission_learn_nothing(stranger):
+    assert stranger.get(PAGES["queue changelist"]).status_code == 403
+
+
+def test_a_visitor_gets_a_plain_page_that_says_nothing_of_the_server(caplog):
+    with caplog.at_level(logging.DEBUG):
+        response = Client().get("/view/")
+
+    assert response.status_code == 503
+    assert response["Retry-After"] == "10"
+    assert response["Content-Type"].startswith("text/html")
+    assert "Redis does not answer" in response.text
+    assert "nowhere" not in response.text
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_it_is_logged_once_and_as_a_warning(caplog):
+    Client().get("/view/")
+
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("components.middleware", "WARNING")
+    assert "GET /view/: Redis does not answer" in record.getMessage()
+    assert record.exc_info is None
+
+
+@pytest.mark.parametrize("path", ["/view/", "/async-view/"])
+def test_the_middleware_works_under_asgi(path):
+    response = async_to_sync(AsyncClient().get)(path)
+
+    assert response.status_code == 503
+    assert "Temporarily unavailable" in response.text
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["application/json", "application/problem+json", "application/json, text/html;q=0.5", "application/*"],
+)
+def test_a_client_that_prefers_json_gets_problem_details(accept):
+    response = Client().get("/view/", headers={"Accept": accept})
+
+    problem = json.loads(response.content)
+    assert response["Content-Type"] == "application/problem+json"
+    assert (response.status_code, problem["status"]) == (503, 503)
+    assert problem["type"] == "urn:components:redis-unavailable"
+    assert set(problem) == {"type", "title", "status", "detail"}
+
+
+@pytest.mark.parametrize("accept", ["text/html,application/json;q=0.9", "*/*", "image/png", ""])
+def test_every_other_client_gets_the_page(accept):
+    response = Client().get("/view/", headers={"Accept": accept})
+
+    assert response["Content-Type"].startswith("text/html")
+
+
+def test_the_page_needs_no_database(settings):
+    settings.SESSION_ENGINE = "django.contrib.sessions.backends.db"
+
+    response = Client(headers={"Cookie": f"{settings.SESSION_COOKIE_NAME}=something"}).get("/view/")
+
+    assert response.status_code == 503
+
+
+def test_other_errors_are_left_alone(settings):
+    client = Client(raise_request_exception=False)
+    settings.TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend"}}
+    settings.COMPONENTS = {"CACHE": "not there"}
+
+    assert client.get("/view/").status_code == 500
+
+
+def test_all_is_well_again_when_redis_is_back(redis, operator):
+    TaskQueue().push("market.tasks.send", queue="mail")
+
+    assert operator.get(PAGES["queue changelist"]).status_code == 200
+    assert Client().get("/view/").text == "mail"

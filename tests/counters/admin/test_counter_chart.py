@@ -1,0 +1,178 @@
+"""{% counter_chart %}: a chart on any page of the admin, which never takes the page with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.template import Context, Template
+from django.test import RequestFactory
+from django.utils.html import strip_tags
+
+import components
+from tests.counters.admin.counting import counted
+
+
+def placed(tag, user=None, **context):
+    """What the tag makes of a page that *user* asks for."""
+    if user is not None:
+        context["request"] = RequestFactory().get("/")
+        context["request"].user = user
+    return Template("{% load charts %}{% " + tag + " %}").render(Context(context))
+
+
+def words_of(html):
+    return " ".join(strip_tags(html).split())
+
+
+@pytest.fixture
+def reader(db):
+    user = User.objects.create_user("reader", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_counter"))
+    return user
+
+
+@pytest.fixture
+def colleague(db):
+    return User.objects.create_user("colleague", is_staff=True)
+
+
+def columns(html):
+    return re.findall(r'<th scope="col" class="number wrap">(.*?)</th>', html)
+
+
+def test_a_chart_of_named_counters_can_be_placed(redis):
+    counted(redis, "sales", 7)
+    counted(redis, "sales-errors", 1)
+
+    html = placed('counter_chart "sales" "sales-errors" span=3600 title="Sales of an hour"')
+
+    assert "Sales of an hour in slices of 1 min," in words_of(html)
+    assert columns(html) == ["sales", "sales-errors"]
+    assert html.count("<tr data-key=") == 60
+
+
+def test_the_first_of_a_family_can_be_placed(redis):
+    for number in range(1, 8):
+        counted(redis, f"sales:{number}", number)
+
+    html = placed('counter_chart "sales:*" top=3')
+
+    assert columns(html) == ["sales:7", "sales:6", "sales:5"]
+
+
+def test_no_more_lines_are_drawn_than_can_be_told_apart(redis):
+    for number in range(1, 12):
+        counted(redis, f"sales:{number}", number)
+
+    assert len(columns(placed('counter_chart "sales:*" "hits" top=9'))) == 8
+
+
+def test_who_may_view_counters_finds_links_and_others_the_chart_alone(redis, reader, colleague):
+    counted(redis, "sales", 7)
+
+    for user, link in ((reader, True), (colleague, False), (None, False)):
+        html = placed('counter_chart "sales" span=3600', user)
+        assert ('href="/admin/components/counter/chart/?counter=sales&amp;span=3600"' in html) is link
+        assert ("data-zoom" in html) is link
+        assert columns(html) == ["sales"]
+
+
+def test_without_the_pages_there_are_no_links(redis, reader, settings):
+    settings.ROOT_URLCONF = "tests.control_room.no_urls"
+    counted(redis, "sales", 7)
+
+    assert "data-zoom" not in placed('counter_chart "sales"', reader)
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ('counter_chart "sales" precision=7', "No chart of sales: The precision is 7"),
+        ('counter_chart "sales" span=0', "no time to look at"),
+        ('counter_chart ""', "A counter cannot be called"),
+        ('counter_chart "sales:*" top=0', "The limit is 0"),
+        ('counter_chart "sales:*" title="Sales"', "No chart of Sales: nothing was counted in this time."),
+        ("counter_chart", "nothing was counted in this time."),
+    ],
+)
+def test_a_sentence_stands_where_a_chart_cannot(redis, tag, said):
+    html = placed(tag)
+
+    assert said in words_of(html)
+    assert "<svg" not in html
+
+
+def test_while_redis_is_away_a_sentence_stands_there():
+    assert "No chart of sales: Redis does not answer" in words_of(placed('counter_chart "sales"'))
+
+
+def test_what_charts_need_has_the_nonce_of_the_page():
+    plain, with_nonce = placed("chart_media"), placed("chart_media", csp_nonce="abc")
+
+    assert "components/charts/charts.css" in plain
+    assert '<script type="module" src="/static/components/charts/charts.js">' in plain
+    assert with_nonce.count('nonce="abc"') == 2
+    assert "nonce" not in plain
+
+
+def test_names_and_titles_are_written_as_text(redis):
+    counted(redis, "<b>sales", 7)
+
+    given = placed('counter_chart "<b>sales" title=title', title='"><script>alert(1)</script>')
+    quoted = placed("counter_chart '<b>sales' title='\"><script>'")
+
+    for html in (given, quoted):
+        assert "<script>" not in html
+        assert "<b>" not in html
+
+
+@pytest.mark.parametrize(
+    ("permissions", "given", "is_shown"),
+    [
+        (["view_queue", "view_counter"], True, True),
+        (["view_queue", "view_counter"], False, False),
+        (["view_queue"], True, False),
+    ],
+    ids=["is shown", "not where tasks are not counted", "not to who may not view counters"],
+)
+def test_the_queues_page_has_a_chart_of_what_was_counted_of_tasks(
+    redis, staff, settings, permissions, given, is_shown
+):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": given}
+    counted(redis, "tasks:successful", 7)
+
+    html = staff(*permissions).get("/admin/components/queue/").text
+
+    assert ("charts.css" in html) == ("Tasks in slices of 1 min" in words_of(html)) == is_shown
+    assert columns(html) == (
+        ["tasks:enqueued", "tasks:successful", "tasks:failed", "tasks:retried"] if is_shown else []
+    )
+
+
+def test_on_the_queues_page_failures_are_red_and_successes_green(redis, staff, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+    counted(redis, "tasks:successful", 7)
+
+    html = staff("view_queue", "view_counter").get("/admin/components/queue/").text
+
+    legend = dict(re.findall(r'<li data-key="([^"]+)">.*?class="chart-line line-(\d)"', html, re.DOTALL))
+    drawn = re.findall(r'<path class="chart-line line-(\d)" d="M0', html)
+    assert list(legend) == columns(html)
+    assert drawn == list(legend.values())
+    assert len(set(drawn)) == 4
+    for red, green, _blue in colours(legend["tasks:successful"]):
+        assert green > 1.4 * red
+    for red, green, _blue in colours(legend["tasks:failed"]):
+        assert red > 1.4 * green
+
+
+def colours(number):
+    """In each theme the red, green and blue of lines with this number."""
+    css = Path(components.__file__).with_name("static").joinpath("components/charts/charts.css").read_text()
+    assert f".line-{number} {{ color: var(--chart-{number});" in css
+    found = re.findall(rf"--chart-{number}: #(\w\w)(\w\w)(\w\w);", css)
+    assert len(found) == 3
+    return [[int(part, 16) for part in each] for each in found]

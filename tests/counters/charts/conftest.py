@@ -1,0 +1,5 @@
+"""Tests of one plain server."""
+
+from __future__ import annotations
+
+from components.testing import redis  # noqa: F401  (a plain server only)

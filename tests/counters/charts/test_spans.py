@@ -1,0 +1,161 @@
+"""Which slices a chart asks for, and what it costs to ask."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test.utils import override_settings
+
+from components.exceptions import InvalidName, InvalidPrecision, InvalidRange
+from components.services.counters import Counter
+from components.services.counters.charts import Span, offered_spans
+from tests.queues.admin.test_queues_page import trips
+from tests.support.counters import count_at, seconds
+
+HOUR, DAY = 3_600, 86_400
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+def ago(redis, count):
+    return datetime.fromtimestamp(seconds(redis) - count, UTC)
+
+
+@pytest.mark.parametrize(
+    ("span", "precision", "slices"),
+    [
+        (120, 1, 120),
+        (600, 5, 120),
+        (HOUR, 60, 60),
+        (2 * HOUR, 60, 120),
+        (6 * HOUR, 300, 72),
+        (DAY, 3_600, 24),
+        (5 * DAY, 3_600, 120),
+        (7 * DAY, 3_600, 168),
+        (30 * DAY, 18_000, 144),
+        (120 * DAY, DAY, 120),
+    ],
+)
+def test_a_time_is_seen_in_the_finest_slices_that_have_room_and_are_kept(span, precision, slices):
+    series = Span(span).read(["hits"])["hits"]
+
+    assert (series.precision, len(series)) == (precision, slices)
+
+
+@pytest.mark.parametrize(
+    ("span", "precision", "slices"), [(600, 1, 599), (HOUR, 300, 12), (5 * DAY, DAY, 5), (1, 60, 1)]
+)
+def test_other_slices_can_be_asked_for(span, precision, slices):
+    assert len(Span(span, precision=precision).read(["hits"])["hits"]) == slices
+
+
+def test_the_last_minutes_end_in_the_slice_that_is_not_yet_over(redis):
+    Counter("hits").update(3)
+
+    series = Span(HOUR).read(["hits"])["hits"]
+
+    assert series[-1].count == 3
+    assert series[0].count is None
+    assert series[-1].at <= series.until <= series[-1].at + timedelta(minutes=1)
+
+
+def test_a_time_between_two_instants_is_seen_as_fine_as_it_is_kept(redis):
+    recent = Span(since=ago(redis, 300), until=ago(redis, 100)).read(["hits"])["hits"]
+    older = Span(since=ago(redis, 2 * DAY), until=ago(redis, 2 * DAY - HOUR)).read(["hits"])["hits"]
+    whole = Span(since=ago(redis, 9 * HOUR)).read(["hits"])["hits"]
+
+    assert (recent.precision, len(recent)) == (1, 200)
+    assert older.precision == HOUR
+    assert whole.precision == 300
+    assert whole.until > datetime.fromtimestamp(seconds(redis) - 5, UTC)
+
+
+@pytest.mark.parametrize("since", [580, 599, 600, 35_900, 36_000, 119 * DAY])
+def test_what_is_kept_just_so_long_is_asked_for_in_slices_that_are_still_there(redis, since):
+    series = Span(since=ago(redis, since)).read(["hits"])["hits"]
+
+    assert series.since <= ago(redis, since) + timedelta(seconds=5)
+
+
+def test_an_end_that_lies_ahead_is_now(redis):
+    series = Span(since=ago(redis, 100), until=ago(redis, -(10**9))).read(["hits"])["hits"]
+
+    assert series.precision == 1
+    assert len(series) <= 103
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [
+        ({"seconds": DAY, "precision": 1}, "of slices of 1 s the last 600 are kept"),
+        ({"seconds": 120 * DAY, "precision": HOUR}, "2,880 slices of 3,600 s; 1,000 can be drawn"),
+        ({"seconds": HOUR, "precision": 5}, "the last 120 are kept"),
+        ({"seconds": 0}, "no time to look at"),
+        ({"seconds": 999 * DAY}, "the last 120 are kept"),
+    ],
+)
+def test_what_is_too_long_for_its_slices_is_refused(span, words):
+    with pytest.raises(InvalidRange, match=words):
+        Span(**span).read(["hits"])
+
+
+def test_what_makes_no_sense_is_refused(redis):
+    with pytest.raises(InvalidRange, match="turned round"):
+        Span(since=ago(redis, 10), until=ago(redis, 20)).read(["hits"])
+    with pytest.raises(InvalidRange, match="lies ahead"):
+        Span(since=ago(redis, -1000)).read(["hits"])
+    with pytest.raises(InvalidRange, match="too long ago"):
+        Span(since=ago(redis, 500 * DAY)).read(["hits"])
+    with pytest.raises(InvalidPrecision, match="7"):
+        Span(precision=7).read(["hits"])
+    with pytest.raises(InvalidName):
+        Span().read(["x" * 501])
+
+
+def test_the_times_to_choose_from_are_those_that_are_kept():
+    assert offered_spans() == [120, 600, HOUR, 2 * HOUR, 6 * HOUR, DAY, 5 * DAY, 7 * DAY, 30 * DAY, 120 * DAY]
+
+
+@override_settings(COMPONENTS={"COUNTER_PRECISIONS": [60], "COUNTER_SAMPLES": 90})
+def test_other_settings_have_other_times():
+    assert offered_spans() == [120, 600, HOUR, 5_400]
+    assert len(Span(5_400).read(["hits"])["hits"]) == 90
+
+
+def test_families_are_lines_with_the_slices_of_the_others(redis):
+    now = seconds(redis)
+    for name, count in (("sales:wood", 2), ("sales:iron", 5), ("hits", 1)):
+        Counter(name).update(count)
+        count_at(redis, name, now - 1_800, count)
+
+    hits, sales, nothing = Span().lines(["hits"], ["sales", "gone"])
+
+    assert [each.name for each in (hits, sales, nothing)] == ["hits", "sales:*", "gone:*"]
+    assert (hits.total, sales.total, nothing.total) == (2, 14, 0)
+    assert [each.at for each in hits] == [each.at for each in sales] == [each.at for each in nothing]
+    assert [each.count for each in sales if each.count] == [7, 7]
+    assert {each.count for each in nothing} == {None}
+
+
+def test_of_a_large_family_those_that_counted_most_are_added_up(redis, monkeypatch):
+    monkeypatch.setattr("components.services.counters.charts.spans.MOST_SUMMED", 2)
+    monkeypatch.setattr("components.services.counters.charts.families.MOST_SUMMED", 2)
+    for name, count in (("sales:wood", 2), ("sales:iron", 5), ("sales:clay", 3)):
+        Counter(name).update(count)
+
+    [sales] = Span().lines([], ["sales"])
+
+    assert (sales.total, sales.size, sales.is_whole) == (8, 2, False)
+
+
+def test_a_chart_of_any_number_of_counters_is_one_round_trip_or_two():
+    names = [f"hits:{number}" for number in range(8)]
+    Span().read(names)
+
+    with trips() as default:
+        Span().lines(names)
+    with trips() as other:
+        Span(HOUR).lines(names)
+
+    assert (len(default), len(other)) == (1, 2)

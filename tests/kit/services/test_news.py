@@ -1,0 +1,494 @@
+"""
+The listener for news: one connection for all who wait in a loop, confirmed before they look; nobody sleeps through
+what happens, not even while Redis is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.exceptions import NoEventLoop, RedisUnavailable
+from components.kit.client import get_async_client
+from components.kit.news import Interest, Listener, channel, listeners
+from components.testing import ClusterServer, redis_at
+from tests.kit.test_async_client import connections, no_warnings
+from tests.kit.test_client import CLUSTER
+from tests.support.proxy import LossyProxy
+from tests.support.waiting import eventually
+
+
+class Thing:
+    """What can be referred to weakly."""
+
+
+PATIENCE = 20  # seconds: nothing takes that long unless it is broken
+
+
+async def publish(name: str, text: str = "x") -> None:
+    """As a script does it."""
+    await get_async_client().eval("return redis.call('PUBLISH', ARGV[1], ARGV[2])", 1, "{a}", name, text)
+
+
+def subscriptions(server: EmbeddedServer) -> set[bytes]:
+    with Redis.from_url(server.url) as client:
+        return set(client.pubsub_channels())
+
+
+async def in_time(condition: Callable[[], object]) -> None:
+    assert await asyncio.to_thread(eventually, condition)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Subscriptions that go at once, and a connection that is soon found dead."""
+    monkeypatch.setattr(listeners, "LINGER", 0.0)
+    monkeypatch.setattr(listeners, "_TICK", 0.1)
+
+
+def run(main: Callable[[], Awaitable[None]]) -> None:
+    async def at_most() -> None:
+        async with asyncio.timeout(60):
+            await main()
+
+    with no_warnings():
+        asyncio.run(at_most())
+
+
+def test_a_channel_has_the_prefix_its_kind_and_its_name() -> None:
+    assert channel("chat", "shop") == "components:news:chat:shop"
+    assert len({channel("chat", "a"), channel("inbox", "a"), channel("mailbox", "a")}) == 3
+    with override_settings(COMPONENTS={"PREFIX": "other"}):
+        assert channel("chat", "shop") == "other:news:chat:shop"
+
+
+def test_what_is_published_after_the_registration_is_heard(redis: Redis) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a", "b"]) as interest:
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+            await publish("b")
+            await publish("c")
+            assert await interest.wait(PATIENCE) == {"b"}
+
+    run(main)
+
+
+def test_nothing_new_is_an_empty_set_at_the_time_limit(redis: Redis) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            assert await interest.wait(0.01) == set()
+            await publish("b")
+            assert await interest.wait(0) == set()
+
+    run(main)
+
+
+def test_news_that_came_while_nobody_waited_are_told_once(redis: Redis) -> None:
+    async def main() -> None:
+        listener = Listener.of_the_loop()
+        async with listener.interest(["a", "b"]) as interest, listener.interest(["c"]) as last:
+            for name in ("a", "b", "a", "c"):
+                await publish(name)
+            assert await last.wait(PATIENCE) == {"c"}
+            assert await interest.wait(PATIENCE) == {"a", "b"}
+            assert await interest.wait(0.01) == set()
+
+    run(main)
+
+
+def test_an_interest_can_grow(redis: Redis) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            await interest.add(["b", "a"])
+            await publish("b")
+            assert await interest.wait(PATIENCE) == {"b"}
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+
+    run(main)
+
+
+def test_an_interest_in_nothing_waits_for_nothing(redis: Redis) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest([]) as interest:
+            assert await interest.wait(0.01) == set()
+
+    run(main)
+
+
+def test_a_thousand_who_wait_share_one_connection(redis: Redis, server: EmbeddedServer) -> None:
+    async def main() -> None:
+        listener = Listener.of_the_loop()
+        await get_async_client().get("{a}")
+        before = len(connections(server))
+        async with AsyncExitStack() as stack:
+            interests: list[Interest] = await asyncio.gather(
+                *(stack.enter_async_context(listener.interest([f"own {n}", "all"])) for n in range(1_000))
+            )
+            assert len(connections(server)) == before + 1
+            assert len(subscriptions(server)) == 1_001
+
+            await publish("all")
+            assert await asyncio.gather(*(each.wait(PATIENCE) for each in interests)) == [{"all"}] * 1_000
+            await publish("own 7")
+            assert await interests[7].wait(PATIENCE) == {"own 7"}
+            assert await interests[8].wait(0) == set()
+
+    run(main)
+
+
+def test_a_burst_is_heard_by_all(redis: Redis) -> None:
+    async def main() -> None:
+        names = [str(number) for number in range(500)]
+        async with AsyncExitStack() as stack:
+            interests = [
+                await stack.enter_async_context(Listener.of_the_loop().interest([name])) for name in names
+            ]
+            script = "for n = 0, 499 do redis.call('PUBLISH', tostring(n), 'x') end"
+            await get_async_client().eval(script, 1, "{a}")
+            assert await asyncio.gather(*(each.wait(PATIENCE) for each in interests)) == [{n} for n in names]
+
+    run(main)
+
+
+def test_a_subscription_stays_for_who_comes_back_and_goes_later(
+    redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "_TICK", 0.05)
+
+    async def main() -> None:
+        listener = Listener.of_the_loop()
+        async with listener.interest(["a"]), listener.interest(["b"]):
+            pass
+        assert subscriptions(server) == {b"a", b"b"}
+
+        async with listener.interest(["a"]) as interest:
+            monkeypatch.setattr(listeners, "LINGER", 0.0)
+            await in_time(lambda: subscriptions(server) == {b"a"})
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+        await in_time(lambda: listener._task is None)
+        assert subscriptions(server) == set()
+
+        async with listener.interest(["a"]) as interest:
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+
+    run(main)
+
+
+@pytest.mark.usefixtures("quick")
+def test_coming_and_going_in_a_hurry_loses_nothing(redis: Redis) -> None:
+    async def come(number: int) -> None:
+        for _ in range(20):
+            async with Listener.of_the_loop().interest([f"{number % 3}"]) as interest:
+                await publish(f"{number % 3}")
+                assert await interest.wait(PATIENCE)
+            await asyncio.sleep(0.001 * number)
+
+    async def main() -> None:
+        await asyncio.gather(*(come(number) for number in range(9)))
+
+    run(main)
+
+
+def test_who_is_cancelled_disturbs_no_other(redis: Redis, server: EmbeddedServer) -> None:
+    async def enter(number: int) -> None:
+        async with Listener.of_the_loop().interest([f"cancelled {number}"]) as interest:
+            await interest.wait(PATIENCE)
+
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            before = connections(server)
+            for steps in range(40):
+                task = asyncio.create_task(enter(steps))
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.wait([task])
+                assert task.cancelled()
+            assert connections(server) >= before
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+            assert await interest.wait(0.01) == set()
+
+    run(main)
+
+
+def test_a_short_loop_leaves_nothing_behind(redis: Redis, server: EmbeddedServer) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            await publish("a")
+            await interest.wait(PATIENCE)
+
+    redis.ping()
+    before = connections(server)
+    with no_warnings():
+        for _ in range(5):
+            asyncio.run(main())
+            async_to_sync(main)()
+
+    assert eventually(lambda: connections(server) <= before)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_loop_that_ends_while_the_listener_does_leaves_nothing_behind(redis: Redis) -> None:
+    async def main(steps: int) -> None:
+        listener = Listener.of_the_loop()
+        async with listener.interest(["a"]):
+            pass
+        while listener._channels:
+            await asyncio.sleep(0.001)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+
+    for steps in range(4):
+        run(lambda steps=steps: main(steps))  # type: ignore[misc]
+
+
+def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) -> None:
+    async def main() -> Listener:
+        assert Listener.of_the_loop() is Listener.of_the_loop()
+        return Listener.of_the_loop()
+
+    assert asyncio.run(main()) is not asyncio.run(main())
+    with pytest.raises(NoEventLoop):
+        Listener.of_the_loop()
+
+
+def test_it_does_not_keep_the_context_of_who_came_first(redis: Redis) -> None:
+    variable: ContextVar[Thing] = ContextVar("variable")
+
+    async def first() -> weakref.ref[Thing]:
+        variable.set(thing := Thing())
+        async with Listener.of_the_loop().interest(["a"]):
+            return weakref.ref(thing)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(first())
+        thing = task.result()
+        del task
+        gc.collect()
+        assert Listener.of_the_loop()._task is not None
+        assert thing() is None
+
+    run(main)
+
+
+# Losing
+
+
+@contextmanager
+def server_of_its_own(mode: str, folder: Path, program: Path | None) -> Iterator[EmbeddedServer]:
+    is_cluster = mode == "cluster"
+    server = (
+        ClusterServer(folder, server=program)
+        if is_cluster
+        else EmbeddedServer(folder, server=program, appendonly=False)
+    )
+    with server, redis_at(server.url, **(CLUSTER if is_cluster else {})):
+        yield server
+
+
+def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, server: EmbeddedServer) -> None:
+    async def main() -> None:
+        listener, others = Listener.of_the_loop(), connections(server)
+        async with listener.interest(["a", "b"]) as first, listener.interest(["c"]) as second:
+            with Redis.from_url(server.url) as client:
+                [own] = {int(each["id"]) for each in client.client_list(_type="pubsub")} - others
+                assert client.client_kill_filter(_id=str(own)) == 1
+
+            heard: set[str] = set()
+            while heard != {"a", "b"}:
+                heard |= await first.wait(PATIENCE)
+            assert await second.wait(PATIENCE) == {"c"}
+
+            await publish("c")
+            assert await second.wait(PATIENCE) == {"c"}
+
+    run(main)
+
+
+def test_who_waits_outlasts_an_outage_and_who_comes_in_it_is_told(
+    redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.config.getoption("--redis-server")
+
+    async def main(server: EmbeddedServer) -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            waiting = asyncio.create_task(interest.wait(PATIENCE))
+            await asyncio.to_thread(server.kill)
+            with pytest.raises(RedisUnavailable, match="does not answer"):
+                async with Listener.of_the_loop().interest(["b"]):
+                    pass
+            with pytest.raises(RedisUnavailable):
+                await interest.add(["c"])
+            assert not waiting.done()
+
+            await asyncio.to_thread(server.start)
+            assert await waiting
+            with Redis.from_url(
+                server.url
+            ) as client:  # the project's has connections that have to fail first
+                client.publish("a", "x")
+            assert "a" in await interest.wait(PATIENCE)
+
+    with server_of_its_own(redis_mode, tmp_path, program) as server:
+        run(lambda: main(server))
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_connection_that_died_silently_is_found_dead(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.config.getoption("--redis-server")
+
+    async def main(proxy: LossyProxy) -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            proxy.lose_replies(to="PING", silently=True)
+            assert await interest.wait(PATIENCE) == {"a"}  # it has another connection
+            assert proxy.lost == 1
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+
+    with (
+        EmbeddedServer(tmp_path, server=program, appendonly=False) as server,
+        LossyProxy(server) as proxy,
+        redis_at(proxy.url),
+    ):
+        run(lambda: main(proxy))
+
+
+def test_two_ticks_are_at_most_five_seconds() -> None:
+    assert 2 * listeners._TICK <= 5
+
+
+def test_a_quiet_connection_that_lives_is_kept(
+    redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "_TICK", 1.0)  # a busy machine may well be still for a tenth of a second
+
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            before = connections(server)
+            assert await interest.wait(3.5 * listeners._TICK) == set()
+            assert connections(server) == before
+
+    run(main)
+
+
+def test_a_confirmation_that_was_lost_is_asked_for_again(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.config.getoption("--redis-server")
+
+    async def main(proxy: LossyProxy) -> None:
+        proxy.lose_replies(to="SUBSCRIBE")
+        with pytest.raises(RedisUnavailable):
+            async with Listener.of_the_loop().interest(["a"]):
+                pass
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            await publish("a")
+            assert "a" in await interest.wait(PATIENCE)
+
+    with (
+        EmbeddedServer(tmp_path, server=program, appendonly=False) as server,
+        LossyProxy(server) as proxy,
+        redis_at(proxy.url),
+    ):
+        run(lambda: main(proxy))
+
+
+def test_a_channel_that_is_forbidden_is_an_error_of_who_asks(redis: Redis, server: EmbeddedServer) -> None:
+    if isinstance(server, ClusterServer):
+        return
+    redis.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "resetchannels", "&a")
+
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            with pytest.raises(Exception, match="permissions to access one of the channels"):
+                async with Listener.of_the_loop().interest(["b"]):
+                    pass
+            assert await interest.wait(PATIENCE) == {"a"}
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+
+    with redis_at(server.url, USERNAME="reader", PASSWORD="secret"):
+        run(main)
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_it_understands_both_protocols(redis: Redis, server: EmbeddedServer, protocol: int) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["ä"]) as interest:
+            await publish("ä")
+            assert await interest.wait(PATIENCE) == {"ä"}
+
+    pool = {"protocol": protocol}
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, CONNECTION_POOL_KWARGS=pool, **kind):
+        run(main)
+
+
+def test_it_takes_no_connection_from_a_pool_of_one(redis: Redis, server: EmbeddedServer) -> None:
+    async def main() -> None:
+        async with Listener.of_the_loop().interest(["a"]) as interest:
+            await publish("a")
+            assert await interest.wait(PATIENCE) == {"a"}
+
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}, SOCKET_TIMEOUT=0.5, **kind):
+        run(main)
+
+
+def test_the_wake_up_of_one_among_a_thousand_is_quick(
+    redis: Redis, record_property: Callable[[str, object], None]
+) -> None:
+    """The figure is printed; what holds here is that each of them is woken."""
+
+    async def main() -> None:
+        delays = []
+        async with AsyncExitStack() as stack:
+            interests = [
+                await stack.enter_async_context(Listener.of_the_loop().interest([str(number)]))
+                for number in range(1_000)
+            ]
+            tasks = [asyncio.create_task(_awaken(each)) for each in interests]
+            await asyncio.sleep(0)
+            for number, task in enumerate(tasks[:300]):
+                began = time.perf_counter()
+                await publish(str(number))
+                delays.append(await task - began)
+            for task in tasks[300:]:
+                task.cancel()
+        delays.sort()
+        figures.append(
+            (
+                "wake-up with 1,000 waiters, p50 / p99 (ms)",
+                f"{delays[150] * 1e3:.2f} / {delays[297] * 1e3:.2f}",
+            )
+        )
+        assert len(delays) == 300
+
+    figures: list[tuple[str, str]] = []
+    run(main)
+    record_property("figures", figures)
+
+
+async def _awaken(interest: Interest) -> float:
+    assert await interest.wait(PATIENCE)
+    return time.perf_counter()

@@ -1,0 +1,555 @@
+"""
+The asynchronous client: one for each event loop, by the same settings as the other, closed with its loop;
+a command that is cancelled leaves no reply behind for the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import threading
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.cache.backends.base import InvalidCacheBackendError
+from django.core.exceptions import ImproperlyConfigured
+from django.test.utils import override_settings
+from redis import Connection, Redis
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.asyncio.connection import BlockingConnectionPool, SSLConnection
+from redis.asyncio.connection import Connection as AsyncConnection
+from redis.asyncio.sentinel import SentinelConnectionPool
+
+from components.embedded import EmbeddedServer, find_server
+from components.exceptions import ComponentsError, NoEventLoop, RedisUnavailable
+from components.kit import aclient
+from components.kit.client import get_async_client, get_client, longest_block
+from components.kit.errors import redis_errors
+from components.testing import ClusterServer, _free_port, empty, redis_at
+from tests.kit.test_client import CLUSTER, AnnouncedServer
+from tests.support.proxy import LossyProxy
+from tests.support.waiting import eventually
+
+LIST, OTHER = "{a}list", "{a}other"
+
+
+@pytest.fixture
+def server(redis_mode: str, request: pytest.FixtureRequest) -> EmbeddedServer:
+    fixture = "redis_server" if redis_mode == "plain" else "redis_cluster_server"
+    server: EmbeddedServer = request.getfixturevalue(fixture)
+    return server
+
+
+@pytest.fixture
+def redis(server: EmbeddedServer) -> Iterator[Redis]:
+    with empty(server) as client:
+        yield client
+
+
+@pytest.fixture
+def proxied(redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[LossyProxy]:
+    """The project's Redis, behind a proxy that loses replies."""
+    program = request.config.getoption("--redis-server")
+    if redis_mode == "plain":
+        with (
+            EmbeddedServer(tmp_path / "redis", server=program, appendonly=False) as server,
+            LossyProxy(server) as proxy,
+            redis_at(proxy.url, SOCKET_TIMEOUT=0.5),
+        ):
+            yield proxy
+        return
+    node = AnnouncedServer(tmp_path, server=program)
+    with LossyProxy(node) as proxy:
+        node.announce(int(proxy.url.rpartition(":")[2]))
+        url = f"redis://:{node._password}@{proxy.url.removeprefix('redis://')}"
+        with node, redis_at(url, SOCKET_TIMEOUT=0.5, **CLUSTER):
+            yield proxy
+
+
+@contextmanager
+def no_warnings() -> Iterator[None]:
+    """Nothing that the block leaves behind complains when it is collected."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        yield
+        gc.collect()
+    assert [str(warning.message) for warning in seen] == []
+
+
+def connections(server: EmbeddedServer) -> set[int]:
+    """Who is connected to the server, apart from the one that asks."""
+    with Redis.from_url(server.url) as client:
+        return {int(each["id"]) for each in client.client_list()} - {client.client_id()}
+
+
+async def echo(text: str) -> Any:
+    """ECHO, which a client of a cluster would not know where to send."""
+    return await get_async_client().eval("return ARGV[1]", 1, LIST, text)
+
+
+async def increase() -> int:
+    count: int = await get_async_client().incr("hits")
+    return count
+
+
+# Which client
+
+
+def test_it_works_on_the_same_data_and_answers_in_bytes(redis: Redis) -> None:
+    async def main() -> bytes | None:
+        await get_async_client().set("b", "2")
+        return await get_async_client().get("a")
+
+    redis.set("a", "1")
+
+    assert asyncio.run(main()) == b"1"
+    assert redis.get("b") == b"2"
+
+
+def test_it_is_of_the_kind_that_the_settings_name(redis: Redis, redis_mode: str) -> None:
+    async def main() -> object:
+        return get_async_client()
+
+    assert isinstance(asyncio.run(main()), AsyncRedis if redis_mode == "plain" else AsyncRedisCluster)
+
+
+def test_outside_of_a_loop_it_is_an_error_that_says_so(redis: Redis) -> None:
+    with pytest.raises(NoEventLoop, match="no event loop runs: ask in a coroutine") as refused:
+        get_async_client()
+
+    assert isinstance(refused.value, ComponentsError)
+    assert isinstance(refused.value, RuntimeError)
+
+
+def test_wrong_settings_are_the_same_errors_as_for_the_other_client() -> None:
+    async def main() -> object:
+        return get_async_client()
+
+    locmem = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    with (
+        override_settings(CACHES={"default": locmem}),
+        pytest.raises(ImproperlyConfigured, match="BACKEND must"),
+    ):
+        asyncio.run(main())
+    with override_settings(COMPONENTS={"CACHE": "nothing"}), pytest.raises(InvalidCacheBackendError):
+        asyncio.run(main())
+
+
+def test_it_follows_the_settings_within_a_loop(redis: Redis, tmp_path: Path) -> None:
+    async def main() -> None:
+        first = get_async_client()
+        await first.set("a", "1")
+        with EmbeddedServer(tmp_path, appendonly=False) as other, redis_at(other.url):
+            assert await get_async_client().get("a") is None
+            assert get_async_client() is not first
+        assert get_async_client() is first
+
+    with no_warnings():
+        asyncio.run(main())
+
+
+def test_options_of_the_alias_hold_for_it_too(redis_cluster_server: ClusterServer) -> None:
+    password, address = redis_cluster_server._password, redis_cluster_server.url.rpartition("@")[2]
+    options: dict[str, Any] = {
+        "PASSWORD": password,
+        "PARSER_CLASS": "redis._parsers.resp2._RESP2Parser",
+        "CONNECTION_POOL_CLASS": "redis.connection.BlockingConnectionPool",
+        "CONNECTION_POOL_KWARGS": {"max_connections": 7, "timeout": 2, "client_name": "ours", "protocol": 2},
+    }
+
+    async def main() -> None:
+        client = get_async_client()
+        pool = client.connection_pool
+        assert await client.client_getname() == "ours"
+        assert isinstance(pool, BlockingConnectionPool)
+        assert (pool.max_connections, pool.timeout) == (7, 2)
+        assert pool.connection_kwargs["parser_class"].__name__ == "_AsyncRESP2Parser"
+
+    with redis_at(f"redis://{address}", **options):
+        asyncio.run(main())
+
+
+def test_options_hold_for_both_clients_of_a_cluster(redis_cluster_server: ClusterServer) -> None:
+    async def main() -> None:
+        assert await get_async_client().client_getname() == "ours"
+        assert longest_block(get_async_client()) == 2
+
+    # Found under another address, since the synchronous client is kept by its address.
+    url = redis_cluster_server.url.replace("127.0.0.1", "localhost")
+    given = {"client_name": "ours", "max_connections": 7, "retry_on_timeout": True}
+    with redis_at(url, SOCKET_TIMEOUT=3, CONNECTION_POOL_KWARGS=given, **CLUSTER) as client:
+        assert client.client_getname() == "ours"
+        assert longest_block(client) == 2
+        asyncio.run(main())
+
+
+def test_a_url_of_tls_makes_connections_of_tls() -> None:
+    async def main() -> None:
+        pool = get_async_client().connection_pool
+        assert issubclass(pool.connection_class, SSLConnection)
+        assert pool.make_connection().cert_reqs == 0  # that is CERT_NONE
+
+    with redis_at("rediss://127.0.0.1:1", CONNECTION_POOL_KWARGS={"ssl_cert_reqs": None}):
+        asyncio.run(main())
+
+
+class OwnConnection(Connection):
+    """A customer's own."""
+
+
+class NoParser:
+    """Something that redis.asyncio knows nothing like. Pools are kept by their URL, so no other test may use that."""
+
+
+def test_a_class_of_ones_own_counts_as_that_of_redis_py() -> None:
+    async def main() -> None:
+        made = get_async_client().connection_pool.make_connection()
+        assert isinstance(made, AsyncConnection)
+        assert not isinstance(made, OwnConnection)
+
+    with redis_at("redis://127.0.0.1:1/1", CONNECTION_POOL_KWARGS={"connection_class": OwnConnection}):
+        asyncio.run(main())
+
+
+def test_a_class_that_derives_from_nothing_known_is_an_error_that_names_it() -> None:
+    async def main() -> None:
+        get_async_client()
+
+    # Only the synchronous client, which never connects here, takes it.
+    with (
+        redis_at("redis://127.0.0.1:1/2", PARSER_CLASS=f"{__name__}.NoParser"),
+        pytest.raises(ImproperlyConfigured, match=r"NoParser, named in the OPTIONS"),
+    ):
+        asyncio.run(main())
+
+
+@pytest.fixture
+def sentinel(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[int]:
+    """The port of a Sentinel that knows of a server as "shop"."""
+    program = request.config.getoption("--redis-server")
+    port, own = _free_port(), _free_port()
+    (tmp_path / "redis").mkdir()
+    config = tmp_path / "sentinel.conf"
+    config.write_text(
+        f"port {own}\nbind 127.0.0.1\ndir {tmp_path}\nsentinel monitor shop 127.0.0.1 {port} 1\n"
+    )
+    options = {"port": str(port), "bind": "127.0.0.1"}
+    with EmbeddedServer(tmp_path / "redis", server=program, appendonly=False, options=options):
+        command = [program or find_server(), config, "--sentinel"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+            try:
+                with Redis(port=own) as client:
+                    assert eventually(lambda: _knows_its_master(client))
+                yield own
+            finally:
+                process.terminate()
+
+
+def _knows_its_master(client: Redis) -> bool:
+    with suppress(ConnectionError, Exception):
+        return client.sentinel_master("shop")["flags"] == "master"
+    return False
+
+
+def test_it_finds_the_server_by_sentinel(sentinel: int) -> None:
+    options = {
+        "CLIENT_CLASS": "django_redis.client.SentinelClient",
+        "CONNECTION_FACTORY": "django_redis.pool.SentinelConnectionFactory",
+        "SENTINELS": [("127.0.0.1", sentinel)],
+        "SENTINEL_KWARGS": {"socket_timeout": 2},
+    }
+
+    async def main() -> int:
+        assert isinstance(get_async_client().connection_pool, SentinelConnectionPool)
+        return await increase()
+
+    with redis_at("redis://shop/0", **options) as client, no_warnings():
+        assert client.incr("hits") == 1
+        assert asyncio.run(main()) == 2
+
+
+# One for each loop
+
+
+def test_a_loop_has_one_client_and_another_loop_another(redis: Redis) -> None:
+    async def main() -> object:
+        await get_async_client().ping()
+        assert get_async_client() is get_async_client()
+        return get_async_client()
+
+    assert asyncio.run(main()) is not asyncio.run(main())
+
+
+@pytest.mark.parametrize("run", [lambda: asyncio.run(increase()), lambda: async_to_sync(increase)()])
+def test_many_short_loops_leave_nothing_behind(
+    redis: Redis, server: EmbeddedServer, run: Callable[[], int]
+) -> None:
+    redis.ping()
+    before, loops = connections(server), len(aclient._loops)
+
+    with no_warnings():
+        assert [run() for _ in range(20)] == list(range(1, 21))
+
+    assert len(aclient._loops) == loops
+    assert eventually(lambda: connections(server) <= before)
+
+
+def test_connections_that_are_in_use_when_the_loop_ends_are_closed_too(
+    redis: Redis, server: EmbeddedServer
+) -> None:
+    async def main() -> None:
+        waiting = [asyncio.create_task(get_async_client().blpop(LIST, 0)) for _ in range(3)]
+        await increase()
+        assert not any(task.done() for task in waiting)
+
+    redis.ping()
+    before = connections(server)
+    with no_warnings():
+        asyncio.run(main())
+
+    assert eventually(lambda: connections(server) <= before)
+
+
+def test_a_loop_that_is_run_again_keeps_its_client(redis: Redis) -> None:
+    async def main() -> object:
+        await increase()
+        return get_async_client()
+
+    with no_warnings(), asyncio.Runner() as runner:
+        assert runner.run(main()) is runner.run(main())
+
+
+def test_loops_of_several_threads_do_not_disturb_each_other(redis: Redis) -> None:
+    together = threading.Barrier(3)
+    seen: list[list[bytes | None]] = []
+
+    async def main(name: str) -> list[bytes | None]:
+        together.wait(20)
+        return [await echo(f"{name} {number}") for number in range(300)]
+
+    def run(name: str) -> None:
+        for _ in range(3):
+            seen.append(asyncio.run(main(name)))
+
+    with no_warnings():
+        threads = [threading.Thread(target=run, args=[name]) for name in ("a", "b", "c")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    expected = {name: [f"{name} {number}".encode() for number in range(300)] for name in ("a", "b", "c")}
+    assert sorted(seen) == sorted(list(expected.values()) * 3)
+
+
+def test_a_loop_that_was_closed_carelessly_is_let_go_when_the_next_begins(redis: Redis) -> None:
+    async def ask() -> None:
+        get_async_client()  # and opens no connection, of which Python itself would warn
+
+    careless = asyncio.new_event_loop()
+    careless.run_until_complete(ask())
+    careless.close()
+    assert careless in aclient._loops
+
+    asyncio.run(increase())
+
+    assert careless not in aclient._loops
+
+
+def test_a_child_process_leaves_the_connections_of_its_parent_alone(redis: Redis) -> None:
+    async def main() -> None:
+        waiting = asyncio.create_task(get_async_client().blpop(LIST, 0))
+        assert await increase() == 1
+        child = await asyncio.to_thread(fork)
+        _, status = await asyncio.to_thread(os.waitpid, child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert await increase() == 3
+        await get_async_client().rpush(LIST, "x")
+        assert list(await waiting) == [LIST.encode(), b"x"]
+
+    with no_warnings():
+        asyncio.run(main())
+
+
+def fork() -> int:
+    """A child that increases once and ends; 0 if it could."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads: that is the case to try
+        pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            code = 0 if asyncio.run(increase()) == 2 else 2
+        finally:
+            os._exit(code)
+    return pid
+
+
+# Blocking, cancelling, losing
+
+
+def test_an_empty_list_is_waited_for_on_a_short_socket_timeout(redis: Redis, server: EmbeddedServer) -> None:
+    async def main() -> None:
+        client = get_async_client()
+        assert longest_block(client) == pytest.approx(0.1)
+        assert await client.blpop(LIST, longest_block(client)) is None
+
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, SOCKET_TIMEOUT=0.5, **kind):
+        asyncio.run(main())
+
+
+async def _block(client: AsyncRedis) -> object:
+    return await client.blpop(LIST, 0.1)  # Python 3.11 loses some cancellations while a command is sent
+
+
+async def _read(client: AsyncRedis) -> object:
+    return await client.get("somebody else's")
+
+
+async def _transact(client: AsyncRedis) -> object:
+    async with client.pipeline(transaction=True) as pipe:
+        return await pipe.get(LIST).get(OTHER).lrange(LIST, 0, -1).execute()
+
+
+async def _run_script(client: AsyncRedis) -> object:
+    return await client.eval("return 'somebody else'", 1, LIST)
+
+
+@pytest.mark.parametrize("act", [_block, _read, _transact, _run_script])
+def test_a_cancelled_command_leaves_no_reply_for_the_next(
+    redis: Redis, server: EmbeddedServer, act: Callable[[AsyncRedis], Awaitable[object]]
+) -> None:
+    """Wherever it was: connecting, sending, waiting. With one connection there is no other to hide behind."""
+
+    async def main() -> int:
+        client, cancelled = get_async_client(), 0
+        for steps in range(40):
+            task = asyncio.ensure_future(act(client))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            cancelled += task.cancelled()
+            if steps % 4 == 0:
+                await client.rpush(LIST, "x")  # what a BLPOP that is still there would take
+                assert await client.lpop(LIST) == b"x"
+            assert await echo(f"mine {steps}") == f"mine {steps}".encode()
+        return cancelled
+
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    # A cluster asks its nodes about themselves on connections of the same pool.
+    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}, **kind), no_warnings():
+        assert asyncio.run(main()) >= 1
+
+
+def test_a_timeout_around_a_command_leaves_no_reply_either(redis: Redis) -> None:
+    async def main() -> None:
+        client = get_async_client()
+        await client.ping()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.blpop(LIST, 0)
+        await client.rpush(LIST, "x")
+
+        assert await client.lrange(LIST, 0, -1) == [b"x"]
+
+    with no_warnings():
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])
+def test_a_write_whose_reply_was_lost_is_not_sent_again(proxied: LossyProxy, silently: bool) -> None:
+    async def main() -> None:
+        await get_async_client().ping()
+        proxied.lose_replies(to="INCR", silently=silently)
+        with pytest.raises(RedisUnavailable), redis_errors():
+            await increase()
+
+        assert proxied.lost == 1
+        assert await get_async_client().get("hits") == b"1"
+
+    with no_warnings():
+        asyncio.run(main())
+
+
+def test_it_goes_on_when_the_server_is_back(
+    redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    program = request.config.getoption("--redis-server")
+    is_cluster = redis_mode == "cluster"
+    server = (
+        ClusterServer(tmp_path, server=program)
+        if is_cluster
+        else EmbeddedServer(tmp_path, server=program, appendonly=False)
+    )
+
+    async def main() -> None:
+        await get_async_client().set("a", "b")
+        await asyncio.to_thread(server.kill)
+        for _ in range(2):
+            with pytest.raises(RedisUnavailable), redis_errors():
+                await get_async_client().get("a")
+        await asyncio.to_thread(server.start)
+        assert await get_async_client().get("a") is None
+
+        await asyncio.to_thread(server.kill)
+        with pytest.raises(RedisUnavailable), redis_errors():
+            await get_async_client().get("a")
+
+    with server, redis_at(server.url, **(CLUSTER if is_cluster else {})), no_warnings():
+        asyncio.run(main())
+
+
+def test_a_cluster_is_found_by_any_node_that_answers(redis_cluster_server: ClusterServer) -> None:
+    away = redis_cluster_server.url.rpartition(":")[0] + ":1"
+    with redis_at(f"{away},{redis_cluster_server.url}", **CLUSTER) as client, no_warnings():
+        client.set("hits", 1)
+        assert asyncio.run(increase()) == 2
+
+
+def test_nobody_there_is_unavailable(redis_mode: str) -> None:
+    async def main() -> None:
+        with pytest.raises(RedisUnavailable, match="does not answer"), redis_errors():
+            await increase()
+
+    kind = CLUSTER if redis_mode == "cluster" else {}
+    caches = {
+        "default": {
+            "BACKEND": "django_redis.cache.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1,redis://127.0.0.1:2",
+            "OPTIONS": kind,
+        }
+    }
+    with override_settings(CACHES=caches), no_warnings():
+        asyncio.run(main())
+
+
+def test_more_commands_at_once_than_connections_are_told_what_to_do(
+    redis: Redis, server: EmbeddedServer
+) -> None:
+    async def main() -> None:
+        waiting = asyncio.create_task(get_async_client().blpop(LIST, 1))
+        while not get_client().client_list(_type="normal") or not _is_blocked(server):
+            await asyncio.sleep(0.01)
+        with pytest.raises(RedisUnavailable, match="fewer threads or coroutines"), redis_errors():
+            await increase()
+        waiting.cancel()
+
+    kind = CLUSTER if isinstance(server, ClusterServer) else {}
+    with redis_at(server.url, CONNECTION_POOL_KWARGS={"max_connections": 1}, **kind):
+        asyncio.run(main())
+
+
+def _is_blocked(server: EmbeddedServer) -> bool:
+    with Redis.from_url(server.url) as client:
+        return client.info("clients")["blocked_clients"] > 0

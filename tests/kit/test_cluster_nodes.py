@@ -1,0 +1,313 @@
+"""
+A cluster of several nodes: the first use by many coroutines at once, and a node that dies or hangs while the
+others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test.utils import override_settings
+from redis.asyncio import RedisCluster
+
+from components.exceptions import RedisUnavailable
+from components.kit.client import get_async_client, get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.together import together
+from components.services.chat import Chat, Inbox
+from components.services.counters import Counter
+from components.testing import redis_at
+from tests.api.serving import serve
+from tests.support.masters import Masters, forget_clients, masters
+
+CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
+TIMEOUT = 1.0
+
+
+class Increase(Script):
+    """Count at a key, and give the key back."""
+
+    source = "redis.call('INCR', KEYS[1]); return KEYS[1]"
+
+
+increase = Increase("increase")
+
+
+@pytest.fixture
+def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Masters]:
+    with masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def site(nodes: Masters) -> Iterator[Masters]:
+    """The project's Redis."""
+    with redis_at(nodes.urls, SOCKET_TIMEOUT=TIMEOUT, **CLUSTER):
+        yield nodes
+    forget_clients()
+
+
+KEYS = [f"key:{number}" for number in range(50)]
+
+
+# The first use
+
+
+@pytest.mark.parametrize("time", range(5))
+def test_the_first_commands_of_many_coroutines_at_once_all_succeed(site: Masters, time: int) -> None:
+    async def one(number: int) -> Any:
+        with redis_errors():
+            client = get_async_client()
+            await client.set(f"key:{number}", number)
+            return await client.get(f"key:{number}")
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*(one(number) for number in range(20)), return_exceptions=True)
+
+    for _ in range(4):  # loops, each with a client of its own
+        assert asyncio.run(main()) == [str(number).encode() for number in range(20)]
+
+
+def test_the_first_scripts_transactions_and_fetches_of_many_coroutines_all_succeed(site: Masters) -> None:
+    chats = [Chat.create("joe", members=["jeff"], text="hello") for _ in range(10)]
+
+    async def main() -> list[Any]:
+        acts: list[Any] = [Inbox("jeff").afetch() for _ in range(10)]
+        acts += [Counter(f"sales:{number}").aupdate() for number in range(10)]
+        acts += [together(increase, [([key], [])]) for key in KEYS]
+        acts += [increase.acall(get_async_client(), keys=[key]) for key in KEYS]
+        return await asyncio.gather(*acts, return_exceptions=True)
+
+    for _ in range(3):
+        found = asyncio.run(main())
+
+        assert [each for each in found if isinstance(each, BaseException)] == []
+        assert {news.chat_id for news in found[0]} == {chat.id for chat in chats}
+
+
+@pytest.mark.parametrize("path", ["sync", "sync?timeout=0.1", "chats"])
+def test_the_first_requests_of_a_fresh_site_all_succeed(site: Masters, path: str) -> None:
+    for number in range(20):
+        Chat.create("jill", members=[f"p{number}"], text="hello")
+
+    for _ in range(3):
+        with serve() as fresh, ThreadPoolExecutor(20) as pool:
+            asked = [pool.submit(fresh.ask, "GET", path, by=f"p{number}") for number in range(20)]
+            answers = [each.result() for each in asked]
+        assert [status for status, _told, _headers in answers] == [200] * 20
+        assert [len(told["chats"]) for _status, told, _headers in answers] == [1] * 20
+
+
+def test_a_cluster_that_moves_its_slots_disturbs_nobody(site: Masters) -> None:
+    """redis-py closes all connections, also those in use, at each fifth answer that a slot was moved."""
+
+    async def main() -> list[Any]:
+        client: Any = get_async_client()
+        await client.set("key:0", 0)
+        # As after a failover: what the client knows is wrong for all.
+        manager = client.nodes_manager
+        names = list(manager.nodes_cache)
+        turned = dict(zip(names, [*names[1:], names[0]], strict=True))
+        manager.slots_cache = {
+            slot: [manager.nodes_cache[turned[found[0].name]]] for slot, found in manager.slots_cache.items()
+        }
+        with redis_errors():
+            return await asyncio.gather(*(client.incr(key) for key in KEYS), return_exceptions=True)
+
+    assert [each for each in asyncio.run(main()) if isinstance(each, BaseException)] == []
+
+
+def test_what_redis_py_raises_when_its_connections_are_closed_under_it_is_an_outage(site: Masters) -> None:
+    async def main() -> None:
+        client: Any = get_async_client()
+        await client.set("key:0", 0)
+        waiting = asyncio.create_task(client.blpop("list", 5))
+        await asyncio.sleep(0.05)
+        await client.aclose()
+        with pytest.raises(RedisUnavailable), redis_errors():
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_is_closed_at_any_moment_of_a_command_is_an_outage_or_nothing(
+    site: Masters,
+) -> None:
+    """redis-py closes connections in use after errors of others; it then calls, or reads from, None."""
+
+    async def one(client: Any, node: Any, moment: int) -> bool:
+        """Whether the command is answered."""
+        await client.get(KEYS[0])  # there is a connection
+        asked = asyncio.create_task(client.incr(KEYS[0]))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        for connection in node._connections:
+            await connection.disconnect(nowait=True)
+        try:
+            with redis_errors():
+                return bool(await asked)
+        except RedisUnavailable:
+            return False
+
+    async def main() -> list[bool]:
+        client: Any = get_async_client()
+        await client.set(KEYS[0], 0)
+        return [await one(client, client.get_node_from_key(KEYS[0]), moment) for moment in range(60)]
+
+    assert set(asyncio.run(main())) == {True, False}
+
+
+# A node that is gone
+
+
+def kill(nodes: Masters, key: str) -> None:
+    nodes.of(key).kill()
+
+
+def hang(nodes: Masters, key: str) -> None:
+    nodes.of(key).hang()
+
+
+LOSE = pytest.mark.parametrize("lose", [kill, hang])
+GONE = pytest.mark.parametrize("gone", ["key:0", "key:1", "key:2", "key:4"])
+
+
+def outcome(act: Callable[[], Any]) -> Any:
+    try:
+        return act()
+    except RedisUnavailable as error:
+        return error
+
+
+def assert_only_the_lost_fail(nodes: Masters, gone: str, outcomes: list[Any]) -> None:
+    lost = nodes.of(gone)
+    for key, found in zip(KEYS, outcomes, strict=True):
+        if nodes.of(key) is lost:
+            assert isinstance(found, RedisUnavailable), key
+        else:
+            assert found == key.encode(), key
+    assert 0 < sum(isinstance(each, RedisUnavailable) for each in outcomes) < len(KEYS)
+
+
+@LOSE
+@GONE
+def test_calls_that_travel_together_end_each_by_its_own_node(
+    site: Masters, lose: Callable[[Masters, str], None], gone: str
+) -> None:
+    async def one(key: str) -> Any:
+        try:
+            [answer] = await together(increase, [([key], [])])
+        except RedisUnavailable as error:
+            return error
+        return answer
+
+    async def main() -> list[Any]:
+        assert await asyncio.gather(*map(one, KEYS)) == [key.encode() for key in KEYS]
+        lose(site, gone)
+        for _ in range(3):
+            assert_only_the_lost_fail(site, gone, await asyncio.gather(*map(one, KEYS)))
+        return []
+
+    asyncio.run(main())
+
+
+@LOSE
+def test_a_node_that_hangs_keeps_nobody_waiting_who_asks_another(
+    site: Masters, lose: Callable[[Masters, str], None]
+) -> None:
+    async def one(key: str) -> tuple[float, Any]:
+        began = time.monotonic()
+        try:
+            [answer] = await together(increase, [([key], [])])
+        except RedisUnavailable as error:
+            answer = error
+        return time.monotonic() - began, answer
+
+    async def main() -> list[tuple[float, Any]]:
+        await asyncio.gather(*map(one, KEYS))
+        lose(site, KEYS[0])
+        return await asyncio.gather(*map(one, KEYS))
+
+    found = asyncio.run(main())
+    assert_only_the_lost_fail(site, KEYS[0], [answer for _took, answer in found])
+    assert max(took for took, answer in found if isinstance(answer, bytes)) < TIMEOUT
+
+
+@LOSE
+@GONE
+def test_outcomes_tell_of_each_call_by_both_clients(
+    site: Masters, lose: Callable[[Masters, str], None], gone: str
+) -> None:
+    calls = [([key], []) for key in KEYS]
+    assert increase.outcomes(get_client(), calls) == [key.encode() for key in KEYS]
+    lose(site, gone)
+
+    for _ in range(2):
+        assert_only_the_lost_fail(site, gone, increase.outcomes(get_client(), calls))
+
+    async def main() -> list[Any]:
+        return await increase.aoutcomes(get_async_client(), calls)
+
+    for _ in range(2):  # loops: the client of each meets the cluster as it is now
+        assert_only_the_lost_fail(site, gone, asyncio.run(main()))
+    with pytest.raises(RedisUnavailable):
+        increase.many(get_client(), calls)
+
+
+@LOSE
+@GONE
+def test_commands_reach_the_nodes_that_are_there(
+    site: Masters, lose: Callable[[Masters, str], None], gone: str
+) -> None:
+    def one(key: str) -> Any:
+        with redis_errors():
+            return increase(get_client(), keys=[key])
+
+    async def aone(key: str) -> Any:
+        try:
+            return await increase.acall(get_async_client(), keys=[key])
+        except RedisUnavailable as error:
+            return error
+
+    async def main() -> list[Any]:
+        return await asyncio.gather(*map(aone, KEYS))
+
+    assert [one(key) for key in KEYS] == [key.encode() for key in KEYS]
+    lose(site, gone)
+
+    assert_only_the_lost_fail(site, gone, [outcome(lambda key=key: one(key)) for key in KEYS])
+    assert_only_the_lost_fail(site, gone, asyncio.run(main()))
+
+
+@LOSE
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_process_that_starts_while_a_node_is_gone_reaches_the_others(
+    nodes: Masters, lose: Callable[[Masters, str], None], gone: int
+) -> None:
+    key = next(key for key in KEYS if nodes.of(key) is nodes[gone])
+    lose(nodes, key)
+    caches = {
+        "default": {
+            "BACKEND": "django_redis.cache.RedisCache",
+            "LOCATION": nodes.urls,
+            "OPTIONS": {"SOCKET_TIMEOUT": TIMEOUT, **CLUSTER},
+        }
+    }
+
+    async def main() -> list[Any]:
+        assert isinstance(get_async_client(), RedisCluster)
+        return await increase.aoutcomes(get_async_client(), [([each], []) for each in KEYS])
+
+    forget_clients()
+    with override_settings(CACHES=caches):
+        assert_only_the_lost_fail(nodes, key, asyncio.run(main()))
+        calls = [([each], []) for each in KEYS]
+        assert_only_the_lost_fail(nodes, key, increase.outcomes(get_client(), calls))
+    forget_clients()

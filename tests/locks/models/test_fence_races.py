@@ -1,0 +1,200 @@
+"""
+Writers at the same time, each with a connection of its own: on a real PostgreSQL and on a file of SQLite.
+
+What the older one may do is held up at its worst moment: the newer has written, and has not committed yet.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connections, transaction
+from django.db.models import F
+
+from components.exceptions import StaleFence
+from tests.db.models import Box, Shelf
+from tests.fixtures.databases import alone
+from tests.support.waiting import eventually
+
+WRITERS = 8
+WRITES = 25
+
+
+def rows(arena: str) -> Any:
+    return Box.objects.using(arena)
+
+
+def put(arena: str, *names: str) -> None:
+    shelf = Shelf.objects.using(arena).create(name="top")
+    for name in names:
+        rows(arena).create(name=name, shelf=shelf)
+
+
+def facts(arena: str) -> list[tuple[str, int, int]]:
+    return list(rows(arena).order_by("name").values_list("name", "content", "fence"))
+
+
+def bulk_update(boxes: Any) -> None:
+    changed = Box.objects.using(boxes.db).get(name="a")
+    changed.content = 1
+    boxes.bulk_update([changed], ["content"])
+
+
+def save(boxes: Any) -> None:
+    instance = Box.objects.using(boxes.db).get(name="a")
+    instance.content = 1
+    instance.save(fence=1)
+
+
+WRITE: dict[str, Callable[[Any], object]] = {
+    "update": lambda boxes: boxes.filter(name="a").update(content=1),
+    "update by another table": lambda boxes: boxes.filter(shelf__name="top").update(content=1),
+    "update by a subquery": lambda boxes: boxes.filter(pk__in=Box.objects.using(boxes.db)).update(content=1),
+    "update of all": lambda boxes: boxes.update(content=1),
+    "bulk_update": bulk_update,
+    "delete": lambda boxes: boxes.filter(name="a").delete(),
+    "delete by another table": lambda boxes: boxes.filter(shelf__name="top").delete(),
+    "save": save,
+}
+
+
+def somebody_waits(arena: str) -> bool:
+    with connections[arena].cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
+
+
+def held_up(
+    arena: str, older: Callable[[], Any], newer: Callable[[], object], *, gives_up: bool = False
+) -> Any:
+    """What *older* comes to, which runs into the transaction of *newer* before that is committed, or given up."""
+    begun = Event()
+
+    def begin() -> Any:
+        begun.set()
+        return older()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(using=arena):
+            newer()
+            result = pool.submit(alone(begin))
+            assert begun.wait(20)
+            if connections[arena].vendor == "postgresql":
+                assert eventually(lambda: somebody_waits(arena))
+            transaction.set_rollback(gives_up, using=arena)
+        return result.result(60)
+
+
+@pytest.mark.parametrize("how", WRITE)
+def test_an_older_writer_that_waited_for_a_newer_one_is_refused(arena: str, how: str) -> None:
+    put(arena, "a", "b")
+
+    def newer() -> None:
+        rows(arena).fenced(2).filter(name="a").update(content=2)
+
+    with pytest.raises(StaleFence):
+        held_up(arena, lambda: WRITE[how](rows(arena).fenced(1)), newer)
+
+    assert facts(arena) == [("a", 2, 2), ("b", 0, 0)]
+
+
+def test_the_database_may_be_named_before_or_after_the_fence(arena: str) -> None:
+    put(arena, "a")
+
+    assert Box.objects.fenced(1).using(arena).filter(shelf__name="top").update(content=1) == 1
+    assert Box.objects.using(arena).fenced(2).update(content=2) == 1
+
+    assert facts(arena) == [("a", 2, 2)]
+
+
+def test_an_older_writer_that_waited_for_a_newer_one_that_gave_up_is_accepted(arena: str) -> None:
+    put(arena, "a")
+
+    written = held_up(
+        arena,
+        lambda: rows(arena).fenced(1).update(content=1),
+        lambda: rows(arena).fenced(2).update(content=2),
+        gives_up=True,
+    )
+
+    assert written == 1
+    assert facts(arena) == [("a", 1, 1)]
+
+
+def test_a_newer_writer_that_waited_for_an_older_one_is_accepted(arena: str) -> None:
+    put(arena, "a")
+
+    written = held_up(
+        arena,
+        lambda: rows(arena).fenced(2).update(content=2),
+        lambda: rows(arena).fenced(1).update(content=1),
+    )
+
+    assert written == 1
+    assert facts(arena) == [("a", 2, 2)]
+
+
+def test_who_waited_for_a_delete_finds_no_row(arena: str) -> None:
+    put(arena, "a")
+
+    written = held_up(
+        arena, lambda: rows(arena).fenced(1).update(content=1), lambda: rows(arena).fenced(2).delete()
+    )
+
+    assert written == 0
+    assert facts(arena) == []
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+@pytest.mark.parametrize("arena", ["postgres"], indirect=True)
+def test_under_stricter_isolation_the_database_itself_refuses(arena: str, level: str) -> None:
+    put(arena, "a")
+
+    def older() -> None:
+        with transaction.atomic(using=arena):
+            with connections[arena].cursor() as cursor:
+                cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+            rows(arena).fenced(1).update(content=1)
+
+    with pytest.raises(OperationalError, match="could not serialize"):
+        held_up(arena, older, lambda: rows(arena).fenced(2).update(content=2))
+
+    assert facts(arena) == [("a", 2, 2)]
+
+
+def test_among_many_writers_no_accepted_write_has_a_lower_fence_than_one_before(arena: str) -> None:
+    """Each accepted write counts the row up, and notes the count that it made with its fence."""
+    put(arena, "a")
+    barrier = Barrier(WRITERS)
+    accepted: list[tuple[int, int]] = []
+    refused: list[int] = []
+
+    def write(number: int) -> None:
+        dice = random.Random(number)
+        barrier.wait(20)
+        for turn in range(WRITES):
+            fence = turn + dice.randint(1, 8)
+            try:
+                with transaction.atomic(using=arena):
+                    rows(arena).fenced(fence).filter(shelf__name="top").update(content=F("content") + 1)
+                    made = rows(arena).get().content
+            except StaleFence:
+                refused.append(fence)
+            else:
+                accepted.append((made, fence))
+
+    connections[arena].close()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(lambda number: alone(lambda: write(number))(), range(WRITERS)))
+
+    accepted.sort()
+    fences = [fence for _, fence in accepted]
+    assert [count for count, _ in accepted] == list(range(1, len(accepted) + 1))
+    assert fences == sorted(fences)
+    assert len(accepted) + len(refused) == WRITERS * WRITES
+    assert facts(arena) == [("a", len(accepted), fences[-1])]

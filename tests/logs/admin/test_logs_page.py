@@ -1,0 +1,322 @@
+"""What the Logs page shows and does: jobs, workers, rejected lines, dead chunks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from components.control_room.names import shortened
+from components.services.logs import Aggregation, dead_chunks, keys, look_at, note_job
+from components.templatetags.control_room import legible
+from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.locks.admin.test_locks_page import AWKWARD
+from tests.logs.admin import traffic
+from tests.queues.admin.test_queues_page import trips
+from tests.support.logs import append, fill, joined, stream
+
+ROOT = "/admin/components/logjob/"
+DASH = "\N{EN DASH}"
+OF_PLACES = {"job": "default", "aggregation": "places"}
+
+url = addresses(ROOT)
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_logjob")
+
+
+@pytest.fixture
+def operator(staff):
+    return staff("view_logjob", "resend_logjob", "discard_logjob", "remove_logjob")
+
+
+def page(client, name="", /, **query):
+    return text_of(client, ROOT, name, **query)
+
+
+def job(client, name="default"):
+    return page(client, "job/", job=name)
+
+
+def dead(name="places"):
+    return [each.id for each in dead_chunks("default", name)]
+
+
+def test_while_there_is_no_job_the_page_says_how_one_comes_about(viewer):
+    [row] = rows_of(viewer, ROOT)
+
+    assert "manage.py copylogs access.log copies them into Redis, and manage.py aggregatelogs counts" in row
+
+
+def test_jobs_are_listed_with_what_is_in_flight_and_who_counts_it(viewer, redis):
+    traffic.busy(redis)
+    note_job("nightly")
+
+    default, nightly = rows_of(viewer, ROOT)
+
+    size = f"{look_at('default').bytes} bytes"
+    told = rf"default Traffic {size} of 976.6 KB {size} 1 4,200,000 .*?s 2 60"
+    assert re.fullmatch(told, default.replace("\xa0", " "))
+    assert nightly.replace("\xa0", " ") == f"nightly Traffic 0 bytes 0 0 {DASH} 0 0"
+
+
+def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
+    living, silent = traffic.busy(redis)
+
+    text = job(viewer)
+    workers = rows_of(viewer, ROOT, "job/", job="default")
+
+    assert "Chunks 5 Age of the oldest" in text
+    assert "Lines copied, ever 60" in text
+    assert re.search(
+        r"Lines a second 4,200,000 Lag .+? Chunks that wait 1 Held by workers 2 Dead 2 Lease 30 s", text
+    )
+    assert "Lines so far 1,010 Rejected 10" in text
+    [at_work] = [row for row in workers if row.startswith(living.id)]
+    [gone] = [row for row in workers if row.startswith(silent.id)]
+    assert "at work node-1 7 4,200,000 1 1,000,000 30 book, by city, numba 2026-01-01" in at_work
+    assert re.search(rf"silent for .+: presumed dead {DASH} {DASH} {DASH} 1 ", gone)
+
+
+@pytest.mark.parametrize(
+    "junk", ["", "{", "null", '{"started_at": "yesterday"}', '{"started_at": "2026-01-01T12:00"}']
+)
+def test_what_cannot_be_read_of_workers_and_rejected_lines_fails_no_page(viewer, redis, junk):
+    living, silent = traffic.busy(redis)
+    redis.set(keys.log_worker("default", living.id), junk)
+    redis.zadd(keys.log_samples("default", "places"), {f"{junk} <": 9e12})
+
+    assert living.id in job(viewer)
+    assert silent.id in job(viewer)
+    assert f"unreadable {junk} <" in job(viewer).replace("\xa0", " ") or not junk
+    assert any(row.startswith("unreadable") for row in rows_of(viewer, ROOT, "job/", job="default", table=2))
+    assert len(rows_of(viewer, ROOT)) == 1
+
+
+def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
+    traffic.busy(redis)
+
+    reasons, samples = (rows_of(viewer, ROOT, "job/", job="default", table=number) for number in (1, 2))
+    html = viewer.get(url("job", job="default")).text
+
+    assert reasons == ["format a field is missing 7", "date no time, or no day that there is 3"]
+    assert any(
+        row.startswith(r"format \x00\xff<script>alert(1)</script> \u202eleft a.log 12 480") for row in samples
+    )
+    assert any(row.startswith("date 1.2.3.4 2011-02-30 logs/b.log.gz 3 96") for row in samples)
+    assert "<script>alert" not in html
+    assert "\u202e" not in html
+
+
+def test_a_job_without_aggregation_or_without_workers_says_what_to_start(viewer, redis):
+    fill(stream(job="nightly"), 2)
+    note_job("nightly")
+    waits = "No aggregation takes part in the job nightly, so its chunks wait. manage.py aggregatelogs --job nightly"
+    assert waits in page(viewer)
+    assert waits in job(viewer, "nightly")
+
+    joined("places", job="nightly")
+    joined("bots", job="nightly")
+
+    for text in (page(viewer), job(viewer, "nightly")):
+        assert waits not in text
+        assert (
+            "Chunks wait for the aggregation places of the job nightly, and no worker of it is at work."
+            in text
+        )
+        assert "manage.py aggregatelogs --job nightly --callback … --aggregation bots starts one." in text
+
+
+def test_while_workers_are_at_work_nobody_is_asked_to_start_one(viewer, redis):
+    traffic.busy(redis)
+
+    assert "starts one" not in page(viewer)
+    assert "starts one" not in job(viewer)
+
+
+def test_what_waits_in_great_numbers_is_counted_up_to_a_bound(viewer, redis, monkeypatch):
+    monkeypatch.setattr("components.services.logs.admin.log_jobs.MOST_WAITING", 3)
+    fill(stream(), 3)
+    joined("places")
+
+    assert "Chunks that wait at least 3" in job(viewer)
+
+
+@pytest.mark.parametrize("query", [{}, {"job": "nowhere"}, {"job": "x" * 501}])
+@pytest.mark.parametrize("name", ["job/", "dead/", "traffic/", "csv/", "resend/", "leave/"])
+def test_a_job_that_there_is_not_is_told(operator, name, query):
+    response = operator.get(ROOT + name, query)
+
+    assert response.status_code == 404
+    assert "All logs" in words(response)
+
+
+def test_an_aggregation_that_has_left_is_told(operator, redis):
+    note_job("default")
+
+    for name in ("dead/", "resend/", "discard/"):
+        response = operator.get(ROOT + name, OF_PLACES)
+        assert response.status_code == 404
+        assert "No aggregation 'places' takes part in the job 'default'. It may have left." in words(response)
+
+
+def test_dead_chunks_are_listed_with_where_their_lines_are_from(viewer, redis):
+    traffic.busy(redis)
+    second, first = dead()
+
+    rows = rows_of(viewer, ROOT, "dead/", **OF_PLACES)
+
+    assert rows[0].startswith(f"{second} access.log 11 10 ")
+    assert rows[1].startswith(f"{first} access.log 1 10 ")
+
+
+def test_dead_chunks_are_listed_by_page(operator, redis):
+    traffic.busy(redis, dead=60)
+
+    first, second = (rows_of(operator, ROOT, "dead/", offset=offset, **OF_PLACES) for offset in (0, 50))
+    text = page(operator, "dead/", **OF_PLACES)
+
+    assert [row.split()[0] for row in [*first, *second]] == dead()
+    assert "The selected chunks All 60 chunks" in text
+    assert f"1{DASH}50 of 60 Next" in text
+    assert operator.get(url("dead", **OF_PLACES, select="page")).text.count(" checked>") == 51
+
+
+def test_chosen_chunks_are_handed_out_again_once_it_is_asked(operator, redis):
+    traffic.busy(redis, dead=3)
+    third, *_others = dead()
+    address = url("resend", **OF_PLACES, chunk=third)
+    asked = words(operator.get(address))
+    assert "Hand out 1 dead chunk of places again" in asked
+    assert "The next worker that is free counts them, 10 lines, and they have all their tries again." in asked
+    assert len(dead()) == 3
+
+    said = done(operator, address)
+
+    assert said == logged() == ["Handed out again 1 dead chunk of places."]
+    assert LogEntry.objects.get().object_repr == "default"
+    assert len(dead()) == 2
+    assert third in [each.id for each in Aggregation("places").consumer().claim()]
+    assert done(operator, address) == ["None of these of the chunks of places is dead."]
+    assert len(logged()) == 1
+
+
+def test_all_dead_chunks_are_discarded(operator, redis):
+    traffic.busy(redis, dead=3)
+    chunks = look_at("default").chunks
+    address = url("discard", **OF_PLACES, scope="all")
+    asked = words(operator.get(address))
+    assert "Discard 3 dead chunks of places" in asked
+    assert "30 lines are never counted by places." in asked
+
+    response = operator.post(address)
+
+    assert response.url == url("dead", **OF_PLACES)
+    assert logged() == ["Discarded 3 dead chunks of places."]
+    assert (dead(), look_at("default").chunks) == ([], chunks - 3)
+    assert "None of the chunks of places is dead." in words(operator.get(address))
+
+
+def test_a_selection_that_has_changed_meanwhile_is_told(operator, redis):
+    traffic.busy(redis, dead=2)
+    second, first = dead()
+    Aggregation("places").resend([first])
+    address = f"{url('discard', **OF_PLACES)}&chunk={first}&chunk={second}"
+    assert "1 chunk of the selection ceased to be dead." in words(operator.get(address))
+
+    said = done(operator, address)
+
+    assert said == [
+        "Discarded 1 dead chunk of places.",
+        "1 chunk of the selection had ceased to be dead.",
+    ]
+    assert "No chunk is selected." in words(operator.get(url("discard", **OF_PLACES)))
+
+
+def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
+    traffic.busy(redis)
+    address = url("leave", **OF_PLACES)
+    asked = words(operator.get(address))
+    assert "5 chunks that it has not counted are lost to it: waiting 1, held by workers 2, dead 2." in asked
+    assert "At work for it: 1. End them first" in asked
+    assert "What of this it has counted before, it counts twice." in asked
+
+    said = done(operator, address)
+
+    assert said == logged() == ["The aggregation places has left the job default."]
+    assert look_at("default").aggregations == []
+    assert done(operator, address) == ["No aggregation places takes part in the job default."]
+    assert len(logged()) == 1
+
+
+@pytest.mark.parametrize("verb", ["resend", "discard", "leave"])
+def test_each_verb_needs_its_own_permission(staff, redis, verb):
+    traffic.busy(redis)
+    permission = {"leave": "remove"}.get(verb, verb)
+    client = staff("view_logjob", f"{permission}_logjob")
+    verbs = ("resend", "discard", "leave")
+
+    html = client.get(url("job", job="default")).text + client.get(url("dead", **OF_PLACES)).text
+    shown = set(re.findall(rf"{ROOT}(resend|discard|leave)/", html))
+    answers = {each: client.post(url(each, **OF_PLACES, scope="all")).status_code for each in verbs}
+
+    assert shown == {verb}
+    assert answers == {each: 302 if each == verb else 403 for each in verbs}
+
+
+@pytest.mark.parametrize("name", AWKWARD[::4])
+def test_a_job_of_any_name_can_be_listed_changed_and_looked_up(operator, redis, name):
+    traffic.busy(redis, job=name)
+    traffic.count(2, job=name)
+
+    [row] = rows_of(operator, ROOT)
+    detail = job(operator, name)
+    said = done(operator, url("leave", job=name, aggregation="places"))
+    entry = LogEntry.objects.get()
+    logged_page = operator.get(entry.get_admin_url(), follow=True)
+
+    shown = shortened(legible(name))
+    assert row.startswith(f"{shown} Traffic")
+    assert "Aggregation places" in detail
+    assert said == [f"The aggregation places has left the job {shown}."]
+    assert f"Job {shown}" in words(logged_page)
+    assert operator.get(url("traffic", job=name)).status_code == 200
+
+
+def test_a_page_costs_as_many_round_trips_however_much_is_in_a_job(viewer, redis):
+    traffic.busy(redis)
+    with trips() as few:
+        viewer.get(url("job", job="default"))
+    for number in range(6, 12):
+        append(stream(), number)
+    for _ in range(5):
+        Aggregation("places").consumer().claim(1)
+
+    with trips() as many:
+        viewer.get(url("job", job="default"))
+
+    assert len(many) == len(few) == 5
+
+
+def test_lines_that_were_left_out_are_told(viewer, redis):
+    traffic.busy(redis)
+    assert "left out" not in job(viewer)
+
+    redis.hset(keys.log_state("default"), "skipped", 3)
+
+    assert "Lines left out, longer than a chunk 3" in job(viewer)
+
+
+def test_a_worker_of_another_release_is_shown_as_far_as_it_is_known(viewer, redis):
+    living, _silent = traffic.busy(redis)
+    redis.set(keys.log_worker("default", living.id), '{"host": "node-9", "mood": "good"}')
+
+    [row] = [row for row in rows_of(viewer, ROOT, "job/", job="default") if row.startswith(living.id)]
+
+    assert "at work node-9" in row
+    assert row.endswith(DASH)

@@ -1,0 +1,248 @@
+"""copylogs --follow: files that grow and are rotated, each line once."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.services.logs import Copier, Follower, LogStream, Problem, following, keys
+from tests.logs.commands.test_copylogs import copied, each_once, run, start
+from tests.support.logs import lines
+from tests.support.waiting import eventually
+
+
+@pytest.fixture
+def problems() -> list[Problem]:
+    return []
+
+
+@pytest.fixture
+def follow(redis: Redis, problems: list[Problem]) -> Iterator[Callable[..., Follower]]:
+    """A follower of paths, which is closed at the end."""
+    made: list[Follower] = []
+
+    def begin(*paths: Path, quiet: float = 0) -> Follower:
+        copier = Copier(LogStream(), size=1024, tell=problems.append)
+        made.append(Follower(copier, list(map(str, paths)), quiet=quiet))
+        return made[-1]
+
+    yield begin
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "access.log"
+    path.write_bytes(lines(0, 100))
+    return path
+
+
+def write(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_what_a_file_grows_by_is_copied_line_by_line(follow: Callable[..., Follower], log: Path) -> None:
+    follower = follow(log)
+    follower.look()
+    for piece in (lines(100, 50), lines(150, 1)[:7], lines(150, 1)[7:], b"no end yet"):
+        write(log, piece)
+        follower.look()
+    follower.look()
+
+    assert copied() == each_once(lines(0, 151))
+
+
+def test_a_file_that_was_renamed_is_read_on_beside_the_new_one(
+    follow: Callable[..., Follower], log: Path
+) -> None:
+    follower = follow(log, quiet=3_600)
+    follower.look()
+    old = log.rename(log.with_name("access.log.1"))
+    write(old, lines(100, 10))
+    log.write_bytes(lines(200, 10))
+    follower.look()
+    write(old, lines(110, 10))
+    write(log, lines(210, 10))
+    follower.look()
+
+    assert copied() == each_once(lines(0, 120), lines(200, 20))
+
+
+def test_of_a_file_that_is_gone_the_last_line_counts_without_an_end(
+    follow: Callable[..., Follower], log: Path
+) -> None:
+    follower = follow(log)
+    write(log, b"no end")
+    follower.look()
+    log.unlink()
+    follower.look()
+
+    assert copied() == each_once(lines(0, 100), b"no end\n")
+
+
+def test_of_a_file_that_nobody_writes_to_the_last_line_counts_without_an_end(
+    follow: Callable[..., Follower], log: Path
+) -> None:
+    follower = follow(log)
+    write(log, b"no end")
+    follower.look()
+    assert copied() == each_once(lines(0, 100))
+    os.utime(log, (0, 0))
+    follower.look()
+    follower.look()
+
+    assert copied() == each_once(b"no end\n")
+
+
+def test_a_file_that_was_cut_off_begins_anew(
+    follow: Callable[..., Follower], log: Path, problems: list[Problem]
+) -> None:
+    follower = follow(log)
+    follower.look()
+    log.write_bytes(b"")
+    follower.look()
+    write(log, lines(200, 10))
+    follower.look()
+    log.write_bytes(lines(300, 400))  # longer than before
+    follower.look()
+
+    assert copied() == each_once(lines(0, 100), lines(200, 10), lines(300, 400))
+    assert problems == []
+
+
+def test_a_line_that_was_cut_off_is_told(
+    follow: Callable[..., Follower], log: Path, problems: list[Problem]
+) -> None:
+    follower = follow(log)
+    write(log, b"half a")
+    follower.look()
+    log.write_bytes(b"")
+    follower.look()
+
+    assert [str(each) for each in problems] == [
+        f"{log}, line 101, byte {len(lines(0, 100)):,}: it was cut off after 6 bytes of a line"
+    ]
+
+
+def test_links_out_of_a_folder_are_not_followed_and_told_once(
+    redis: Redis, tmp_path: Path, log: Path
+) -> None:
+    folder, said = tmp_path / "logs", []
+    folder.mkdir()
+    (folder / "mine").write_bytes(lines(500, 10))
+    follower = Follower(Copier(LogStream(), size=1024, say=said.append), [str(folder)])
+    follower.look()
+    (folder / "link").symlink_to(log)
+    for _ in range(3):
+        follower.look()
+    follower.close()
+
+    assert len(said) == 1
+    assert said[0].startswith(f"{folder / 'link'} is a link that leads out of its folder")
+    assert copied() == each_once(lines(500, 10))
+
+
+def test_files_that_come_are_found(follow: Callable[..., Follower], tmp_path: Path) -> None:
+    follower = follow(tmp_path / "later", tmp_path / "*.log")
+    follower.look()
+    (tmp_path / "later").write_bytes(lines(0, 10))
+    (tmp_path / "a.log").touch()
+    follower.look()
+    write(tmp_path / "a.log", lines(10, 10))
+    follower.look()
+
+    assert copied() == each_once(lines(0, 20))
+
+
+def test_a_file_that_is_compressed_while_it_is_followed_is_copied_once(
+    follow: Callable[..., Follower], log: Path, problems: list[Problem]
+) -> None:
+    follower = follow(log.parent)
+    follower.look()
+    packed = gzip.compress(log.read_bytes())
+    (log.parent / "access.log.gz").write_bytes(packed[:50])
+    follower.look()
+    write(log.parent / "access.log.gz", packed[50:])
+    log.unlink()
+    for _ in range(3):
+        follower.look()
+
+    assert problems == []
+    assert copied() == each_once(lines(0, 100))
+
+
+def test_files_that_begin_with_the_same_line_are_told_apart(
+    follow: Callable[..., Follower], tmp_path: Path, problems: list[Problem]
+) -> None:
+    """They are seen when they have nothing but that, and have one fingerprint."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    follower = follow(tmp_path)
+    for path in (one, other):
+        path.write_bytes(b"#Version: 1.0\n")
+    follower.look()
+    for number in range(3):
+        write(one, lines(10 * number, 10))
+        write(other, lines(100 + 10 * number, 10))
+        follower.look()
+
+    found = copied()
+
+    assert problems == []
+    assert found.pop(b"#Version: 1.0") in (1, 2)
+    assert found == each_once(lines(0, 30), lines(100, 30))
+
+
+def test_another_goes_on_where_a_follower_ended(follow: Callable[..., Follower], log: Path) -> None:
+    first = follow(log)
+    write(log, b"half ")
+    first.look()
+    first.close()
+    write(log, b"a line\n" + lines(100, 5))
+
+    follow(log).look()
+
+    assert copied() == each_once(lines(0, 100), b"half a line\n", lines(100, 5))
+
+
+def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
+    follow: Callable[..., Follower], redis: Redis, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower = follow(log)
+    follower.look()
+    redis.zadd(keys.log_seen("default"), dict.fromkeys(redis.zrange(keys.log_seen("default"), 0, -1), 1))
+    monkeypatch.setattr(following, "KEPT", 0)
+    follower.look()
+
+    assert LogStream().forget(86_400) == 0
+    write(log, lines(100, 100))
+    follower.look()
+    assert copied() == each_once(lines(0, 200))
+
+
+def test_the_command_follows_until_it_is_stopped(redis_server: object, redis: Redis, log: Path) -> None:
+    process = start(redis_server.url, log, "--follow")  # type: ignore[attr-defined]
+    assert eventually(lambda: redis.xlen(keys.log_stream("default")) == 1)
+    write(log, lines(100, 10))
+    assert eventually(lambda: redis.xlen(keys.log_stream("default")) == 2)
+
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=30)
+
+    assert process.returncode == 0, said
+    assert b" lines/s" in said
+    assert copied() == each_once(lines(0, 110))
+
+
+def test_standard_input_cannot_be_followed(redis: Redis) -> None:
+    code, said = run("-", "--follow")
+
+    assert code == 2
+    assert "read to its end anyway" in said

@@ -1,0 +1,282 @@
+"""What the Mailboxes page shows and does, with real mailboxes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+
+from components.control_room.names import shortened
+from components.services.mailboxes import Fate, Mailbox, MailboxReader
+from components.templatetags.control_room import legible
+from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.locks.admin.test_locks_page import AWKWARD
+from tests.queues.admin.test_queues_page import trips
+
+ROOT = "/admin/components/mailbox/"
+HIDDEN = "to read the messages of mailboxes is a permission of its own, and you do not have it."
+
+url = addresses(ROOT)
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_mailbox")
+
+
+@pytest.fixture
+def reader(staff):
+    return staff("view_mailbox", "view_messages_mailbox")
+
+
+@pytest.fixture
+def operator(staff):
+    return staff("change_mailbox", "delete_mailbox", "view_mailbox", "view_messages_mailbox")
+
+
+def fill(name="jack", *texts, limit=1_000):
+    """A mailbox in which these wait, written by jill."""
+    mailbox = Mailbox(name, limit=limit)
+    for text in texts or ("hello",):
+        mailbox.push("jill", text)
+    return mailbox
+
+
+def page(client, name="", /, **query):
+    return text_of(client, ROOT, name, **query)
+
+
+def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
+    assert rows_of(viewer, ROOT) == [
+        'No mailbox was used within a year. Mailbox(recipient).push(sender, "hello") makes one.'
+    ]
+
+
+def test_a_mailbox_is_listed_with_how_full_it_is_and_who_was_there(viewer):
+    fill("jack", "one", "two").pull(1)
+
+    [row] = rows_of(viewer, ROOT)
+
+    assert re.fullmatch(r"jack 2 of 1,000 1 [\d:]+ .* ago [\d:]+ .* ago [\d.]+\s(KB|bytes) 2 0", row)
+
+
+def test_who_has_never_pulled_is_told_from_who_has(viewer):
+    fill()
+
+    assert "Last pull never" in page(viewer, "mailbox/", mailbox="jack")
+    Mailbox("jack").pull()
+    assert re.search(r"Last pull [\d:]+ .* ago", page(viewer, "mailbox/", mailbox="jack"))
+
+
+def test_a_full_mailbox_and_dropped_messages_are_marked(viewer):
+    mailbox = Mailbox("jack", limit=2, when_full="drop_oldest")
+    for text in "abc":
+        mailbox.push("jill", text)
+
+    html = viewer.get(ROOT).text
+
+    assert '<span class="bad">2 of 2</span>' in html
+    assert '<span class="bad">1</span>' in html
+
+
+def test_a_recipient_is_shown_by_name_and_found_by_name_or_id(viewer):
+    jack = User.objects.create(username="jack of all trades")
+    fill(str(jack.pk))
+
+    [row] = rows_of(viewer, ROOT)
+    by_name = viewer.get(ROOT, {"q": " jack of all trades "})
+    by_id = viewer.get(ROOT, {"q": str(jack.pk)})
+
+    assert row.startswith(f"jack of all trades {jack.pk} 1 of")
+    assert by_name.url == by_id.url == url("mailbox", mailbox=jack.pk)
+    assert f"Mailbox of jack of all trades ({jack.pk})" in words(viewer.get(by_id.url))
+
+
+def test_a_part_of_a_name_finds_nothing_and_says_so(viewer):
+    fill()
+
+    text = page(viewer, q="jac")
+
+    assert "No mailbox that was used within a year has the name “jac”." in text
+    assert "Recipient" not in text
+
+
+def test_messages_are_hidden_behind_a_permission_of_their_own(viewer):
+    fill("jack", "a secret")
+
+    assert HIDDEN in page(viewer, "mailbox/", mailbox="jack")
+    for address in (url("messages", mailbox="jack"), url("mailbox", mailbox="jack"), ROOT):
+        assert "secret" not in viewer.get(address).text
+    assert viewer.get(url("messages", mailbox="jack")).status_code == 403
+
+
+def test_permission_to_read_alone_opens_no_page(staff):
+    fill("jack", "a secret")
+
+    assert staff("view_messages_mailbox").get(url("messages", mailbox="jack")).status_code == 403
+
+
+def test_who_may_read_sees_what_was_written_and_hands_nothing_out(reader):
+    mailbox = fill("jack", "one\ntwo", "<script>alert(1)</script>")
+    mailbox.push("joe", data={"picture": "https://example.com/é.png"})
+    mailbox.pull(1)
+    before = mailbox.info()
+
+    rows = rows_of(reader, ROOT, "messages/", mailbox="jack")
+    html = reader.get(url("messages", mailbox="jack")).text
+
+    assert re.match(r"jill one two handed out [\d:]+", rows[0])
+    assert re.match(r"jill <script>alert\(1\)</script> waiting", rows[1])
+    assert rows[2].startswith('joe {"picture": "https://example.com/é.png"} waiting')
+    assert "<script>alert" not in html
+    assert HIDDEN not in page(reader, "mailbox/", mailbox="jack")
+    assert mailbox.info() == before
+
+
+def test_messages_are_listed_by_page(reader):
+    fill("jack", *(f"message {number}" for number in range(120)))
+
+    pages = [rows_of(reader, ROOT, "messages/", mailbox="jack")]
+    address = url("messages", mailbox="jack")
+    while match := re.search(r'href="([^"]*first=\d+)" rel="next"', reader.get(address).text):
+        address = match[1].replace("&amp;", "&")
+        pages.append(rows_of(reader, address))
+
+    assert [len(rows) for rows in pages] == [50, 50, 20]
+    assert "message 119" in pages[-1][-1]
+    assert "Oldest" in words(reader.get(address))
+
+
+@pytest.mark.parametrize("first", ["", "-1", "x", "²", "9" * 30, "1.5"])
+def test_what_is_no_id_shows_the_oldest(reader, first):
+    fill("jack", "one")
+
+    assert len(rows_of(reader, ROOT, "messages/", mailbox="jack", first=first)) == 1
+
+
+def test_clearing_asks_first_and_says_what_will_happen(operator):
+    fill("jack", "one", "two").pull(1)
+
+    text = words(operator.get(url("clear", mailbox="jack")))
+
+    assert "It has 2 messages now," in text
+    assert "1 of them were handed out and may have been read." in text
+    assert "This cannot be undone." in text
+    assert Mailbox("jack").depth() == 2
+
+
+def test_a_mailbox_is_cleared_once_logged_and_all_can_see_it(operator):
+    message = Mailbox("jack").push("jill", "hello").id
+    address = url("clear", mailbox="jack")
+
+    said = done(operator, address)
+    again = done(operator, address)
+
+    assert said == logged() == ["Cleared the mailbox of jack: 1 message dropped."]
+    assert again == ["The mailbox of jack is empty."]
+    assert LogEntry.objects.get().object_repr == "jack"
+    assert Mailbox("jack").status(message).fate is Fate.DROPPED
+    assert Mailbox("jack").missed() == 1
+
+
+def test_an_empty_mailbox_has_nothing_to_clear(operator):
+    Mailbox("jack").pull()
+
+    assert "The mailbox of jack is empty." in words(operator.get(url("clear", mailbox="jack")))
+    assert url("clear", mailbox="jack") not in operator.get(url("mailbox", mailbox="jack")).text
+
+
+def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
+    mailbox = fill()
+    mailbox.block("joe")
+    address = url("unblock", mailbox="jack", sender="joe")
+    assert re.search(r"joe [\d:]+ .* ago Take it again…", page(operator, "mailbox/", mailbox="jack"))
+
+    said = done(operator, address)
+    again = done(operator, address)
+
+    assert said == logged() == ["The mailbox of jack takes the mail of joe again."]
+    assert again == ["The mailbox of jack refuses no mail of joe."]
+    assert mailbox.blocked() == {}
+    assert "Whose mail is refused" not in page(operator, "mailbox/", mailbox="jack")
+
+
+def test_of_many_blocked_senders_the_latest_are_shown(viewer):
+    mailbox = fill()
+    for number in range(60):
+        mailbox.block(f"sender {number}")
+
+    rows = rows_of(viewer, ROOT, "mailbox/", mailbox="jack")
+
+    assert len(rows) == 50
+    assert "the latest 50 of 60" in page(viewer, "mailbox/", mailbox="jack")
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_a_mailbox_of_any_name_can_be_listed_found_cleared_and_looked_up(operator, name):
+    fill(name).block(name)
+
+    [row] = rows_of(operator, ROOT)
+    detail = page(operator, "mailbox/", mailbox=name)
+    assert operator.get(url("messages", mailbox=name)).status_code == 200
+    cleared = done(operator, url("clear", mailbox=name))
+    done(operator, url("unblock", mailbox=name, sender=name))
+    entry = LogEntry.objects.earliest("pk")
+    logged_page = operator.get(entry.get_admin_url(), follow=True)
+    history = operator.get(re.sub("change/$", "history/", entry.get_admin_url()))
+
+    shown = shortened(legible(name))
+    assert row.startswith(f"{shown} 1 of 1,000")
+    assert "Pushed 1" in detail
+    assert cleared == [f"Cleared the mailbox of {shown}: 1 message dropped."]
+    assert Mailbox(name).blocked() == {}
+    assert logged_page.request["PATH_INFO"] == f"{ROOT}mailbox/"
+    assert "Dropped 1" in words(logged_page)
+    assert cleared[0] in words(history)
+    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
+    assert "<script>alert" not in logged_page.text + history.text
+
+
+@pytest.mark.parametrize("name", ["mailbox", "messages", "unblock", "clear"])
+@pytest.mark.parametrize("query", [{"mailbox": "gone"}, {}])
+def test_what_is_not_there_is_a_404_in_words(operator, name, query):
+    response = operator.get(url(name, **query))
+
+    assert response.status_code == 404
+    assert f"There is no mailbox {query.get('mailbox', '')!r}" in words(response)
+    assert "All mailboxes" in words(response)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("", 4), ("mailbox/", 2), ("messages/", 2), ("unblock/", 2), ("clear/", 1)]
+)
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_mailboxes(operator, name, most):
+    fill().block("joe")
+    address = f"{ROOT}{name}?mailbox=jack&sender=joe"
+    operator.get(address)
+
+    def round_trips():
+        with trips() as made:
+            assert operator.get(address).status_code == 200
+        return len(made)
+
+    few = round_trips()
+    for number in range(120):
+        fill(f"person {number}")
+
+    assert few == most
+    assert round_trips() == most
+    assert MailboxReader().count() == 121
+
+
+def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
+    fill()
+
+    for address in (ROOT, url("mailbox", mailbox="jack"), url("messages", mailbox="jack")):
+        html = operator.get(address.replace("/admin/", "/operations/")).text
+        assert 'href="/operations/components/mailbox/' in html
+        assert '="/admin/' not in html

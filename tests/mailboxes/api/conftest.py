@@ -1,0 +1,6 @@
+"""People who ask over HTTP."""
+
+from __future__ import annotations
+
+from components.testing import redis  # noqa: F401  (a plain server only)
+from tests.fixtures.api import jill, joe, nobody, stranger  # noqa: F401

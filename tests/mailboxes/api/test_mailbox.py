@@ -1,0 +1,201 @@
+"""The mailbox over HTTP: pushed by others, looked at, pulled, acknowledged, and never taken by a mere link."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.services.mailboxes import Mailbox
+from tests.fixtures.api import Asker, problem
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+def push(sender: Asker, to: Asker, text: str = "hello", **headers: str) -> dict[str, Any]:
+    answer = sender("POST", f"mailboxes/{to.id}", {"text": text}, **headers)
+    assert answer.status_code == 201, answer.content
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def pull(recipient: Asker, **content: Any) -> dict[str, Any]:
+    answer = recipient("POST", "mailbox/pull", {"timeout": 0, **content})
+    assert answer.status_code == 200, answer.content
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def fate(sender: Asker, to: Asker, id: int) -> str:
+    answer = sender("GET", f"mailboxes/{to.id}/messages/{id}")
+    assert answer.status_code == 200, answer.content
+    return str(answer.json()["fate"])
+
+
+def test_a_message_comes_until_it_is_acknowledged_and_its_sender_sees_that(joe: Asker, jill: Asker) -> None:
+    pushed = joe("POST", f"mailboxes/{jill.id}", {"text": "hello", "data": {"a": [1, None]}})
+    id = pushed.json()["id"]
+    assert pushed.status_code == 201
+    assert pushed["Location"] == f"/api/mailboxes/{jill.id}/messages/{id}"
+    assert fate(joe, jill, id) == "waiting"
+
+    for is_again in (False, True):
+        told = pull(jill)
+        [message] = told["messages"]
+        assert message["sent_at"].endswith("Z")
+        del message["sent_at"]
+        assert message == {
+            "id": id,
+            "sender": joe.id,
+            "text": "hello",
+            "data": {"a": [1, None]},
+            "is_again": is_again,
+            "is_unreadable": False,
+        }
+        assert told["people"] == {joe.id: "joe"}
+        assert fate(joe, jill, id) == "handed_out"
+
+    assert jill("POST", "mailbox/acknowledge", {"id": id}).json() == {"acknowledged": 1}
+    assert jill("POST", "mailbox/acknowledge", {"id": id}).json() == {"acknowledged": 0}
+    assert pull(jill)["messages"] == []
+    assert fate(joe, jill, id) == "acknowledged"
+
+
+def test_a_pull_acknowledges_what_came_before(joe: Asker, jill: Asker) -> None:
+    first, second = push(joe, jill, "1"), push(joe, jill, "2")
+    assert [each["text"] for each in pull(jill, limit=1)["messages"]] == ["1"]
+
+    assert [each["text"] for each in pull(jill, after=first["id"])["messages"]] == ["2"]
+    assert pull(jill, after=second["id"])["messages"] == []
+
+
+def test_the_newest_can_be_pulled_first(joe: Asker, jill: Asker) -> None:
+    for text in "abc":
+        push(joe, jill, text)
+
+    assert [each["text"] for each in pull(jill, limit=2, newest=True)["messages"]] == ["b", "c"]
+
+
+def test_looking_takes_nothing(joe: Asker, jill: Asker) -> None:
+    id = push(joe, jill)["id"]
+
+    for _ in range(2):
+        told = jill("GET", "mailbox?limit=5&newest=true").json()
+        assert [each["id"] for each in told["messages"]] == [id]
+        assert told["depth"] == 1
+    assert fate(joe, jill, id) == "waiting"
+    problem(jill("GET", f"mailbox?after={id}"), 422, "invalid-value")
+    problem(jill("GET", "mailbox/pull"), 405, "method-not-allowed")
+
+
+def test_a_repeated_push_is_one_message(joe: Asker, jill: Asker) -> None:
+    first = push(joe, jill, Idempotency_Key="key-1")
+    again = joe("POST", f"mailboxes/{jill.id}", {"text": "hello"}, Idempotency_Key="key-1")
+
+    assert again.status_code == 200
+    assert again.json() == {**first, "is_duplicate": True}
+    assert Mailbox(jill.id).depth() == 1
+
+
+def test_only_the_sender_sees_what_became_of_it(joe: Asker, jill: Asker, stranger: Asker) -> None:
+    id = push(joe, jill)["id"]
+
+    for asker in (stranger, jill):
+        problem(asker("GET", f"mailboxes/{jill.id}/messages/{id}"), 404, "message-not-found")
+    for wrong in ("0", "-1", "x", "1" * 17, str(2**53), str(id + 1), "٣"):
+        problem(joe("GET", f"mailboxes/{jill.id}/messages/{wrong}"), 404, "message-not-found")
+
+
+@pytest.mark.parametrize("id", ["999999", "x", "-1", "%00", "9" * 400, "1e3"])
+def test_mail_to_nobody_is_refused(joe: Asker, redis: Redis, id: str) -> None:
+    problem(joe("POST", f"mailboxes/{id}", {"text": "hello"}), 404, "person-not-found")
+    assert redis.dbsize() == 0
+
+
+def test_a_project_says_who_may_write_to_whom(joe: Asker, jill: Asker, redis: Redis) -> None:
+    with override_settings(COMPONENTS={"PEOPLE": "tests.test_people.Friends"}):
+        refused = problem(joe("POST", f"mailboxes/{jill.id}", {"text": "hello"}), 404, "person-not-found")
+        unknown = problem(joe("POST", "mailboxes/999999", {"text": "hello"}), 404, "person-not-found")
+        push(joe, joe)
+    assert refused == unknown
+    assert Mailbox(jill.id).depth() == 0
+
+
+def test_a_recipient_can_block_a_sender(joe: Asker, jill: Asker) -> None:
+    assert jill("PUT", f"mailbox/blocked/{joe.id}").status_code == 204
+    problem(joe("POST", f"mailboxes/{jill.id}", {"text": "hello"}), 403, "blocked")
+    assert jill("DELETE", f"mailbox/blocked/{joe.id}").status_code == 204
+    push(joe, jill)
+
+
+def test_a_full_mailbox_refuses(joe: Asker, jill: Asker) -> None:
+    Mailbox(jill.id, limit=1).push("somebody", "hello")
+    for _ in range(999):
+        Mailbox(jill.id).push("somebody", "hello")
+
+    problem(joe("POST", f"mailboxes/{jill.id}", {"text": "hello"}), 409, "mailbox-full")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ({}, "invalid-message"),
+        ({"text": ""}, "invalid-message"),
+        ({"text": "a" * 4_001}, "invalid-message"),
+        ({"text": "a", "data": "b" * 9_000}, "invalid-message"),
+        ({"text": "\ud800"}, "invalid-value"),
+        ({"text": "a", "data": ["\ud800"]}, "invalid-message"),
+        ({"text": 5}, "invalid-value"),
+        ({"text": None}, "invalid-value"),
+        ({"txt": "a"}, "invalid-value"),
+    ],
+)
+def test_a_message_that_is_none_is_refused(
+    joe: Asker, jill: Asker, redis: Redis, content: Any, kind: str
+) -> None:
+    problem(joe("POST", f"mailboxes/{jill.id}", content), 422, kind)
+    assert redis.dbsize() == 0
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "a" * 65, "ä", "a\x7f"])
+def test_an_idempotency_key_that_is_none_is_refused(joe: Asker, jill: Asker, redis: Redis, key: str) -> None:
+    answer = joe("POST", f"mailboxes/{jill.id}", {"text": "a"}, Idempotency_Key=key)
+
+    assert problem(answer, 422, "invalid-value")["field"] == "Idempotency-Key"
+    assert redis.dbsize() == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"limit": 0},
+        {"limit": 201},
+        {"limit": "10"},
+        {"limit": True},
+        {"limit": 1.5},
+        {"limit": None},
+        {"after": -1},
+        {"after": 2**53},
+        {"after": "1"},
+        {"newest": 1},
+        {"timeout": -1},
+        {"timeout": 56},
+        {"timeout": "5"},
+        {"nonsense": 1},
+    ],
+)
+def test_a_pull_with_wrong_values_is_refused(jill: Asker, content: Any) -> None:
+    told = problem(jill("POST", "mailbox/pull", content), 422, "invalid-value")
+
+    assert told["field"] == next(iter(content))
+
+
+@pytest.mark.parametrize("id", [-1, 2**53, "1", None, 1.5, True])
+def test_an_id_that_is_none_acknowledges_nothing(joe: Asker, jill: Asker, id: Any) -> None:
+    push(joe, jill)
+    pull(jill)
+
+    problem(jill("POST", "mailbox/acknowledge", {"id": id}), 422, "invalid-value")
+    assert Mailbox(jill.id).depth() == 1

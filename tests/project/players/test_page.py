@@ -1,0 +1,90 @@
+"""The page of who plays where."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from redis import Redis
+
+from project.players import demo
+from project.players.geography import example_address
+from tests.project.market.test_views import text
+from tests.support.traffic import count
+
+PAGE = reverse("players:today")
+pytestmark = pytest.mark.django_db
+
+
+def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, client: Client) -> None:
+    demo.load()
+    today = datetime.now(UTC).date()
+    count(
+        {
+            today: {"JP/13/Tokyo": 1500, "FR/IDF/Paris": 300, "FR": 50, "unknown": 150},
+            today - timedelta(days=3): {"FR/IDF/Paris": 4444},
+            today - timedelta(days=14): {"FR/IDF/Paris": 9999},
+        }
+    )
+
+    page = text(client.get(PAGE))
+
+    assert "2,000 things have happened" in page
+    assert "Japan 1,500 75.0 % France 350 17.5 % Unknown 150 7.5 %" in page
+    assert "Tokyo, Tokyo, Japan 1,500 75.0 % Paris, Île-de-France, France 300 15.0 %" in page
+    assert "the highest is 4,444" in page
+    assert "9,999" not in page
+
+
+def test_bars_are_as_wide_as_what_was_counted(redis: Redis, client: Client) -> None:
+    count({datetime.now(UTC).date(): {"JP/13/Tokyo": 1500, "FR/IDF/Paris": 300}})
+
+    assert client.get(PAGE).content.decode().count('<rect width="20.0" height="1"/>') == 2
+
+
+def test_before_anything_is_counted_it_says_so(redis: Redis, client: Client) -> None:
+    page = text(client.get(PAGE))
+
+    assert "0 things have happened" in page
+    assert page.count("Nothing was counted today yet.") == 2
+
+
+def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
+    demo.load()
+
+    def find(address: str) -> str:
+        return text(client.get(PAGE, {"address": address}))
+
+    assert f"{example_address()}: Los Angeles, California, United States" in find(example_address())
+    assert "127.0.0.1: nobody knows where." in find("127.0.0.1")
+    assert "is no address" in find("<script>")
+    assert example_address() in text(client.get(PAGE))
+
+
+def test_without_a_table_of_addresses_it_says_what_to_do(redis: Redis, client: Client) -> None:
+    assert "manage.py importgeoip" in text(client.get(PAGE, {"address": "1.2.3.4"}))
+
+
+def test_while_redis_is_away_it_says_so(client: Client) -> None:
+    assert client.get(PAGE).status_code == 503
+
+
+def test_it_is_in_the_sites_navigation(redis: Redis, client: Client) -> None:
+    page = client.get(PAGE).content.decode()
+
+    assert f'<a href="{PAGE}" aria-current="page">Players</a>' in page
+    assert "style=" not in page
+
+
+def test_whoever_may_see_traffic_in_the_control_room_finds_it(redis: Redis) -> None:
+    pages = []
+    for staff in (True, False):
+        client = Client()
+        client.force_login(User.objects.create(username=f"staff {staff}", is_staff=True, is_superuser=staff))
+        pages.append(client.get(PAGE).content.decode())
+
+    link = f"{reverse('admin:components_logjob_traffic')}?job=default"
+    assert [f'href="{link}"' in page for page in pages] == [True, False]

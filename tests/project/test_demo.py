@@ -1,0 +1,274 @@
+"""`manage.py demo` as a newcomer runs it: in a checkout of its own, with nothing in the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Timer
+from typing import Protocol
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+
+from components.embedded import is_running
+from tests.support.waiting import eventually, has_ended
+
+ROOT = Path(__file__).resolve().parents[2]
+BOUND = 60  # seconds that a demo may take for whatever a test waits for
+
+
+class Demo:
+    """A running demo, and what it has said so far."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self.port = port
+        self.said = ""
+        self.family: list[psutil.Process] = []
+
+    def hear(self, words: str) -> None:
+        """Listen until a line with these words comes."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.said += line
+            if words in line:
+                return
+        pytest.fail(f"The demo never said {words!r}, but:\n{self.said}")
+
+    def hear_out(self) -> int:
+        """Listen until it ends; its exit code."""
+        rest, _ = self.process.communicate()
+        self.said += rest
+        return self.process.returncode
+
+    def member(self, word: str) -> psutil.Process:
+        """The process of the demo with this word in its command line."""
+        return next(process for process in reversed(self.family) if word in " ".join(process.cmdline()))
+
+    def has_left_nothing(self) -> bool:
+        return not self.left()
+
+    def left(self) -> list[psutil.Process]:
+        """The processes that have not ended."""
+        return [process for process in self.family if not has_ended(process)]
+
+
+class StartDemo(Protocol):
+    def __call__(self, *options: str, port: int | None = None, **env: str) -> Demo: ...
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("components", "project", "templates"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "manage.py", folder)
+    return folder
+
+
+@pytest.fixture
+def launch(checkout: Path) -> Iterator[StartDemo]:
+    """Start a demo, without waiting for anything."""
+    with ExitStack() as stack:
+
+        def launch(*options: str, port: int | None = None, **env: str) -> Demo:
+            port = port or free_port()
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", "demo", "--port", str(port), *options],
+                cwd=checkout,
+                # A newcomer has no numba, which compiles for seconds.
+                env={"PATH": os.environ["PATH"], "LOG_KERNEL": "numpy", **env},
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=heed_signals,
+            )
+            stack.enter_context(process)
+            stack.callback(process.kill)
+            watchdog = Timer(BOUND, process.kill)
+            watchdog.start()
+            stack.callback(watchdog.cancel)
+            return Demo(process, port)
+
+        yield launch
+
+
+@pytest.fixture
+def start(launch: StartDemo) -> StartDemo:
+    """Start a demo that is ready."""
+
+    def start(*options: str, port: int | None = None, **env: str) -> Demo:
+        demo = launch(*options, port=port, **env)
+        demo.hear("Ctrl-C stops everything")
+        demo.family = psutil.Process(demo.process.pid).children(recursive=True)
+        return demo
+
+    return start
+
+
+def heed_signals() -> None:
+    """Whoever runs the tests with nohup lets their processes ignore this."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def test_is_where_it_says_when_it_says_so_and_on_this_machine_only(start: StartDemo) -> None:
+    demo = start("--no-log")
+
+    assert f"http://127.0.0.1:{demo.port}/" in demo.said
+    assert "log in as joe, jack, jill; password demo" in demo.said
+    with urlopen(f"http://127.0.0.1:{demo.port}/") as page:
+        assert page.status == 200
+    listening = [
+        connection.laddr.ip
+        for process in demo.family
+        for connection in process.net_connections(kind="inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert listening == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(("number", "options"), [(signal.SIGINT, []), (signal.SIGTERM, ["--no-log"])])
+def test_one_signal_stops_everything(
+    start: StartDemo, checkout: Path, number: signal.Signals, options: list[str]
+) -> None:
+    demo = start(*options)
+    assert any("aggregatelogs" in process.cmdline() for process in demo.family) != bool(options)
+    os.killpg(demo.process.pid, number)
+
+    assert demo.hear_out() == 0
+    assert "Its data stay in var/" in demo.said
+    assert "Traceback" not in demo.said
+    assert demo.has_left_nothing()
+    assert not is_running(checkout / "var" / "redis")
+
+
+def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
+    demo = launch()
+    demo.hear("started (pid=")
+    demo.family = psutil.Process(demo.process.pid).children(recursive=True)
+    demo.process.send_signal(signal.SIGINT)
+
+    assert demo.hear_out() == 0
+    assert demo.has_left_nothing()
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
+    demo = start("--no-log")
+    assert demo.process.stdout
+    demo.process.stdout.close()
+    demo.process.send_signal(number)
+
+    assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
+
+
+def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
+    demo = start()
+    demo.process.kill()
+
+    assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("pollqueue", "poller"), ("runworker", "worker"), ("cacherows", "rows"), ("uvicorn", "web")],
+)
+def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: str, name: str) -> None:
+    demo = start("--no-log")
+    demo.member(word).kill()
+
+    assert demo.hear_out() == 1
+    stopped = [line.split("| ")[1].split()[0] for line in demo.said.splitlines() if " stopped (rc=" in line]
+    assert stopped[0] == name
+    assert "ended by itself" in demo.said
+    assert demo.has_left_nothing()
+
+
+def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo, checkout: Path) -> None:
+    demo = start("--redis-pause", "0.5")
+
+    def told(what: str) -> int:
+        """A number on the page of where the game is played; 0 while the site is without Redis."""
+        try:
+            with urlopen(f"http://127.0.0.1:{demo.port}/players/") as page:
+                found = re.search(what, page.read().decode())
+        except HTTPError as error:
+            if error.code != 503:
+                raise
+            return 0
+        assert found
+        return int(found[1].replace(",", ""))
+
+    today, highest = "<strong>([0-9,]+)</strong> things have happened", "the highest is ([0-9,]+)"
+    assert eventually(lambda: told(highest) > 10_000, within=BOUND, pause=0.2)  # on some day before
+    demo.member("redis.sock").terminate()
+    demo.hear("Redis has ended")
+    demo.hear("Redis is back")
+    assert is_running(checkout / "var" / "redis")
+    assert eventually(lambda: told(today), within=BOUND, pause=0.2)
+    before = told(today)
+    assert eventually(lambda: told(today) != before, within=BOUND, pause=0.2)
+
+
+def test_a_taken_port_gets_a_clear_message(launch: StartDemo) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        demo = launch(port=port)
+
+        assert demo.hear_out() == 2
+    assert f"Port {port} of 127.0.0.1 is taken" in demo.said
+    assert f"make demo PORT={port + 1}" in demo.said
+
+
+def test_a_second_demo_in_the_same_folder_is_told_of_the_first(start: StartDemo, launch: StartDemo) -> None:
+    first = start("--no-log")
+    second = launch()
+
+    assert second.hear_out() == 2
+    assert f"process {first.process.pid} started it" in second.said
+
+
+def test_a_redis_that_does_not_answer_is_named(launch: StartDemo) -> None:
+    demo = launch(REDIS_URL=f"redis://127.0.0.1:{free_port()}")
+
+    assert demo.hear_out() == 2
+    assert "REDIS_URL says where it should be" in demo.said
+    assert "Traceback" not in demo.said
+
+
+def test_refuses_to_be_a_production_site(launch: StartDemo) -> None:
+    demo = launch(DEBUG="0", SECRET_KEY="a", ALLOWED_HOSTS="*", REDIS_URL="redis://127.0.0.1")
+
+    assert demo.hear_out() == 2
+    assert "production" in demo.said
+
+
+@pytest.mark.parametrize("command", [["runworker", "--no-reload"], ["pollqueue"]])
+def test_without_it_other_commands_say_what_starts_redis(checkout: Path, command: list[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=checkout,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.returncode == 2
+    assert "is not running. Start it with `make demo`" in ended.stderr
+    assert "Traceback" not in ended.stderr

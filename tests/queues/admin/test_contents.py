@@ -1,0 +1,167 @@
+"""Who sees the arguments, results and tracebacks of tasks: a permission of its own, and of sensitive tasks nobody."""
+
+from __future__ import annotations
+
+from html import unescape
+
+import pytest
+from django.core.mail import EmailMessage
+
+from components.services.queues import NewTask, TaskQueue, keys
+from components.services.queues.declaring import task
+from components.services.queues.mail.backend import EmailBackend
+from tests.queues.admin import scene
+from tests.queues.admin.periodic import NIGHTLY, declare_only
+from tests.support.queues import found
+
+ROOT = "/admin/components/queue/"
+SECRET, PRIVATE = "token-4711", "traceback-4711"
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@task(sensitive=True)
+def reset_password(link: str) -> None: ...
+
+
+SENSITIVE = "tests.queues.admin.test_contents.reset_password"
+STATES = ["ready", "delayed", "running", "dead", "successful"]
+
+
+@pytest.fixture
+def one_of_each(monkeypatch):
+    """of(name) makes a task of each state that holds SECRET in all that is not to be seen; ids by state."""
+    monkeypatch.setattr(scene, "TRACEBACK", f"OSError: {PRIVATE} {SECRET}")
+
+    def of(name, **more):
+        given = {"name": name, "args": [SECRET], "kwargs": {"key": SECRET}, **more}
+        return {
+            "running": scene.running(**given),
+            "dead": scene.dead(**given),
+            "successful": scene.successful(result={"made": SECRET}, **given),
+            "delayed": scene.ready(delay=3600, **given)[0],
+            "ready": scene.ready(**given)[0],
+        }
+
+    return of
+
+
+def text_of(client, page, **query):
+    response = client.get(f"{ROOT}{page}/", {"alias": "default", "queue": "mail", **query})
+    assert response.status_code == 200
+    return unescape(response.text)
+
+
+def listed(client, state, text):
+    response = client.get(f"{ROOT}tasks/", {"alias": "default", "queue": "mail", "state": state, "q": text})
+    return [info.id for info in response.context["tasks"]]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_without_the_permission_no_page_shows_what_a_task_holds(onlooker, viewer, one_of_each, state):
+    ids = one_of_each("market.tasks.send")
+
+    for client, is_shown in ((onlooker, False), (viewer, True)):
+        page = text_of(client, "task", id=ids[state])
+        assert (SECRET in page) == is_shown
+        assert SECRET not in text_of(client, "tasks", state=state)
+    assert "You do not have the permission to see the arguments" in text_of(onlooker, "task", id=ids[state])
+
+
+def test_the_class_of_an_error_is_seen_without_its_traceback(onlooker, one_of_each):
+    ids = one_of_each("market.tasks.send")
+
+    response = onlooker.get(f"{ROOT}task/", {"alias": "default", "id": ids["dead"]})
+
+    page = unescape(response.text)
+    assert "1. builtins.OSError" in page
+    assert PRIVATE not in page
+    # A template of the project's own has nothing to show either.
+    assert [error.traceback for error in response.context["task"].errors] == [""]
+    assert "builtins.OSError" in text_of(onlooker, "tasks", state="dead")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_sensitive_task_shows_nothing_to_anybody(admin_client, viewer, one_of_each, state):
+    ids = one_of_each(SENSITIVE)
+
+    for client in (admin_client, viewer):
+        page = text_of(client, "task", id=ids[state])
+        assert SECRET not in page
+        assert "it is declared as sensitive" in page
+        assert SECRET not in text_of(client, "tasks", state=state)
+        assert listed(client, state, SECRET) == []
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_task_that_was_pushed_as_sensitive_stays_so_where_its_module_is_not_imported(
+    admin_client, one_of_each, state
+):
+    ids = one_of_each("market.elsewhere.send", sensitive=True)
+
+    assert SECRET not in text_of(admin_client, "task", id=ids[state])
+    assert listed(admin_client, state, SECRET) == []
+    assert listed(admin_client, state, "elsewhere") == [ids[state]]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_search_tells_nothing_of_what_may_not_be_seen(onlooker, viewer, one_of_each, state):
+    ids = one_of_each("market.tasks.send")
+
+    assert listed(onlooker, state, SECRET) == []
+    assert listed(onlooker, state, "market.tasks") == [ids[state]]
+    assert listed(viewer, state, SECRET) == [ids[state]]
+
+
+def test_an_action_on_what_a_search_finds_tells_nothing_either(staff, one_of_each):
+    operator = staff("view_queue", "change_queue")
+    one_of_each("market.tasks.send")
+    query = {"alias": "default", "queue": "mail", "state": "dead", "scope": "all", "q": SECRET}
+
+    response = operator.get(f"{ROOT}resend/", query)
+    operator.post(f"{ROOT}resend/?{response.request['QUERY_STRING']}")
+
+    assert "There are no dead tasks" in unescape(response.text)
+    assert TaskQueue().stats("mail").dead == 1
+
+
+def test_of_a_record_that_cannot_be_read_nothing_is_quoted(onlooker, viewer, redis):
+    task_id = scene.ready()[0]
+    redis.hset(keys.queue_tasks("default"), task_id, f"nonsense {SECRET}")
+
+    for client, is_shown in ((onlooker, False), (viewer, True)):
+        page = client.get(f"{ROOT}task/", {"alias": "default", "id": task_id})
+        assert page.status_code == 404
+        assert (SECRET in unescape(page.text)) == is_shown
+        assert (SECRET in text_of(client, "tasks")) == is_shown
+        assert "Not readable" in text_of(client, "tasks")
+
+
+def test_the_arguments_of_periodic_tasks_need_the_permission_too(onlooker, viewer):
+    with declare_only(NIGHTLY):
+        hidden, shown = text_of(onlooker, "periodic"), text_of(viewer, "periodic")
+
+    assert "month" not in hidden
+    assert '["<b>month</b>"]' in shown
+
+
+def test_mail_in_the_queue_is_sensitive(admin_client):
+    link = f"https://example.com/reset/{SECRET}"
+    EmailBackend().send_messages([EmailMessage("Reset", link, "shop@example.com", ["jill@example.com"])])
+    [info] = [info for stats in TaskQueue().all_stats() for info in TaskQueue().tasks(stats.name, "ready")]
+
+    page = text_of(admin_client, "task", id=info.id)
+
+    assert info.sensitive
+    assert "components.services.queues.mail.backend.deliver" in page
+    assert SECRET not in page
+    assert "jill@example.com" not in page
+
+
+def test_a_sensitive_task_is_pushed_with_the_mark():
+    [info] = TaskQueue().push_many([NewTask(name="market.tasks.send", sensitive=True)])
+    assert info is not None
+
+    assert found(reset_password.enqueue("here").id).sensitive
+    assert found(info.id).sensitive
+    assert not found(scene.ready()[0]).sensitive

@@ -1,0 +1,164 @@
+"""The page of periodic tasks, and running one now."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from html import unescape
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils.html import strip_tags
+
+from components.services.queues import TaskQueue, Ticks, keys
+from components.services.queues.records import to_us
+from tests.queues.admin.periodic import HOURLY, NIGHTLY, UNIQUE, declare_only
+from tests.support.queues import places
+
+ROOT = "/admin/components/queue/"
+DASH = "\N{EN DASH}"
+
+pytestmark = pytest.mark.usefixtures("redis", "declared")
+
+
+@pytest.fixture
+def declared():
+    with declare_only(HOURLY, NIGHTLY, UNIQUE):
+        yield
+
+
+def words(response):
+    return " ".join(unescape(strip_tags(response.text)).split())
+
+
+def cells(client, entry):
+    html = client.get(f"{ROOT}periodic/").text
+    rows = dict(re.findall(r'<tr data-key="([^"]*)">(.*?)</tr>', html, re.DOTALL))
+    row = {unescape(name): found for name, found in rows.items()}[entry.name]
+    return [" ".join(unescape(strip_tags(cell)).split()) for cell in re.split(r"</t[hd]>", row)]
+
+
+def run(client, entry):
+    return client.post(f"{ROOT}run/?{urlencode({'alias': 'default', 'periodic': entry.name})}", follow=True)
+
+
+def ticked(redis, entry, at):
+    redis.zadd(keys.queue_periodic("default"), {entry.name: to_us(at)})
+
+
+def test_each_has_its_schedule_zone_policy_and_queue(viewer):
+    name, schedule, zone, _next, _last, missed, queue, *_rest = cells(viewer, NIGHTLY)
+
+    assert name == 'tests.queues.admin.periodic.sweep ["<b>month</b>"]'
+    assert (schedule, zone, missed, queue) == ("0 3 * * *", "Europe/Berlin", "Skip", "default")
+    assert cells(viewer, HOURLY)[1:3] == ["every 1 hour", "UTC"]
+    assert [cells(viewer, entry)[5] for entry in (HOURLY, UNIQUE)] == ["Run once", "Run all"]
+
+
+def test_the_next_and_the_last_run_are_shown(viewer, redis):
+    hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    ticked(redis, HOURLY, hour)
+
+    _name, _schedule, _zone, following, last, *_rest = cells(viewer, HOURLY)
+
+    assert re.search(r" in \d+ (min|s)", following) or "in 1 h" in following
+    assert last.endswith("ago")
+
+
+def test_before_a_worker_has_seen_it_there_is_no_next_run(viewer):
+    assert cells(viewer, HOURLY)[3:5] == ["No worker has seen it yet", DASH]
+
+
+def test_one_that_has_only_become_known_has_not_run(viewer):
+    Ticks().declare([HOURLY.name])
+
+    assert cells(viewer, HOURLY)[4] == DASH
+    assert "in " in cells(viewer, HOURLY)[3]
+
+
+def test_a_run_that_did_not_come_is_overdue(viewer, redis):
+    ticked(redis, HOURLY, datetime(2024, 1, 1, tzinfo=UTC))
+
+    assert cells(viewer, HOURLY)[3].startswith("Overdue, since 2024-01-01 01:00:00")
+
+
+def test_running_one_now_is_asked_done_and_logged(operator):
+    address = f"{ROOT}run/?{urlencode({'alias': 'default', 'periodic': NIGHTLY.name})}"
+
+    question = words(operator.get(address))
+    assert places() == {}
+    response = run(operator, NIGHTLY)
+
+    [task_id] = places()["ready"]
+    info = TaskQueue().get(task_id)
+    said = f"Put tests.queues.admin.periodic.sweep into the queue default, as the task {task_id}."
+    assert "Its schedule goes on as if there had been none." in question
+    assert (info.name, info.args, info.queue) == (
+        "tests.queues.admin.periodic.sweep",
+        ["<b>month</b>"],
+        "default",
+    )
+    assert said in words(response)
+    assert [(entry.object_id, entry.change_message) for entry in LogEntry.objects.all()] == [
+        ("default/default", said)
+    ]
+
+
+def test_a_run_by_hand_takes_no_tick_away(operator):
+    Ticks().declare([HOURLY.name])
+    before = Ticks().last([HOURLY.name])
+
+    run(operator, HOURLY)
+
+    assert Ticks().last([HOURLY.name]) == before
+
+
+def test_a_unique_one_that_is_unfinished_is_not_run_twice(operator):
+    run(operator, UNIQUE)
+    [task_id] = places()["ready"]
+
+    response = run(operator, UNIQUE)
+
+    assert f"is unique, and {task_id} is unfinished: there is no second." in words(response)
+    assert places() == {"ready": [task_id]}
+    assert LogEntry.objects.count() == 1
+
+
+def test_one_that_cannot_be_pushed_says_why(operator, settings):
+    settings.TASKS = {
+        "default": {
+            "BACKEND": "components.tasks.RedisBackend",
+            "QUEUES": ["mail"],
+            "OPTIONS": {},
+        }
+    }
+
+    response = run(operator, HOURLY)
+
+    assert "The task tests.queues.admin.periodic.sweep cannot be run:" in words(response)
+    assert places() == {}
+    assert not LogEntry.objects.exists()
+
+
+def test_one_that_is_not_declared_is_a_404_in_words(operator):
+    response = operator.get(f"{ROOT}run/?alias=default&periodic=gone")
+
+    assert response.status_code == 404
+    assert "No periodic task 'gone' is declared." in words(response)
+
+
+def test_the_button_is_there_for_those_who_may_press_it(viewer, operator):
+    assert words(operator.get(f"{ROOT}periodic/")).count("Run now…") == 3
+    assert "Run now…" not in words(viewer.get(f"{ROOT}periodic/"))
+
+
+def test_the_first_page_leads_to_periodic_tasks(viewer):
+    assert f'href="{ROOT}periodic/"' in viewer.get(ROOT).text
+
+
+def test_without_any_the_page_says_how_to_declare_one(viewer):
+    with declare_only():
+        assert "No periodic task is declared. @periodic above @task declares one." in words(
+            viewer.get(f"{ROOT}periodic/")
+        )

@@ -1,0 +1,527 @@
+"""What the Queues page shows and does, with real tasks in every state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from datetime import UTC, datetime
+from html import escape, unescape
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import override_settings
+from django.utils.html import strip_tags
+from redis.connection import AbstractConnection
+
+from components.services.queues import Consumer, Progress, TaskQueue, keys
+from components.services.queues.declaring import task
+from tests.queues.admin import scene
+from tests.support.queues import claim, push_many
+
+ROOT = "/admin/components/queue/"
+STATES = ["ready", "delayed", "running", "dead", "successful"]
+DASH = "\N{EN DASH}"
+AWKWARD = "a/b ü%{}&?#'\"<script>alert(1)</script>"
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+def page(client, name="", /, **query):
+    """The page as text: without tags, and with white space as a reader sees it."""
+    response = client.get(f"{ROOT}{name}", query)
+    assert response.status_code == 200
+    return words(response)
+
+
+def words(response):
+    return " ".join(unescape(strip_tags(response.text)).split())
+
+
+@contextmanager
+def trips() -> Iterator[list[object]]:
+    """What is written to Redis at once, and waited for, is one round trip."""
+    made: list[object] = []
+    send = AbstractConnection.send_packed_command
+
+    def sent(self, command, *args, **kwargs):
+        made.append(command)
+        return send(self, command, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AbstractConnection, "send_packed_command", sent)
+        yield made
+
+
+def test_starts_that_were_cut_off_are_counted_where_there_are_any(viewer):
+    push_many(2)
+    consumer = Consumer()
+    begun = claim(consumer, 2)
+    assert "Cut off" not in page(viewer)
+
+    consumer.release(begun, begun=begun)
+
+    assert "Cut off: 2" in page(viewer)
+
+
+def test_without_a_task_the_overview_says_so(viewer):
+    text = page(viewer)
+
+    assert "No queue holds a task." in text
+    assert "No worker is at work." in text
+
+
+def test_the_overview_counts_each_state_and_links_to_its_tasks(viewer):
+    scene.one_of_each("mail")
+    scene.ready("mail", count=2)
+
+    html = viewer.get(ROOT).text
+
+    for state, count in zip(STATES, [3, 1, 1, 1, 1], strict=True):
+        link = escape(f"{ROOT}tasks/?" + urlencode({"alias": "default", "queue": "mail", "state": state}))
+        assert f'href="{link}"' in html
+        assert f'aria-label="{count} {state} in mail"' in html
+
+
+def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer, redis):
+    scene.delayed("news")
+    task_id = scene.ready("mail")[0]
+    seconds, _microseconds = redis.time()
+    redis.zadd(keys.queue_ready("default", "mail"), {task_id: (seconds - 7500) * 1000})
+
+    text = page(viewer)
+
+    assert "2 h 5 min" in text
+    assert re.search("in (1 h|59 min)", text)
+
+
+def test_big_numbers_are_grouped(viewer, redis):
+    scene.ready("mail")
+    redis.zadd(keys.queue_dead("default", "mail"), {str(number): number for number in range(12_345)})
+
+    assert "12,345" in page(viewer)
+
+
+def test_the_overview_shows_workers_and_marks_in_words_the_one_that_is_silent(viewer, redis):
+    alive = scene.worker("mail", "news", concurrency=8)
+    silent = scene.worker("*", kind="poller")
+    redis.zadd(keys.queue_workers("default"), {silent.id: 1_700_000_000_000})
+
+    first, second = page(viewer).split(alive.id)[1].split(silent.id)
+
+    assert "worker" in first
+    assert "mail, news" in first
+    assert "0 of 8" in first
+    assert "Alive" in first
+    assert "poller" in second
+    assert "Lost" in second
+    assert "2023-11-14" in second
+
+
+def test_the_overview_says_where_tasks_wait_for_a_worker_in_vain(viewer):
+    for queue in ("mail", "news", "rest"):
+        scene.ready(queue)
+    TaskQueue().pause("rest")
+    scene.worker("news")
+    assert "no worker takes them in: mail." in page(viewer)
+
+    scene.worker("*")
+
+    assert "no worker takes them" not in page(viewer)
+
+
+def test_each_alias_on_redis_has_its_own_part(viewer, settings):
+    backend = "components.tasks.RedisBackend"
+    settings.TASKS = {
+        "default": {"BACKEND": backend, "QUEUES": []},
+        "bulk": {"BACKEND": backend, "QUEUES": []},
+    }
+    TaskQueue("bulk").push("market.tasks.send", queue="imports")
+
+    assert "<h2>bulk</h2>" in viewer.get(ROOT).text
+    assert "send" in page(viewer, "tasks/", alias="bulk", queue="imports")
+
+
+@override_settings(TASKS={})
+def test_without_an_alias_on_redis_the_overview_says_what_to_set(viewer):
+    assert "No TASKS alias uses components.tasks.RedisBackend" in page(viewer)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_list_of_a_state_has_its_tasks_and_only_those(viewer, state):
+    ids = scene.one_of_each("mail")
+
+    text = page(viewer, "tasks/", alias="default", queue="mail", state=state)
+
+    assert [found for found, task_id in ids.items() if task_id in text] == [state]
+    assert f"1{DASH}1 of 1" in text
+
+
+def test_a_list_without_tasks_says_so(viewer):
+    assert "No task is dead in this queue." in page(
+        viewer, "tasks/", alias="default", queue="mail", state="dead"
+    )
+
+
+def test_a_long_list_comes_in_pages_of_fifty(viewer):
+    ids = scene.ready("mail", count=101)
+    where = {"alias": "default", "queue": "mail", "state": "ready"}
+
+    first, second, third = (page(viewer, "tasks/", **where, offset=offset) for offset in (0, 50, 100))
+
+    assert ids[49] in first
+    assert ids[50] not in first
+    assert f"1{DASH}50 of 101 Next" in first
+    assert "Previous" not in first
+    assert f"Previous 51{DASH}100 of 101 Next" in second
+    assert ids[100] in third
+    assert f"Previous 101{DASH}101 of 101" in third
+    assert "Next" not in third
+
+
+def test_the_links_between_pages_keep_queue_and_state(viewer):
+    scene.ready(AWKWARD, count=101)
+    query = {"alias": "default", "queue": AWKWARD, "state": "ready"}
+
+    html = viewer.get(ROOT + "tasks/", {**query, "offset": 50}).text
+
+    for offset in (0, 100):
+        assert f'href="{escape("?" + urlencode({**query, "offset": offset}))}"' in html
+
+
+@pytest.mark.parametrize(
+    ("offset", "shown"),
+    [("9" * 30, f"1{DASH}"), ("1000", f"101{DASH}101"), ("-1", f"1{DASH}"), ("x", f"1{DASH}")],
+)
+def test_an_offset_that_makes_no_sense_shows_a_page_that_exists(viewer, offset, shown):
+    scene.ready("mail", count=101)
+
+    assert shown in page(viewer, "tasks/", alias="default", queue="mail", offset=offset)
+
+
+def test_a_task_shows_all_that_is_known_of_it(viewer):
+    task_id = scene.successful(
+        "mail", args=[{"sale": 7}], kwargs={"to": "Jürgen"}, priority=-5, result={"sent": True}
+    )
+
+    text = page(viewer, "task/", alias="default", id=task_id)
+
+    for known in ("market.tasks.send", task_id, "Successful", "mail", "-5", '"sale": 7', '"to": "Jürgen"'):
+        assert known in text
+    assert '{ "sent": true }' in text
+    assert text.index("Enqueued") < text.index("Started") < text.index("Finished")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_task_of_each_state_can_be_opened(viewer, state):
+    task_id = scene.one_of_each("mail")[state]
+
+    assert state.capitalize() in page(viewer, "task/", alias="default", id=task_id)
+
+
+def test_a_dead_task_shows_the_traceback_of_every_attempt(viewer):
+    task_id = scene.dead("mail", failures=2)
+
+    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+    assert html.count("<summary>") == 2
+    assert html.count(f"<code>{escape(scene.TRACEBACK)}</code>") == 2
+
+
+@task(max_attempts=12)
+def patient() -> None: ...
+
+
+@task
+def plain() -> None: ...
+
+
+def test_attempts_are_shown_with_the_most_there_can_be_where_it_is_known(viewer):
+    shown = {}
+    for name in (f"{__name__}.patient", f"{__name__}.plain", "market.tasks.not_loaded", "os.path", "no"):
+        task_id = scene.dead("mail", name=name)
+        shown[name.split(".")[-1]] = page(viewer, "task/", alias="default", id=task_id)
+
+    assert "Attempts1 of 12 " in shown["patient"]
+    assert "Attempts1 of 1 " in shown["plain"]
+    for unknown in ("not_loaded", "path", "no"):
+        assert "Attempts1 " in shown[unknown]
+        assert "Attempts1 of" not in shown[unknown]
+
+
+def test_a_task_that_is_to_be_tried_again_says_when(viewer):
+    task_id = scene.retrying("mail")
+
+    text = page(viewer, "task/", alias="default", id=task_id)
+    listed = page(viewer, "tasks/", alias="default", queue="mail", state="delayed")
+
+    assert "Delayed, to try again" in text
+    assert re.search("Next attempt.* in (1 h|59 min)", text)
+    assert "builtins.ValueError" in text
+    assert "to try again" in listed
+
+
+def test_a_second_attempt_has_its_own_line(viewer, redis):
+    task_id = scene.retrying("mail")
+    redis.zadd(keys.queue_delayed("default", "mail"), {task_id: 1})
+    consumer = scene.worker("mail")
+    assert consumer.advance(consumer.request({"mail": 1}, 1)).claimed
+
+    text = page(viewer, "task/", alias="default", id=task_id)
+
+    assert "Attempt 2 started" in text
+    assert text.index("Started") < text.index("Attempt 2 started") < text.index("Finished")
+    assert consumer.id in text
+
+
+def test_progress_is_shown_with_words_beside_it(viewer):
+    task_id = scene.running("mail", progress=Progress(1250, 5000.0, "rows <b>read</b>"))
+
+    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+    assert '<progress aria-label="Progress" max="100" value="25.0"></progress>' in html
+    said = "1,250 of 5,000 (25 %): rows <b>read</b>"
+    assert said in page(viewer, "task/", alias="default", id=task_id)
+    assert said in page(viewer, "tasks/", alias="default", queue="mail", state="running")
+
+
+def test_progress_towards_no_known_end_has_no_percentage(viewer):
+    task_id = scene.running("mail", progress=Progress(0.127))
+
+    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+    assert '<progress aria-label="Progress" max="100"></progress> <span>0.13</span>' in html
+
+
+@override_settings(LANGUAGE_CODE="de")
+def test_a_bar_is_as_long_in_a_language_with_commas(viewer):
+    task_id = scene.running("mail", progress=Progress(1, 3))
+
+    assert 'value="33.3"' in viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+
+def test_a_task_that_was_asked_to_end_says_so_and_a_cancelled_one_too(viewer):
+    running, waiting = scene.running("mail"), scene.ready("mail")[0]
+    TaskQueue().cancel("mail", [running, waiting])
+
+    assert "Running, asked to end" in page(viewer, "task/", alias="default", id=running)
+    assert "Asked to end" in page(viewer, "tasks/", alias="default", queue="mail", state="running")
+    assert "Dead, cancelled" in page(viewer, "task/", alias="default", id=waiting)
+    assert "TaskCancelled" in page(viewer, "tasks/", alias="default", queue="mail", state="dead")
+
+
+def test_nothing_that_a_task_brings_is_taken_for_html(viewer):
+    evil = "</pre><script>alert(1)</script>"
+    task_id = scene.dead(AWKWARD, args=[evil], kwargs={evil: evil})
+    query = {"alias": "default", "queue": AWKWARD, "state": "dead", "id": task_id}
+
+    for name in ("", "tasks/", "task/"):
+        assert "<script>alert" not in viewer.get(ROOT + name, query).text
+
+
+@pytest.mark.parametrize("queue", [AWKWARD, "..", ".", "a/../b", "  ", "%2e%2e%2f", "q?x=1&alias=no", "日本"])
+def test_a_queue_of_any_name_can_be_listed_paused_and_looked_up(operator, queue):
+    scene.ready(queue)
+    query = {"alias": "default", "queue": queue}
+
+    listed = page(operator, "tasks/", **query)
+    posted = operator.post(f"{ROOT}pause/?{urlencode(query)}", follow=True)
+    logged = operator.get(LogEntry.objects.get().get_admin_url(), follow=True)
+
+    assert "send" in listed
+    assert "Active" in listed
+    assert TaskQueue().stats(queue).paused
+    assert "Paused Resume" in words(posted)
+    assert logged.request["PATH_INFO"] == f"{ROOT}tasks/"
+    assert "Paused Resume" in words(logged)
+
+
+def test_half_a_surrogate_pair_is_shown_and_breaks_nothing(viewer):
+    task_id = scene.ready("mail", args=["\ud800"])[0]
+
+    assert r"\ud800" in page(viewer, "task/", alias="default", id=task_id)
+
+
+def test_an_entry_that_this_release_cannot_read_is_listed_with_the_reason(viewer, redis):
+    task_id = scene.ready("mail")[0]
+    redis.hset(keys.queue_tasks("default"), task_id, b"9 from the future")
+
+    response = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id})
+
+    assert "Not readable" in page(viewer, "tasks/", alias="default", queue="mail")
+    assert "a newer release has to run it" in page(viewer, "tasks/", alias="default", queue="mail")
+    assert response.status_code == 404
+    assert "a newer release has to run it" in words(response)
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "reason"),
+    [
+        ("task/", {"alias": "default", "id": "gone"}, "There is no task 'gone'."),
+        ("task/", {"alias": "default"}, "There is no task ''."),
+        ("task/", {"alias": "other", "id": "1"}, "No TASKS alias 'other' is served by Redis."),
+        ("tasks/", {"queue": "mail"}, "No TASKS alias '' is served by Redis."),
+        ("tasks/", {"alias": "default"}, "A queue cannot be called ''"),
+        ("tasks/", {"alias": "default", "queue": "a\nb"}, "A queue cannot be called"),
+        ("tasks/", {"alias": "default", "queue": "mail", "state": "odd"}, "Tasks have no state 'odd'."),
+        ("pause/", {"alias": "default"}, "A queue cannot be called ''"),
+        ("resume/", {"alias": "no", "queue": "mail"}, "No TASKS alias 'no'"),
+    ],
+)
+def test_what_is_not_there_is_a_404_in_words(operator, name, query, reason):
+    response = operator.get(ROOT + name, query)
+
+    assert response.status_code == 404
+    assert reason in words(response)
+    assert "All queues" in words(response)
+
+
+def test_pausing_asks_first_and_says_what_will_happen(operator):
+    scene.ready("mail", count=1234)
+
+    text = page(operator, "pause/", alias="default", queue="mail")
+
+    assert "Tasks in it now: 1,234 ready, 0 delayed." in text
+    assert "Workers take no more tasks from it" in text
+    assert not TaskQueue().stats("mail").paused
+
+
+def test_pausing_and_resuming_are_logged_with_who_and_what(operator):
+    scene.ready("mail", count=3)
+
+    for verb, is_paused in (("pause", True), ("resume", False)):
+        response = operator.post(f"{ROOT}{verb}/?alias=default&queue=mail", follow=True)
+        assert TaskQueue().stats("mail").paused is is_paused
+        assert f"{verb.capitalize()}d the queue mail (3 ready, 0 delayed)." in words(response)
+
+    entries = LogEntry.objects.order_by("pk")
+    assert [(entry.object_id, entry.object_repr) for entry in entries] == [
+        ("default/mail", "default/mail")
+    ] * 2
+    assert [entry.change_message.split()[0] for entry in entries] == ["Paused", "Resumed"]
+    assert {entry.user.username for entry in entries} == {"staff ('change_queue',)"}
+    history = page(operator, "default_2Fmail/history/")
+    assert "Paused the queue mail" in history
+    assert "Resumed the queue mail" in history
+
+
+@pytest.mark.parametrize(("verb", "said"), [("pause", "is paused already"), ("resume", "is not paused")])
+def test_a_change_that_is_made_already_says_so_and_is_not_logged(operator, verb, said):
+    scene.ready("mail")
+    if verb == "pause":
+        TaskQueue().pause("mail")
+    where = f"{ROOT}{verb}/?alias=default&queue=mail"
+
+    asked, posted = operator.get(where), operator.post(where, follow=True)
+
+    assert f"The queue mail {said}." in words(asked)
+    assert "<form method" not in asked.text.split('id="live"')[1]
+    assert f"The queue mail {said}." in words(posted)
+    assert not LogEntry.objects.exists()
+
+
+def test_recent_actions_lead_to_the_queue(operator):
+    scene.ready(AWKWARD)
+    operator.post(f"{ROOT}pause/?{urlencode({'alias': 'default', 'queue': AWKWARD})}")
+
+    link = LogEntry.objects.get().get_admin_url()
+
+    assert operator.get(link).url == f"{ROOT}tasks/?{urlencode({'alias': 'default', 'queue': AWKWARD})}"
+
+
+def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
+    task_id = scene.dead("mail")
+    query = {"alias": "default", "queue": "mail", "id": task_id}
+
+    for name in ("", "tasks/", "task/", "pause/", "resend/", "stop/", "periodic/"):
+        html = operator.get(f"/operations/components/queue/{name}", {**query, "state": "dead"}).text
+        assert 'href="/operations/components/queue/' in html
+        assert '="/admin/' not in html
+    response = operator.post("/operations/components/queue/pause/?alias=default&queue=mail")
+    assert response.url.startswith("/operations/components/queue/tasks/?")
+
+
+def test_a_refresh_gets_its_part_alone_and_leaves_messages_to_the_page(operator):
+    operator.post(f"{ROOT}pause/?alias=default&queue=mail")
+
+    part = operator.get(ROOT, headers={"X-Live": "1"}).text
+    whole = operator.get(ROOT).text
+
+    assert part.startswith('<div id="live" data-live')
+    assert "<html" not in part
+    assert "Paused the queue mail" not in part
+    assert "Paused the queue mail" in whole
+
+
+def test_the_first_page_asks_no_more_of_redis_with_more_tasks(viewer, redis):
+    def commands():
+        redis.config_resetstat()
+        viewer.get(ROOT)
+        return {
+            name: stats["calls"] for name, stats in redis.info("commandstats").items() if "config" not in name
+        }
+
+    scene.one_of_each("mail")
+    viewer.get(ROOT)  # once for the server to know the scripts
+    few = commands()
+    scene.ready("mail", count=2000)
+
+    assert commands() == few
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "most"),
+    [
+        ("", "", 3),
+        ("tasks/", "?alias=default&queue=mail", 3),
+        ("tasks/", "?alias=default&queue=mail&state=dead", 3),
+        ("tasks/", "?alias=default&queue=mail&q=send", 5),
+        ("task/", "?alias=default&id={ready}", 2),
+        ("delete/", "?alias=default&queue=mail&scope=all", 1),
+        ("delete/", "?alias=default&queue=mail&id={ready}", 2),
+        ("stop/", "?alias=default", 3),
+    ],
+)
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_tasks(staff, name, query, most):
+    client, ids = staff("change_queue", "delete_queue"), scene.one_of_each("mail")
+    scene.worker("mail")
+    address = ROOT + name + query.format(**ids)
+    client.get(address)  # once for the server to know the scripts
+
+    def round_trips():
+        with trips() as made:
+            assert client.get(address).status_code == 200
+        return len(made)
+
+    few = round_trips()
+    scene.ready("mail", count=2000)
+
+    assert few <= most
+    assert round_trips() <= most
+
+
+def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):
+    [engine] = deepcopy(settings.TEMPLATES)
+    engine["OPTIONS"]["context_processors"].append("tests.control_room.urls.nonce")
+    settings.TEMPLATES = [engine]
+
+    html = viewer.get(ROOT).text
+
+    ours = re.findall(r"<(?:link|script)[^>]*/components/[^>]*>", html)
+    assert len(ours) == 2
+    assert all('nonce="abc"' in tag for tag in ours)
+
+
+def test_pages_are_never_stored_by_a_browser(viewer):
+    assert "no-store" in viewer.get(ROOT)["Cache-Control"]
+
+
+def test_instants_are_in_the_current_time_zone(viewer, settings):
+    settings.TIME_ZONE = "Asia/Tokyo"
+    task_id = scene.ready("mail", at=datetime(2123, 1, 1, 20, 0, tzinfo=UTC))[0]
+
+    html = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id}).text
+
+    assert '<time datetime="2123-01-02T05:00:00+09:00">2123-01-02 05:00:00</time>' in html

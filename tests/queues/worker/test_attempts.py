@@ -1,0 +1,478 @@
+"""What a worker does with tasks that fail, run too long, or are to be cancelled."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.kit.compat import TaskResult, TaskResultStatus, task_finished, task_started
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.declaring import Concurrency
+from components.services.queues.worker.tasks import STUCK
+from components.services.semaphores import Semaphore
+from components.testing import redis_at
+from tests import tasks
+from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
+from tests.queues.worker import jobs
+from tests.queues.worker.test_execution import listening, receiving
+from tests.support.queues import claim_one, end_lease, options
+from tests.support.waiting import eventually
+
+Start = Callable[[Worker], Worker]
+
+
+# --- Attempts --------------------------------------------------------------------------------------
+
+
+def test_a_task_is_tried_again_until_it_succeeds(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    result = jobs.succeed_at_last.enqueue()
+
+    make_worker(max_tasks=3).run()
+    result.refresh()
+
+    assert (result.status, result.return_value, result.attempts) == (TaskResultStatus.SUCCESSFUL, 3, 3)
+    assert [error.exception_class for error in result.errors] == [ValueError, ValueError]
+    assert result == jobs.succeed_at_last.get_result(result.id)
+
+
+def test_a_task_that_never_succeeds_is_dead_after_its_last_attempt(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    result = jobs.fail_thrice.enqueue()
+
+    make_worker(max_tasks=3).run()
+    result.refresh()
+
+    assert (result.status, result.attempts, len(result.errors)) == (TaskResultStatus.FAILED, 3, 3)
+    assert counts() == {"dead": 1}
+
+
+def test_the_signals_tell_of_each_start_and_of_one_end(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    result = jobs.fail_thrice.enqueue()
+    with listening(task_started) as started, listening(task_finished) as finished:
+        make_worker(max_tasks=3).run()
+    result.refresh()
+
+    # A thread that an earlier test left in a stuck task may tell of its end just now.
+    starts = [told for _sender, told in started if told.id == result.id]
+    assert [told.attempts for told in starts] == [1, 2, 3]
+    assert [len(told.errors) for told in starts] == [0, 1, 2]
+    (told,) = (told for _sender, told in finished if told.id == result.id)
+    assert (told.status, told.attempts) == (TaskResultStatus.FAILED, 3)
+    assert told.errors == result.errors
+
+
+def test_what_is_to_be_tried_again_does_not_keep_a_burst(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    with options(max_attempts=2, backoff=3600.0):
+        tasks.fail.enqueue()
+
+        assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"delayed": 1}
+
+
+def lines(caplog: pytest.LogCaptureFixture, level: int = logging.INFO) -> list[str]:
+    return [
+        entry.getMessage()
+        for entry in caplog.records
+        if entry.name == "components.done" and entry.levelno == level
+    ]
+
+
+def test_each_attempt_is_a_line_in_the_log(
+    backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    failed, successful = jobs.fail_thrice.enqueue(), tasks.echo.enqueue()
+
+    make_worker(max_tasks=4, concurrency=1).run()
+
+    (last,) = lines(caplog, logging.ERROR)
+    *again, done = sorted(lines(caplog), key=lambda line: "succeeded" in line)
+    assert [
+        line.startswith(f"tests.queues.worker.jobs.fail_thrice {failed.id} failed in ") for line in again
+    ] == [
+        True,
+        True,
+    ]
+    assert "attempt 1; again in 0 s: ValueError('no')" in again[0]
+    assert "attempt 2; again in 0 s: ValueError('no')" in again[1]
+    assert lines(caplog, logging.WARNING) == []
+    assert last.startswith(f"tests.queues.worker.jobs.fail_thrice {failed.id} failed in ")
+    assert "attempt 3, the last: ValueError('no')" in last
+    assert done.startswith(f"tests.tasks.echo {successful.id} succeeded in ")
+
+
+def test_all_lines_but_those_of_final_failures_can_be_off(
+    backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "components.done")
+    jobs.fail_thrice.enqueue()
+    tasks.echo.enqueue()
+
+    make_worker(max_tasks=4).run()
+
+    assert lines(caplog) == []
+    assert lines(caplog, logging.WARNING) == []
+    assert len(lines(caplog, logging.ERROR)) == 1
+
+
+def test_a_task_whose_worker_died_is_started_again_although_it_has_one_attempt(
+    redis: Redis, backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    result = tasks.echo.enqueue("alive")
+    claim_one(Consumer())
+    end_lease(redis, result.id)
+
+    make_worker(burst=True).run()
+    result.refresh()
+
+    assert (result.return_value, result.attempts) == ("alive", 2)
+
+
+# --- Leases of their own ---------------------------------------------------------------------------
+
+
+def test_a_lease_of_its_own_is_renewed_although_the_workers_is_longer(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    result = jobs.wait_under_a_short_lease.enqueue()
+    start(make_worker(concurrency=1))
+    assert reaches(running=1)
+    first = TaskQueue().get(result.id).lease_expires_at
+
+    assert eventually(lambda: TaskQueue().get(result.id).lease_expires_at > first)
+    jobs.agate.set()
+    assert reaches(successful=1)
+
+
+# --- Timeouts --------------------------------------------------------------------------------------
+
+
+def test_a_coroutine_that_runs_too_long_is_cancelled_fails_and_is_tried_again(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    result = jobs.sleep_too_long.enqueue()
+
+    assert make_worker(max_tasks=2).run() == 0
+    result.refresh()
+
+    assert [jobs.told.get_nowait() for _ in range(2)] == ["cancelled"] * 2
+    assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 2)
+    for error in result.errors:
+        assert error.exception_class_path == "components.exceptions.TaskTimedOut"
+        # What it took to begin is not given it again.
+        assert re.search(
+            r"It ran longer than its timeout of 0\.0[0-5]\d* s, and was cancelled\.", error.traceback
+        )
+
+
+def test_a_timeout_that_the_coroutine_has_set_itself_is_an_error_like_others(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    result = jobs.own_timeout.enqueue()
+
+    make_worker(burst=True).run()
+    result.refresh()
+
+    assert [error.exception_class for error in result.errors] == [TimeoutError]
+
+
+def test_what_ends_in_time_is_not_disturbed(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    result = jobs.in_time.enqueue()
+
+    assert make_worker(burst=True).run() == 0
+    result.refresh()
+
+    assert result.return_value == "in time"
+
+
+def test_the_options_have_a_timeout_for_tasks_that_say_nothing(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    with options(timeout=0.05):
+        result = jobs.until_cancelled.enqueue()
+        make_worker(burst=True).run()
+        result.refresh()
+
+    assert [error.exception_class.__name__ for error in result.errors] == ["TaskTimedOut"]
+
+
+def test_a_function_that_runs_too_long_ends_its_worker_when_the_others_have_ended(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    result = jobs.stuck.enqueue()
+    [beside, waiting] = push(WAIT, 2)
+    worker = make_worker(concurrency=2)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(worker.run)
+        assert eventually(lambda: worker._stuck)
+        assert not worker.ended.wait(0.5)
+        assert counts() == {"ready": 1, "running": 2}  # what has timed out is still this worker's
+        assert backend.queue.get(result.id).errors == ()
+        tasks.gate.set()
+
+        assert running.result(10) == STUCK
+
+    assert counts() == {"ready": 1, "successful": 1, "dead": 1}
+    assert [backend.queue.get(task_id).starts for task_id in (beside, waiting)] == [1, 0]
+    result.refresh()
+    assert [error.exception_class_path for error in result.errors] == ["components.exceptions.TaskTimedOut"]
+
+
+def test_a_function_that_ends_after_its_timeout_has_failed_all_the_same(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    result = jobs.stuck.enqueue()
+    push(WAIT)
+    worker = make_worker(concurrency=2)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(worker.run)
+        assert eventually(lambda: worker._stuck)
+        jobs.agate.set()
+        tasks.gate.set()
+        assert running.result(10) == STUCK
+
+    result.refresh()
+    assert [error.exception_class_path for error in result.errors] == ["components.exceptions.TaskTimedOut"]
+    assert counts() == {"successful": 1, "dead": 1}
+
+
+def test_what_outlasts_the_shutdown_timeout_beside_a_stuck_function_is_cut_off_and_counted(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    result = jobs.stuck.enqueue()
+    beside = push(WAIT, 2)
+    worker = make_worker(concurrency=2, shutdown_timeout=0.2)
+
+    assert worker.run() == STUCK
+
+    result.refresh()
+    assert (result.status, result.attempts) == (TaskResultStatus.FAILED, 1)
+    (error,) = result.errors
+    assert error.exception_class_path == "components.exceptions.TaskTimedOut"
+    assert "It ran longer than its timeout of 0.1 s; its process is replaced." in error.traceback
+    assert counts() == {"ready": 2, "dead": 1}
+    infos = [backend.queue.get(task_id) for task_id in beside]
+    assert [(info.starts, info.cut_off, info.worker_ids) for info in infos] == [(0, 1, ()), (0, 0, ())]
+    assert infos[0].started_at is not None
+    assert backend.queue.stats("default").cut_off == 1
+    assert TaskQueue().workers() == []
+
+
+def test_starts_that_are_cut_off_are_no_attempts_and_are_remembered(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    [task_id] = push(WAIT)
+    for _ in range(2):
+        jobs.stuck.enqueue()
+        assert make_worker(concurrency=2, shutdown_timeout=0.2).run() == STUCK
+    tasks.gate.set()
+    make_worker(max_tasks=1).run()
+
+    info = backend.queue.get(task_id)
+    assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 2)
+
+
+def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
+    backend: RedisBackend, make_worker: MakeWorker, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """The process that comes next would find no Redis and not begin, and nobody would be told what became of both."""
+    program = request.config.getoption("--redis-server")
+    with (
+        options(lease=1.0),
+        EmbeddedServer(tmp_path, server=program, appendfsync="always") as server,
+        redis_at(server.url),
+        ThreadPoolExecutor() as pool,
+    ):
+        result = jobs.stuck.enqueue()
+        [beside] = push(WAIT)
+        worker = make_worker(concurrency=2, shutdown_timeout=1.0)
+        running = pool.submit(worker.run)
+        assert eventually(lambda: worker._stuck)
+        server.kill()
+        assert eventually(lambda: worker.outage)
+        assert not worker.ended.wait(1.5)
+        server.start()
+
+        assert running.result(10) == STUCK
+        assert counts() == {"ready": 1, "dead": 1}
+        result.refresh()
+        assert "TaskTimedOut" in result.errors[0].exception_class_path
+        assert backend.queue.get(beside).cut_off == 1
+        tasks.gate.set()
+        jobs.agate.set()
+
+
+@pytest.mark.parametrize("cut", ["timed out", "cut off"])
+def test_the_permit_of_what_still_ran_ends_with_its_worker_and_not_with_the_lease(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None, cut: str
+) -> None:
+    limited = jobs.stuck_alone if cut == "timed out" else jobs.waits_alone
+    limit = Concurrency(1).name_for(limited.module_path, [], {})
+    limited.enqueue()
+    if cut == "cut off":
+        jobs.stuck.enqueue()
+    worker = make_worker(concurrency=2, shutdown_timeout=0.2)
+
+    assert worker.run() == STUCK
+
+    assert eventually(Semaphore(limit, limit=1).try_acquire, within=5)
+
+
+def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_stuck(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.services.queues.worker.execution.UNWILLING", 0.05)
+    result = jobs.unwilling.enqueue()
+
+    assert make_worker(concurrency=1).run() == STUCK
+
+    (error,) = jobs.unwilling.get_result(result.id).errors
+    assert "It ran longer than its timeout of 0.05 s; its process is replaced." in error.traceback
+
+
+def test_a_timeout_that_is_read_late_is_noticed_nevertheless(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    def take_a_while(**kwargs: object) -> None:
+        time.sleep(0.2)  # the worker's loop goes to sleep meanwhile
+
+    result = jobs.stuck.enqueue()
+    with receiving(task_started, take_a_while):
+        assert make_worker(concurrency=1).run() == STUCK
+
+    assert jobs.stuck.get_result(result.id).status == TaskResultStatus.FAILED
+
+
+def test_a_function_that_ends_after_its_worker_gave_it_up_changes_nothing(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None
+) -> None:
+    result = jobs.stuck.enqueue()
+    make_worker(concurrency=1).run()
+    before = jobs.stuck.get_result(result.id)
+    jobs.agate.set()
+
+    push(NOTE)
+    make_worker(burst=True).run()
+
+    assert jobs.stuck.get_result(result.id) == before
+
+
+def test_a_stuck_function_is_tried_again_by_another_worker(
+    backend: RedisBackend, make_worker: MakeWorker, patient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with options(max_attempts=2, backoff=0.0, lease=1800.0):
+        result = jobs.stuck.enqueue()
+        assert make_worker(concurrency=1).run() == STUCK
+        assert jobs.stuck.get_result(result.id).status == TaskResultStatus.READY
+        jobs.agate.set()  # this time it ends in time, however slow the machine is
+        monkeypatch.setattr(jobs, "stuck", replace(jobs.stuck, timeout=30.0))
+
+        assert make_worker(concurrency=1, max_tasks=1).run() == 0
+        result.refresh()
+
+    assert (result.status, result.attempts, len(result.errors)) == (TaskResultStatus.SUCCESSFUL, 2, 1)
+
+
+# --- Cancelling ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def brisk(backend: RedisBackend) -> Iterator[None]:
+    """Workers send their heartbeat every third of a second."""
+    with options(lease=1.0):
+        yield
+
+
+def run_and_cancel(worker: Worker, start: Start, result: TaskResult) -> None:
+    start(worker)
+    assert jobs.told.get(timeout=10) == "begun"
+    assert TaskQueue().cancel("default", [result.id]).asked == 1
+
+
+def test_a_running_coroutine_is_cancelled_and_cleans_up(
+    brisk: None, make_worker: MakeWorker, start: Start
+) -> None:
+    result = jobs.until_cancelled.enqueue()
+    with listening(task_finished) as finished:
+        run_and_cancel(make_worker(), start, result)
+        assert reaches(dead=1)
+
+    assert jobs.told.get_nowait() == "cleaned up"
+    result.refresh()
+    assert result.status == TaskResultStatus.FAILED
+    assert [error.exception_class.__name__ for error in result.errors] == ["TaskCancelled"]
+    assert TaskQueue().get(result.id).is_cancelled
+    assert [told.status for _sender, told in finished] == [TaskResultStatus.FAILED]
+
+
+def test_a_cancelled_task_is_not_tried_again(brisk: None, make_worker: MakeWorker, start: Start) -> None:
+    with options(lease=1.0, max_attempts=5, backoff=0.0):
+        result = jobs.until_told.enqueue()
+        run_and_cancel(make_worker(), start, result)
+
+        assert reaches(dead=1)
+    result.refresh()
+    assert result.attempts == 1
+    assert [error.exception_class.__name__ for error in result.errors] == [
+        "InterruptedError",
+        "TaskCancelled",
+    ]
+
+
+@pytest.mark.parametrize("task", [jobs.cancelled_and_successful, jobs.until_told_and_successful])
+def test_a_cancelled_task_may_succeed_nevertheless(
+    brisk: None, make_worker: MakeWorker, start: Start, task
+) -> None:
+    result = task.enqueue()
+    run_and_cancel(make_worker(), start, result)
+
+    assert reaches(successful=1)
+    result.refresh()
+    assert result.return_value == "anyway"
+    assert not TaskQueue().get(result.id).is_cancelled
+
+
+def test_its_neighbours_in_the_worker_are_not_cancelled(
+    brisk: None, make_worker: MakeWorker, start: Start
+) -> None:
+    start(make_worker(concurrency=2))
+    cancelled, goes_on = jobs.until_told.enqueue(), jobs.until_told.enqueue()
+    assert [jobs.told.get(timeout=10) for _ in range(2)] == ["begun"] * 2
+
+    TaskQueue().cancel("default", [cancelled.id])
+
+    assert reaches(dead=1, running=1)
+    jobs.agate.set()
+    assert reaches(dead=1, successful=1)
+    goes_on.refresh()
+    assert goes_on.return_value == "in the end"
+
+
+def test_what_was_cancelled_while_it_waited_is_not_run(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker
+) -> None:
+    (task_id,) = push(NOTE)
+    TaskQueue().cancel("default", [task_id])
+
+    make_worker(burst=True).run()
+
+    assert tasks.notes == []
+    assert counts() == {"dead": 1}
+    assert redis.hget(keys.queue_runs("default"), task_id).startswith(b"1 cancelled ")

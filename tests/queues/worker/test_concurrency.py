@@ -1,0 +1,274 @@
+"""A task's concurrency limit holds across all workers; what it keeps from running comes when there is room."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components.exceptions import RedisUnavailable
+from components.kit.compat import InvalidTask
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues.declaring import Concurrency, task
+from components.services.queues.parking import Parking
+from components.services.queues.worker.concurrency import Limit
+from components.services.semaphores import Semaphore
+from tests.fixtures.worker import MakeWorker, counts, push, reaches
+from tests.support.queues import claim, ids
+from tests.support.waiting import eventually
+
+Start = Callable[[Worker], Worker]
+
+lock = threading.Lock()
+gate = threading.Event()
+running: list[str] = []
+most = 0
+order: list[Any] = []
+
+
+@task(concurrency=2)
+def limited(value: Any = None) -> None:
+    _run("limited", value)
+
+
+@task(concurrency=1)
+def alone(value: Any = None) -> None:
+    _run("alone", value)
+
+
+@task(concurrency=Concurrency(2, "tests.shared"))
+def one_of_two(value: Any = None) -> None:
+    _run("one of two", value)
+
+
+@task(concurrency=Concurrency(2, "tests.shared"))
+def other_of_two(value: Any = None) -> None:
+    _run("other of two", value)
+
+
+@task(concurrency=Concurrency(1, lambda value: str(value)))
+def one_each(value: Any = None) -> None:
+    _run("one each", value)
+
+
+@task(concurrency=1)
+def failing() -> None:
+    raise ValueError("no")
+
+
+def _run(name: str, value: Any) -> None:
+    global most
+    with lock:
+        running.append(name)
+        order.append(value)
+        most = max(most, len(running))
+    gate.wait(20)
+    with lock:
+        running.remove(name)
+
+
+@pytest.fixture(autouse=True)
+def fresh(start: Start) -> Iterator[None]:
+    """Begun after *start*, it ends before it: a worker that is stopped waits for tasks that wait for the gate."""
+    global most
+    gate.clear()
+    order.clear()
+    most = 0
+    yield
+    gate.set()
+
+
+def path(declared: Any) -> str:
+    return f"{__name__}.{declared.func.__name__}"
+
+
+def parked(name: str) -> int:
+    return int(TaskQueue()._client.zcard(keys.queue_parked("default", name)))
+
+
+def test_no_more_run_than_the_limit_in_all_workers_together(
+    redis: Redis, make_worker: MakeWorker, start: Start
+) -> None:
+    for _ in range(2):
+        start(make_worker(concurrency=4))
+    push(path(limited), 8)
+
+    assert eventually(lambda: len(running) == 2)
+    assert eventually(lambda: counts().get("running") == 2 and counts().get("delayed") == 6)
+    gate.set()
+
+    assert reaches(successful=8)
+    assert most == 2
+
+
+def test_what_waits_for_room_keeps_nobody_else_from_running(
+    redis: Redis, make_worker: MakeWorker, start: Start
+) -> None:
+    start(make_worker(concurrency=3))
+    push(path(limited), 6)
+    assert eventually(lambda: counts().get("delayed") == 4)
+
+    push("tests.tasks.echo", 5)
+
+    assert eventually(lambda: counts().get("successful") == 5)
+    assert eventually(lambda: len(running) == 2)
+
+
+def test_those_that_wait_come_by_priority_and_then_in_order(
+    redis: Redis, make_worker: MakeWorker, start: Start
+) -> None:
+    start(make_worker(concurrency=4))
+    push(path(alone), 1)
+    assert eventually(lambda: len(running) == 1)
+    order.clear()
+    queue = TaskQueue()
+    for number in range(3):
+        queue.push(path(alone), [number])
+    queue.push(path(alone), ["urgent"], priority=10)
+    assert eventually(lambda: parked(f"task:{path(alone)}") == 4)
+
+    gate.set()
+
+    assert reaches(successful=5)
+    assert order == ["urgent", 0, 1, 2]
+
+
+def test_tasks_can_share_a_limit(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
+    start(make_worker(concurrency=6))
+    push(path(one_of_two), 3)
+    push(path(other_of_two), 3)
+
+    assert eventually(lambda: counts().get("delayed") == 4)
+    assert eventually(lambda: len(running) == 2)  # who has a permit may begin after others were parked
+    assert not Semaphore("tests.shared", limit=2).try_acquire()
+    gate.set()
+
+    assert reaches(successful=6)
+    assert most == 2
+
+
+def test_a_limit_can_hold_for_each_of_something(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
+    start(make_worker(concurrency=6))
+    for value in ("a", "b", "a", "b"):
+        TaskQueue().push(path(one_each), [value])
+
+    assert eventually(lambda: counts().get("delayed") == 2)
+    assert eventually(lambda: sorted(order) == ["a", "b"])
+    gate.set()
+
+    assert reaches(successful=4)
+
+
+def test_a_permit_is_given_back_by_what_fails(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
+    start(make_worker(concurrency=3))
+    push(path(failing), 5)
+
+    assert reaches(dead=5)
+    assert Semaphore(f"task:{path(failing)}", limit=1).try_acquire()
+
+
+def test_to_wait_for_room_is_no_attempt(redis: Redis, make_worker: MakeWorker, start: Start) -> None:
+    permit = Semaphore(f"task:{path(failing)}", limit=1).acquire()
+    start(make_worker())
+    [task_id] = push(path(failing))
+    assert eventually(lambda: counts().get("delayed") == 1)
+    waiting = TaskQueue().get(task_id)
+    assert waiting
+    assert (waiting.state, waiting.starts, waiting.errors) == ("delayed", 0, ())
+
+    permit.release()
+    Parking(Consumer()).unpark(f"task:{path(failing)}", by="test")
+
+    assert reaches(dead=1)
+    dead = TaskQueue().get(task_id)
+    assert dead
+    assert dead.starts == 1
+
+
+def test_what_was_cancelled_as_it_waited_does_not_come(redis: Redis) -> None:
+    first, second = push(path(limited), 2)
+    consumer = Consumer()
+    Parking(consumer).park("limit", claim(consumer, 2))
+
+    assert TaskQueue().cancel("default", [first]).at_once == 1
+    assert Parking(consumer).unpark("limit", by="a")
+
+    assert ids(claim(consumer, 2)) == [second]
+    assert not Parking(consumer).unpark("limit", by="b")
+
+
+def test_one_call_lets_one_task_come_however_often_it_is_sent(redis: Redis) -> None:
+    push(path(limited), 2)
+    consumer = Consumer()
+    parking = Parking(consumer)
+    assert parking.park("limit", claim(consumer, 2)) == 2
+
+    assert parking.unpark("limit", by="a")
+    assert parking.unpark("limit", by="a")
+
+    assert len(claim(consumer, 2)) == 1
+
+
+def test_many_that_wait_come_back_by_themselves_the_later_the_more_there_are(redis: Redis) -> None:
+    consumer = Consumer()
+    parking = Parking(consumer)
+    due = []
+    for _ in range(3):
+        [task_id] = push(path(limited))
+        parking.park("limit", claim(consumer, 1))
+        redis.zadd(keys.queue_parked("default", "limit"), {f"{task_id}-{n} default": n for n in range(100)})
+        info = TaskQueue().get(task_id)
+        assert info
+        assert info.due_at
+        due.append((info.due_at - info.enqueued_at).total_seconds())
+
+    assert 5 <= due[0] < 7 <= due[1] < 9 <= due[2] < 12
+
+
+def test_a_run_that_ended_before_the_task_was_parked_is_noticed(redis: Redis) -> None:
+    push(path(limited))
+    consumer = Consumer()
+    parking, limit = Parking(consumer), Limit("limit", 1, 30)
+    parking.park("limit", claim(consumer, 1))
+
+    limit.look_again(parking, by="a")
+
+    assert len(claim(consumer, 1)) == 1
+    assert Semaphore("limit", limit=1).try_acquire()
+
+
+def test_without_redis_nothing_is_run_and_nothing_is_lost(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, parking = Limit("limit", 1, 30), Parking(Consumer())
+
+    def away(*args: Any, **kwargs: Any) -> None:
+        raise RedisUnavailable("away")
+
+    monkeypatch.setattr(Semaphore, "try_acquire", away)
+    with limit.permit(parking, owner="", by="a") as has_room:
+        assert not has_room
+    limit.look_again(parking, by="a")
+    monkeypatch.undo()
+    monkeypatch.setattr(Semaphore, "release", away)
+    with limit.permit(parking, owner="", by="a") as has_room:
+        assert has_room
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "2", True, Concurrency(0), Concurrency("x")])  # type: ignore[arg-type]
+def test_a_limit_is_a_whole_number(wrong: Any) -> None:
+    with pytest.raises(InvalidTask, match="concurrency"):
+        task(concurrency=wrong)(limited.func)
+
+
+def test_a_limit_whose_name_cannot_be_told_is_a_failure_of_the_task(
+    redis: Redis, make_worker: MakeWorker, start: Start
+) -> None:
+    start(make_worker())
+    TaskQueue().push_many([NewTask(name=path(one_each), args=["x" * 1_000])])
+
+    assert reaches(dead=1)

@@ -1,0 +1,239 @@
+"""How ends of tasks come into Redis that are too large, that Redis refuses, or that come when it is full."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisRefused
+from components.kit.worker.base import STUCK, Worker
+from components.services.queues import Consumer, Progress, TaskFailure, TaskQueue
+from components.services.queues import periodic_tasks as declarations
+from components.services.queues.backend import RedisBackend
+from components.services.queues.formats import write_errors
+from components.services.queues.periodic_tasks import every, periodic
+from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.tasks import how_many_fit
+from components.testing import redis_at
+from tests import tasks
+from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
+from tests.queues.worker import jobs
+from tests.support.queues import claim, failed, options, push_many
+from tests.support.waiting import eventually
+
+Start = Callable[[Worker], Worker]
+MB = 1024 * 1024
+
+
+@pytest.fixture
+def server(backend: RedisBackend, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[EmbeddedServer]:
+    """A server of its own."""
+    program = request.config.getoption("--redis-server")
+    with EmbeddedServer(tmp_path, server=program, appendonly=False) as server, redis_at(server.url):
+        yield server
+
+
+@pytest.fixture
+def own(server: EmbeddedServer) -> Iterator[Redis]:
+    with Redis.from_url(server.url) as client:
+        yield client
+
+
+# --- Too large -------------------------------------------------------------------------------------
+
+
+def test_a_result_of_the_largest_size_is_stored_and_a_larger_one_is_a_failure_that_says_so(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    with options(max_result=5_000, max_attempts=3):
+        fits, exceeds = jobs.huge.enqueue(5_000), jobs.huge.enqueue(5_001)
+        make_worker(burst=True).run()
+
+        assert backend.queue.get(fits.id).return_value == "x" * 4_998
+        info = backend.queue.get(exceeds.id)
+    assert (info.state, info.starts) == ("dead", 1)  # it has done its work, and is not tried again
+    [error] = info.errors
+    assert error.exception_class_path == "components.exceptions.ResultTooLarge"
+    assert "jobs.huge returned 5,001 bytes as JSON, and max_result is 5,000" in error.traceback
+
+
+def test_thirty_megabytes_on_a_server_that_has_64_stop_nobody(
+    own: Redis, backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    own.config_set("maxmemory", 64 * MB)
+    result, wrong = jobs.huge.enqueue(30 * MB), jobs.fail_hugely.enqueue(30 * MB)
+    push(NOTE, 20)
+
+    worker = make_worker(max_tasks=23)
+    assert worker.run() == 0
+
+    assert counts() == {"successful": 20, "dead": 2}
+    assert "ResultTooLarge" in backend.queue.get(result.id).errors[0].traceback
+    errors = backend.queue.get(wrong.id).errors
+    assert [error.exception_class_path for error in errors] == ["builtins.ValueError"] * 2
+    assert "characters are left out" in errors[0].traceback
+    assert own.info("memory")["used_memory_dataset"] < 8 * MB
+
+
+@pytest.mark.parametrize("character", ["x", "é", "\U0001f600", "\ud800", '"'])
+@pytest.mark.parametrize("most", [4_096, 100_000, MB])
+def test_errors_are_bounded_and_the_latest_are_kept(character: str, most: int) -> None:
+    many = [TaskFailure("a.B", f"{number} begins " + character * 300_000 + " ends") for number in range(30)]
+
+    document = write_errors(many, most)
+
+    assert len(document) <= most
+    kept = json.loads(document)["errors"]
+    assert len(kept) >= 2
+    assert kept[-1][1].startswith("29 begins")
+    assert kept[-1][1].endswith(" ends")
+    if most < MB or len(json.dumps(character)) > 3:
+        assert "characters are left out" in kept[-1][1]
+
+
+def test_a_path_without_end_is_cut() -> None:
+    document = write_errors([TaskFailure("a" * 1_000_000, "short")], 4_096)
+
+    assert json.loads(document)["errors"] == [["a" * 200, "short"]]
+
+
+def test_a_request_has_so_many_bytes_of_ends_or_one_end(backend: RedisBackend) -> None:
+    push_many(4)
+    ends = [failed(claimed) for claimed in claim(Consumer(), 4)]
+    large = [
+        end._replace(document="x" * size) for end, size in zip(ends, (9 * MB, MB, 7 * MB, 1), strict=True)
+    ]
+
+    assert how_many_fit(ends) == 4
+    assert how_many_fit(large) == 1
+    assert how_many_fit(large[1:]) == 2
+    assert how_many_fit([]) == 0
+
+
+# --- Refused ---------------------------------------------------------------------------------------
+
+
+def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
+    own: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server may be set to take no argument of more than so many bytes, and cuts the connection then."""
+    own.config_set("proto-max-bulk-len", MB)
+    with options(max_result=4 * MB):
+        [waits] = push(WAIT)
+        refused = jobs.huge.enqueue(2 * MB)
+        others = push(NOTE, 20)
+        start(make_worker())
+        assert eventually(lambda: backend.queue.get(refused.id).state == "dead", within=40)
+        assert counts() == {"running": 1, "successful": 20, "dead": 1}
+        tasks.gate.set()
+
+        assert reaches(successful=21, dead=1)
+    [error] = backend.queue.get(refused.id).errors
+    assert error.exception_class_path == "components.exceptions.EndNotStored"
+    assert backend.queue.get(refused.id).starts == 1
+    assert backend.queue.get(waits).cut_off == 0
+    assert [backend.queue.get(task_id).starts for task_id in others] == [1] * 20
+
+
+def test_a_worker_with_a_stuck_function_waits_quietly_for_an_end_that_redis_refuses(
+    own: Redis, backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    own.config_set("proto-max-bulk-len", MB)
+    with options(max_result=4 * MB):
+        refused, timed_out = jobs.huge.enqueue(2 * MB), jobs.stuck.enqueue()
+        worker = make_worker(concurrency=2, shutdown_timeout=0.2)
+        with ThreadPoolExecutor() as pool:
+            running = pool.submit(worker.run)
+            try:
+                assert running.result(20) == STUCK
+            finally:
+                worker.stop()
+
+    [error] = backend.queue.get(refused.id).errors
+    assert error.exception_class_path == "components.exceptions.EndNotStored"
+    [error] = backend.queue.get(timed_out.id).errors
+    assert error.exception_class_path == "components.exceptions.TaskTimedOut"
+    assert worker.consumer._requests < 20
+
+
+# --- Full ------------------------------------------------------------------------------------------
+
+
+def fill(client: Redis) -> int:
+    """Push tasks until Redis takes no more; how many it has taken."""
+    client.config_set("maxmemory", client.info("memory")["used_memory"] + MB // 2)
+    number = 0
+    while is_taken():
+        number += 1
+    return number
+
+
+def is_taken() -> bool:
+    """Whether Redis takes a new task; else it is full."""
+    try:
+        TaskQueue().push("tests.queues.worker.jobs.huge", [500])
+    except RedisRefused:
+        return False
+    return True
+
+
+def test_a_server_filled_to_the_brim_is_drained_by_workers_old_and_new(
+    own: Redis,
+    backend: RedisBackend,
+    make_worker: MakeWorker,
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Results are kept, so Redis is no less full afterwards; a periodic task is due, and cannot be stored."""
+    monkeypatch.setattr(declarations, "_declared", {})
+    periodic(every(seconds=1), args=["tick"])(tasks.note)
+    with options(lease=1.0, max_attempts=2):
+        [running] = push(WAIT)
+        start(make_worker("other", "default", concurrency=2))
+        assert reaches(running=1)
+        backend.queue.pause("default")
+        number = fill(own)
+        own.script_flush()
+        before = backend.queue.get(running).lease_expires_at
+        assert eventually(lambda: backend.queue.get(running).lease_expires_at > before)
+
+        tasks.gate.set()
+        backend.queue.resume("default")
+        start(make_worker("default"))
+        start(Poller())
+
+        assert eventually(lambda: counts() == {"successful": min(1_000, number + 1)}, within=60)
+    assert backend.queue.get(running).starts == 1
+    assert not is_taken()
+    assert caplog.text.count("did not tick, and is tried again every 60 s") <= 3
+    assert "Waiting for it" not in caplog.text
+
+
+def test_progress_has_room_for_a_short_note_only(own: Redis, backend: RedisBackend) -> None:
+    push(NOTE)
+    consumer = Consumer()
+    [claimed] = claim(consumer)
+    consumer.progress(claimed, Progress(1, note="x" * MB))
+
+    assert backend.queue.get(claimed.id).progress == Progress(1, note="x" * 10_000)
+
+
+def test_an_error_is_shortened_in_the_log(
+    backend: RedisBackend, make_worker: MakeWorker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    jobs.fail_hugely.enqueue(5_000_000)
+    make_worker(max_tasks=2).run()
+
+    lines = [record for record in caplog.records if record.name == "components.done"]
+    assert [record.levelno for record in lines] == [logging.INFO, logging.ERROR]
+    assert all(len(record.getMessage()) < 2_000 for record in lines)
+    assert "… (5,000,014 characters)" in lines[0].getMessage()

@@ -1,0 +1,430 @@
+"""What becomes of one claimed task, whatever it does."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.dispatch import Signal
+from django.test.utils import modify_settings
+from pytest_django import DjangoDbBlocker
+from redis import Redis
+
+from components.kit.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
+from components.services.queues import Claimed, Consumer, Finished, TaskInfo, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.parking import Parking
+from components.services.queues.worker.execution import Execution
+from components.services.queues.worker.runs import Run, ServerClock
+from tests import tasks
+from tests.queues.worker import jobs
+
+LOGGER = "django.tasks" if task.__module__.startswith("django.") else "django_tasks"
+
+
+def elsewhere(function: Callable[..., Any], *args: Any) -> Future[Any]:
+    """Call it in another thread, as a worker does; one that hangs does not hold up the tests."""
+    answer: Future[Any] = Future()
+
+    def call() -> None:
+        try:
+            answer.set_result(function(*args))
+        except BaseException as error:  # noqa: BLE001  (for the thread that asks)
+            answer.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return answer
+
+
+class Runner:
+    """A worker in slow motion: each step by itself."""
+
+    def __init__(self, backend: RedisBackend) -> None:
+        self.backend = backend
+        self.consumer = Consumer(backend.alias)
+        self.clock = ServerClock()
+        self.execution = Execution(backend, self.clock, Parking(self.consumer))
+
+    def claim(self) -> Claimed:
+        step = self.consumer.advance(self.consumer.request({"default": 1}, 1))
+        self.clock.set(step.now)
+        return step.claimed[0]
+
+    def execute(self, claimed: Claimed) -> Finished | None:
+        """Run it in this thread; what became of it."""
+        finished = self.execution.run(Run(claimed, self.consumer, self.clock))
+        assert finished is None or isinstance(finished, Finished)
+        return finished
+
+    def hand_in(self, finished: Finished | None) -> TaskInfo:
+        """Tell Redis what became of it; the task as it is then."""
+        assert finished is not None
+        self.consumer.advance(self.consumer.request({}, 0, [finished]))
+        info = self.backend.queue.get(finished.task.id)
+        assert info is not None
+        return info
+
+    def run(self, claimed: Claimed) -> TaskInfo:
+        """Run it as a worker does, and hand in how it ended."""
+        return self.hand_in(elsewhere(self.execute, claimed).result(10))
+
+    def call(self, task: Task, /, *args: Any, **kwargs: Any) -> TaskResult:
+        """Enqueue and run it; its result as everyone can read it."""
+        result = task.enqueue(*args, **kwargs)
+        self.run(self.claim())
+        return task.get_result(result.id)
+
+    def call_named(self, name: str) -> TaskInfo:
+        """Push and run what may be no task."""
+        self.backend.queue.push(name)
+        return self.run(self.claim())
+
+
+@pytest.fixture
+def runner(backend: RedisBackend) -> Runner:
+    return Runner(backend)
+
+
+@contextmanager
+def receiving(signal: Signal, receive: Callable[..., Any]) -> Iterator[None]:
+    signal.connect(receive)
+    try:
+        yield
+    finally:
+        signal.disconnect(receive)
+
+
+@contextmanager
+def listening(signal: Signal) -> Iterator[list[tuple[type, TaskResult]]]:
+    """What is sent with *signal*: the senders, and the results as they were."""
+    sent: list[tuple[type, TaskResult]] = []
+
+    def receive(sender: type, task_result: TaskResult, **kwargs: Any) -> None:
+        sent.append((sender, deepcopy(task_result)))
+
+    with receiving(signal, receive):
+        yield sent
+
+
+@pytest.mark.parametrize("echo", [tasks.echo, tasks.aecho], ids=["sync", "async"])
+def test_a_task_is_called_with_its_arguments_and_its_value_is_the_result(runner: Runner, echo: Task) -> None:
+    result = runner.call(echo, {"item": ["sword", 97]})
+
+    assert result.status == TaskResultStatus.SUCCESSFUL
+    assert result.return_value == {"item": ["sword", 97]}
+
+
+@pytest.mark.parametrize("parameters", [jobs.parameters, jobs.aparameters], ids=["sync", "async"])
+def test_keyword_arguments_may_have_any_name(runner: Runner, parameters: Task) -> None:
+    given = {"func": 1, "task": 2, "args": 3, "context": 4, "claimed": 5}
+
+    assert runner.call(parameters, **given).return_value == given
+
+
+@pytest.mark.parametrize("attempt", [tasks.attempt, jobs.aattempt], ids=["sync", "async"])
+def test_a_task_that_asks_for_its_context_learns_how_often_it_was_started(
+    runner: Runner, redis: Redis, attempt: Task
+) -> None:
+    result = attempt.enqueue()
+    dies = runner.claim()
+    redis.zadd(keys.queue_running("default", "default"), {dies.id: 1})  # its lease ended long ago
+
+    info = runner.run(runner.claim())
+
+    assert info.return_value == 2
+    assert attempt.get_result(result.id).attempts == 2
+
+
+@pytest.mark.parametrize("fail", [tasks.fail, tasks.afail], ids=["sync", "async"])
+def test_a_task_that_raises_has_failed_with_the_traceback(runner: Runner, fail: Task) -> None:
+    result = runner.call(fail)
+
+    assert result.status == TaskResultStatus.FAILED
+    (error,) = result.errors
+    assert error.exception_class is ValueError
+    assert error.traceback.startswith("Traceback (most recent call last):")
+    assert f"in {fail.func.__name__}" in error.traceback
+    assert "ValueError: no" in error.traceback
+
+
+def test_the_traceback_tells_the_cause(runner: Runner) -> None:
+    (error,) = runner.call(jobs.cause).errors
+
+    assert error.exception_class is LookupError
+    assert "KeyError: 'sword'" in error.traceback
+    assert "LookupError: no such item" in error.traceback
+
+
+@pytest.mark.parametrize(
+    ("leave", "raised"),
+    [
+        (tasks.leave, SystemExit),
+        (tasks.interrupt, KeyboardInterrupt),
+        (jobs.aleave, SystemExit),
+        (jobs.ainterrupt, KeyboardInterrupt),
+    ],
+    ids=["SystemExit", "KeyboardInterrupt", "async SystemExit", "async KeyboardInterrupt"],
+)
+def test_a_task_cannot_end_its_worker(runner: Runner, leave: Task, raised: type[BaseException]) -> None:
+    result = runner.call(leave)
+
+    assert result.status == TaskResultStatus.FAILED
+    assert result.errors[0].exception_class is raised
+    assert runner.call(tasks.aecho, "alive").return_value == "alive"
+
+
+def test_what_a_coroutine_leaves_behind_cannot_end_the_event_loop(runner: Runner) -> None:
+    runner.call(jobs.leave_behind)
+
+    assert runner.call(tasks.aecho, "alive").return_value == "alive"
+
+
+def test_all_coroutines_of_a_process_share_one_event_loop(runner: Runner) -> None:
+    first = runner.call(jobs.loop_id).return_value
+
+    assert Runner(runner.backend).call(jobs.loop_id).return_value == first
+
+
+def test_coroutines_run_beside_each_other(runner: Runner) -> None:
+    for _ in range(2):
+        jobs.awhile.enqueue()
+    waiting = [elsewhere(runner.execute, runner.claim()) for _ in range(2)]
+    between = runner.call(tasks.aecho, "between")
+    jobs.agate.set()
+    ended = [answer.result(10) for answer in waiting]
+
+    assert between.return_value == "between"
+    assert [done.outcome for done in ended if done] == ["successful", "successful"]
+
+
+@pytest.mark.parametrize("note", [tasks.note, jobs.anote], ids=["sync", "async"])
+def test_a_task_that_was_cancelled_while_it_waited_for_a_thread_is_not_called(
+    runner: Runner, note: Task
+) -> None:
+    result = note.enqueue("called")
+    claimed = runner.claim()
+    runner.backend.queue.cancel("default", [result.id])
+    run = Run(claimed, runner.consumer, runner.clock)
+    run.cancel()
+
+    info = runner.hand_in(elsewhere(runner.execution.run, run).result(10))
+
+    assert tasks.notes == []
+    assert (info.state, info.is_cancelled) == ("dead", True)
+    assert [error.exception_class_path for error in info.errors] == ["components.exceptions.TaskCancelled"]
+
+
+def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> None:
+    (error,) = runner.call(tasks.give_back_a_set).errors
+
+    assert error.exception_class_path == "builtins.TypeError"  # as Django's own backends have it
+    assert "the return value is {1} (set)" in error.traceback
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("tests.tasks.no_such", "No task 'tests.tasks.no_such' can be imported"),
+        ("no.such.module", "No task 'no.such.module' can be imported"),
+        ("echo", "No task 'echo' can be imported"),
+        ("tests.tasks.not_a_task", "'tests.tasks.not_a_task' is function, not a task"),
+        ("os.system", "No task 'os.system' can be imported: no app in INSTALLED_APPS contains a module 'os'"),
+    ],
+)
+def test_what_is_not_declared_as_a_task_is_not_run_and_dies_with_the_reason(
+    runner: Runner, name: str, reason: str
+) -> None:
+    info = runner.call_named(name)
+
+    assert info.state == "dead"
+    assert info.errors[0].exception_class_path == "components.exceptions.UnknownTask"
+    assert reason in info.errors[0].traceback
+
+
+def test_a_worker_imports_no_module_outside_of_the_installed_apps(
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stray_module.py").write_text(
+        "from components.kit.compat import task\nrun = task(lambda: None)"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    info = runner.call_named("stray_module.run")
+
+    assert "stray_module" not in sys.modules
+    assert (info.state, info.errors[0].exception_class_path) == ("dead", "components.exceptions.UnknownTask")
+    assert "no app in INSTALLED_APPS contains a module 'stray_module'" in info.errors[0].traceback
+
+
+def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
+    runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "breaking_app"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "breaks_on_import.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with modify_settings(INSTALLED_APPS={"append": "breaking_app"}):
+        info = runner.call_named("breaking_app.breaks_on_import.echo")
+
+    assert info.state == "dead"
+    assert info.errors[0].exception_class_path == "builtins.ZeroDivisionError"
+    assert "breaks_on_import.py" in info.errors[0].traceback
+
+
+def test_what_cannot_be_run_is_in_the_log(runner: Runner, caplog: pytest.LogCaptureFixture) -> None:
+    info = runner.call_named("tests.tasks.no_such")
+
+    [record, last] = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert last.name == "components.done"
+    assert info.id in record.getMessage()
+    assert "tests.tasks.no_such" in record.getMessage()
+
+
+@pytest.mark.parametrize("record", [b"", b"nonsense", b"1 2 3\n{}", b"1 1 0 0 0 default\n[]", b"\xff\n{}"])
+def test_what_is_no_task_record_dies_with_the_reason(runner: Runner, redis: Redis, record: bytes) -> None:
+    task_id = runner.backend.queue.push("tests.tasks.echo")
+    redis.hset(keys.queue_tasks("default"), task_id, record)
+
+    finished = runner.execute(runner.claim())
+
+    assert finished is not None
+    assert finished.outcome == "dead"
+    assert "Traceback" in finished.document
+
+
+def test_a_record_of_a_newer_release_is_left_to_a_newer_worker(runner: Runner, redis: Redis) -> None:
+    task_id = runner.backend.queue.push("tests.tasks.echo")
+    redis.hset(keys.queue_tasks("default"), task_id, b"2 whatever comes then")
+
+    assert runner.execute(runner.claim()) is None
+
+
+def test_the_started_signal_carries_the_running_result(runner: Runner) -> None:
+    with listening(task_started) as sent:
+        called = runner.call(tasks.echo)
+
+    ((sender, result),) = sent
+    assert sender is RedisBackend
+    assert result.status == TaskResultStatus.RUNNING
+    assert result.worker_ids == [runner.consumer.id]
+    assert result.started_at == result.last_attempted_at == called.started_at
+    assert result.finished_at is None
+
+
+@pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
+def test_the_finished_signal_of_a_success_carries_what_get_result_will_give(
+    runner: Runner, settings: Any, use_tz: bool
+) -> None:
+    settings.USE_TZ = use_tz
+    with listening(task_finished) as sent:
+        result = runner.call(tasks.echo, ("sword", 97))
+
+    assert sent == [(RedisBackend, result)]
+    assert result.enqueued_at <= result.started_at <= result.finished_at  # type: ignore[operator]
+
+
+def test_the_finished_signal_of_a_failure_carries_what_get_result_will_give(runner: Runner) -> None:
+    with listening(task_finished) as sent:
+        result = runner.call(tasks.fail)
+
+    ((sender, at_the_time),) = sent
+    assert sender is RedisBackend
+    for field in fields(result):
+        if field.name != "finished_at":  # a failure is dated when it is handed in
+            assert getattr(at_the_time, field.name) == getattr(result, field.name), field.name
+
+
+def test_a_failure_is_in_djangos_own_log_with_the_exception(
+    runner: Runner, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = runner.call(tasks.fail, "out of swords")
+
+    (record,) = [entry for entry in caplog.records if entry.name == LOGGER and entry.levelno == logging.ERROR]
+    assert result.id in record.getMessage()
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == "out of swords"
+
+
+def test_a_success_is_in_djangos_own_log(runner: Runner, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    result = runner.call(tasks.echo)
+
+    started, ended = [
+        entry for entry in caplog.records if entry.name == LOGGER and entry.levelno == logging.INFO
+    ]
+    assert result.id in started.getMessage()
+    assert result.id in ended.getMessage()
+    assert ended.exc_info is None
+
+
+@pytest.mark.parametrize("signal", [task_started, task_finished], ids=["started", "finished"])
+@pytest.mark.parametrize("task", [tasks.echo, tasks.fail], ids=["success", "failure"])
+def test_a_receiver_that_raises_does_not_change_how_a_task_ends(
+    runner: Runner, signal: Signal, task: Task
+) -> None:
+    quiet = runner.call(task)
+
+    def raise_it(**kwargs: Any) -> None:
+        raise RuntimeError("a receiver's own trouble")
+
+    with receiving(signal, raise_it):
+        result = runner.call(task)
+
+    assert result.status == quiet.status
+    assert [error.exception_class for error in result.errors] == [
+        error.exception_class for error in quiet.errors
+    ]
+
+
+@pytest.fixture
+def database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """A database in a file: connections to it can be seen to close."""
+    connections.settings["file"] = {
+        **connections.settings["default"],
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(tmp_path / "db.sqlite3"),
+        "OPTIONS": {},
+    }
+    with django_db_blocker.unblock():
+        yield "file"
+    del connections.settings["file"]
+
+
+@pytest.mark.parametrize("connect", [jobs.connect, jobs.connect_and_fail], ids=["success", "failure"])
+def test_a_task_leaves_no_database_connection_open(runner: Runner, database: str, connect: Task) -> None:
+    def connection_after(claimed: Claimed) -> Any:
+        runner.execute(claimed)
+        return connections[database].connection
+
+    connect.enqueue(database)
+
+    assert elsewhere(connection_after, runner.claim()).result(10) is None
+
+
+def test_a_coroutine_leaves_no_database_connection_open(runner: Runner, database: str) -> None:
+    runner.call(jobs.aconnect, database)
+
+    assert runner.call(jobs.aconnect, database).return_value is False
+
+
+def test_a_task_begins_without_a_connection_that_was_left_open(runner: Runner, database: str) -> None:
+    def run_with_a_connection(claimed: Claimed) -> Finished | None:
+        connections[database].ensure_connection()
+        return runner.execute(claimed)
+
+    result = jobs.connect.enqueue(database)
+    runner.hand_in(elsewhere(run_with_a_connection, runner.claim()).result(10))
+
+    assert jobs.connect.get_result(result.id).return_value is False

@@ -1,0 +1,609 @@
+"""
+Ticker and the workers that have one: each tick once, missed ticks by their policy, and no cost without any.
+
+Time passes by data: a last tick is set back, or a worker's clock forward.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.test.utils import override_settings
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.kit.compat import TaskResult, task_enqueued
+from components.kit.worker.base import Worker
+from components.services.queues import TaskInfo, TaskQueue, Ticks, keys
+from components.services.queues import periodic_tasks as declarations
+from components.services.queues.backend import RedisBackend
+from components.services.queues.periodic_tasks import (
+    MissedPolicy,
+    PeriodicTask,
+    Schedule,
+    cron,
+    every,
+    overview,
+    periodic,
+)
+from components.services.queues.records import to_us
+from components.services.queues.worker.periodic import MOST, RETRY, Ticker
+from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.runs import ServerClock
+from components.testing import redis_at
+from tests import tasks
+from tests.fixtures.worker import MakeWorker, counts, current_backend, reaches
+from tests.queues.worker import jobs
+from tests.support.monitoring import sent_to
+from tests.support.queues import options, server_time
+from tests.support.waiting import eventually
+
+SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=length) for length in (1, 60, 3_600, 86_400))
+Start = Callable[[Worker], Worker]
+
+
+@pytest.fixture(autouse=True)
+def nothing_declared(monkeypatch: pytest.MonkeyPatch, backend: RedisBackend) -> None:
+    jobs.ticked.clear()
+    declarations.declared()  # what the demo site declares is declared before, and put aside
+    monkeypatch.setattr(declarations, "_declared", {})
+
+
+def declare(
+    schedule: Schedule | None = None,
+    *,
+    value: Any = "tick",
+    missed: MissedPolicy = "once",
+    task: Any = tasks.note,
+) -> PeriodicTask:
+    """By default: make a note each day."""
+    known = set(declarations._declared)
+    periodic(schedule or every(days=1), missed=missed, args=[value])(task)
+    [name] = declarations._declared.keys() - known
+    return declarations._declared[name]
+
+
+def was_last(redis: Redis, entry: PeriodicTask, at: datetime) -> None:
+    redis.zadd(keys.queue_periodic("default"), {entry.name: to_us(at)})
+
+
+class Hand:
+    """A Ticker and its clock, which can be put forward."""
+
+    def __init__(self) -> None:
+        self.clock = ServerClock()
+        self.ticker = Ticker(current_backend(), self.clock)
+
+    def tick(self, later: timedelta = timedelta()) -> float:
+        if later:
+            self.clock.set(self.clock.now() + later)
+        return self.ticker.tick()
+
+
+def stored(queue: str = "default") -> list[TaskInfo]:
+    """The tasks of ticks, in the order in which they will run: what is due for Redis too, then what will be."""
+    return [info for state in ("ready", "delayed") for info in TaskQueue().tasks(queue, state, limit=10_000)]
+
+
+def ticks() -> list[datetime | None]:
+    return [info.run_after for info in stored()]
+
+
+def full(instant: datetime, interval: timedelta) -> datetime:
+    """The last multiple of *interval* that is not later."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    return instant - (instant - epoch) % interval
+
+
+# --- What it costs ---------------------------------------------------------------------------------
+
+
+def test_without_periodic_tasks_nothing_is_sent(redis_server: EmbeddedServer) -> None:
+    hand = Hand()
+    with sent_to(redis_server) as commands:
+        pauses = [hand.tick() for _turn in range(3)]
+
+    assert pauses == [math.inf] * 3
+    assert commands == []
+
+
+def test_a_tick_costs_one_command_and_none_is_sent_between_ticks(redis_server: EmbeddedServer) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    with sent_to(redis_server) as between:
+        hand.tick()
+        hand.tick()
+    hand.tick(DAY)
+    with sent_to(redis_server) as at_a_tick:
+        hand.tick(DAY)
+        hand.tick()
+
+    assert between == []
+    assert at_a_tick == ["EVALSHA"]
+
+
+def test_it_wants_to_be_called_again_at_its_next_tick() -> None:
+    declare()
+    declare(every(days=3))
+    hand = Hand()
+
+    pause = hand.tick()
+
+    now = hand.clock.now()
+    assert now + timedelta(seconds=pause) - full(now, DAY) - DAY < SECOND
+    assert 0 < pause <= DAY.total_seconds()
+
+
+# --- Ticking ---------------------------------------------------------------------------------------
+
+
+def test_what_was_never_seen_before_begins_with_its_next_tick() -> None:
+    declare(missed="all")
+    hand = Hand()
+    hand.tick()
+    assert stored() == []
+
+    hand.tick(DAY)
+
+    assert ticks() == [full(hand.clock.now(), DAY)]
+
+
+def test_the_clock_is_that_of_redis_as_the_worker_knows_it() -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    hand.clock.set(datetime(2100, 5, 5, 12, tzinfo=UTC))
+
+    hand.tick()
+
+    assert ticks() == [datetime(2100, 5, 5, tzinfo=UTC)]
+    assert counts() == {"delayed": 1}  # Redis itself is not as far
+
+
+def test_a_tick_that_all_workers_push_at_once_is_stored_once() -> None:
+    entries = [declare(value=number) for number in range(5)]
+    hands = [Hand() for _number in range(8)]
+    for hand in hands:
+        hand.tick()
+    barrier = Barrier(len(hands))
+
+    def tick(hand: Hand) -> None:
+        barrier.wait()
+        hand.tick(DAY)
+
+    with ThreadPoolExecutor(len(hands)) as pool:
+        list(pool.map(tick, hands))
+
+    assert sorted(info.args[0] for info in stored()) == [entry.args[0] for entry in entries]
+    assert len(set(ticks())) == 1
+
+
+def test_a_tick_is_a_call_of_the_task_as_it_is_declared() -> None:
+    seen: list[TaskResult[..., Any]] = []
+
+    def remember(task_result: TaskResult[..., Any], **kwargs: Any) -> None:
+        seen.append(task_result)
+
+    entry = declare(value="x", task=tasks.echo.using(queue_name="mail", priority=7))
+    hand = Hand()
+    hand.tick()
+    task_enqueued.connect(remember)
+    try:
+        hand.tick(DAY)
+    finally:
+        task_enqueued.disconnect(remember)
+
+    [info] = stored("mail")
+    assert (info.name, info.args, info.kwargs, info.priority) == ("tests.tasks.echo", ["x"], {}, 7)
+    assert info.run_after == Ticks().last([entry.name])[entry.name]
+    assert [(result.id, result.task.run_after) for result in seen] == [(info.id, info.run_after)]
+
+
+def test_a_changed_schedule_does_not_make_up_for_ticks_of_the_old_one(redis: Redis) -> None:
+    was_last(redis, declare(), server_time() - 5 * DAY)
+    declarations._declared.clear()
+    declare(every(days=2))
+
+    Hand().tick()
+
+    assert stored() == []
+
+
+def test_ticking_goes_on_after_redis_has_lost_its_data(redis: Redis) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    redis.flushall()
+
+    hand.tick(DAY)
+    hand.tick(DAY)
+
+    assert len(stored()) == 2
+
+
+# --- A clock that jumped ----------------------------------------------------------------------------
+
+
+def said(caplog: pytest.LogCaptureFixture) -> str:
+    return "\n".join(record.getMessage() for record in caplog.records)
+
+
+@pytest.mark.parametrize("missed", ["once", "skip", "all"])
+@pytest.mark.parametrize("schedule", [every(days=1), every(seconds=30), cron("0 3 * * *", tz="UTC")], ids=str)
+def test_a_worker_that_starts_after_a_jump_of_the_clock_ticks_as_if_there_had_been_none(
+    redis: Redis, caplog: pytest.LogCaptureFixture, schedule: Schedule, missed: MissedPolicy
+) -> None:
+    entry = declare(schedule, missed=missed)
+    was_last(redis, entry, server_time() + 1_000 * DAY)
+    hand = Hand()
+
+    pause = hand.tick()
+    hand.tick(timedelta(seconds=pause))
+
+    assert ticks() == [schedule.next_after(hand.clock.now() - timedelta(seconds=pause))]
+    assert "more than one period ahead of the clock of Redis" in said(caplog)
+    assert Ticks().last([entry.name])[entry.name] == ticks()[0]
+
+
+def test_a_last_tick_two_periods_ahead_counts_as_not_taken_and_one_period_ahead_as_taken(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    near, far = declare(value="near"), declare(value="far")
+    today = full(server_time(), DAY)
+    was_last(redis, near, today + DAY)
+    was_last(redis, far, today + 2 * DAY)
+    hand = Hand()
+    hand.tick()
+
+    hand.tick(DAY)
+
+    assert [info.args for info in stored()] == [["far"]]
+    assert far.name in said(caplog)
+    assert near.name not in said(caplog)
+
+
+def test_a_worker_that_did_not_see_the_jump_goes_on_beside_one_that_did(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = declare()
+    hand = Hand()
+    hand.tick()
+    was_last(redis, entry, server_time() + 1_000 * DAY)  # another worker's
+
+    hand.tick(DAY)
+    hand.tick(DAY)
+
+    assert len(stored()) == 2
+    assert said(caplog).count("more than one period ahead of the clock of Redis") == 1
+
+
+@pytest.mark.parametrize("missed", ["once", "all"])
+def test_a_worker_that_is_behind_does_not_wait_for_a_date_that_a_jump_has_left(
+    redis: Redis, missed: MissedPolicy
+) -> None:
+    entry = declare(missed=missed)
+    hand = Hand()
+    hand.tick()
+    was_last(redis, entry, server_time() + 1_000 * DAY)  # another worker's
+
+    hand.tick(3 * DAY)
+
+    assert len(stored()) == (1 if missed == "once" else 3)
+
+
+def test_a_worker_that_saw_the_jump_begins_anew_when_the_clock_is_back(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    before = hand.clock.now()
+    hand.tick(1_000 * DAY)
+    assert len(stored()) == 1
+
+    hand.clock.set(before + 6 * SECOND)
+    pause = hand.tick()
+    hand.tick(timedelta(seconds=pause))
+
+    assert len(stored()) == 2
+    assert full(before, DAY) + DAY in ticks()
+    assert "The clock of Redis went back by" in said(caplog)
+
+
+def test_a_worker_whose_clock_goes_back_by_a_little_does_nothing(
+    redis_server: EmbeddedServer, redis: Redis
+) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    hand.clock.set(hand.clock.now() - SECOND / 2)
+    with sent_to(redis_server) as commands:
+        hand.tick()
+
+    assert commands == []
+
+
+def test_the_overview_does_not_wait_for_a_date_that_a_jump_has_left(redis: Redis) -> None:
+    entry = declare()
+    was_last(redis, entry, server_time() + 1_000 * DAY)
+
+    [info] = overview()
+
+    assert (info.last_at, info.next_at) == (None, full(server_time(), DAY) + DAY)
+
+
+# --- Missed ticks ----------------------------------------------------------------------------------
+
+
+def test_of_missed_ticks_the_latest_runs(redis: Redis) -> None:
+    entry = declare()
+    was_last(redis, entry, full(server_time(), DAY) - 6 * DAY)
+    hand = Hand()
+
+    hand.tick()
+
+    assert ticks() == [full(hand.clock.now(), DAY)]
+    assert Ticks().last([entry.name])[entry.name] == ticks()[0]
+
+
+def test_with_skip_missed_ticks_are_dropped_for_good(redis: Redis) -> None:
+    entry = declare(every(hours=1), missed="skip")
+    hand = Hand()
+    hand.tick()
+    hand.clock.set(full(hand.clock.now(), HOUR) + 5 * HOUR + 2 * MINUTE)
+
+    hand.tick()
+
+    assert stored() == []
+    assert Ticks().last([entry.name])[entry.name] == full(hand.clock.now(), HOUR)
+    hand.tick(HOUR - 2 * MINUTE)
+    assert ticks() == [full(hand.clock.now(), HOUR)]
+
+
+def test_with_skip_a_tick_that_is_hardly_late_runs(redis: Redis) -> None:
+    entry = declare(every(seconds=1), missed="skip")
+    was_last(redis, entry, server_time() - HOUR)
+
+    Hand().tick()
+
+    assert len(ticks()) == 1
+
+
+def test_with_all_each_missed_tick_runs_the_oldest_first(redis: Redis) -> None:
+    entry = declare(missed="all")
+    was_last(redis, entry, full(server_time(), DAY) - 6 * DAY)
+    hand = Hand()
+
+    hand.tick()
+
+    latest = full(hand.clock.now(), DAY)
+    assert ticks()[-6:] == [latest - number * DAY for number in (5, 4, 3, 2, 1, 0)]
+
+
+def test_with_all_so_many_at_most(redis: Redis) -> None:
+    entry = declare(every(seconds=1), missed="all")
+    was_last(redis, entry, server_time() - DAY)
+    hand = Hand()
+
+    hand.tick()
+
+    found = ticks()
+    assert len(found) == MOST
+    assert found == sorted(found, key=lambda tick: tick or datetime.max)
+    assert found[-1] == Ticks().last([entry.name])[entry.name]
+
+
+@pytest.mark.parametrize("missed", ["once", "all"])
+def test_a_worker_that_was_away_pushes_nothing_that_another_has_pushed(
+    redis: Redis, redis_server: EmbeddedServer, missed: MissedPolicy
+) -> None:
+    declare(missed=missed)
+    away, present = Hand(), Hand()
+    away.tick()
+    present.tick()
+    for _turn in range(3):
+        present.tick(DAY)
+    overview()  # Redis has the script from now on
+    with sent_to(redis_server) as commands:
+        away.tick(3 * DAY)
+
+    assert commands == ["EVALSHA"]
+    assert len(stored()) == 3
+
+
+def test_missed_ticks_are_reported_by_the_worker_that_made_up_for_them(
+    redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = declare()
+    was_last(redis, entry, full(server_time(), DAY) - 6 * DAY)
+
+    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
+        Hand().tick()
+        Hand().tick()
+
+    [record] = caplog.records
+    assert f"{entry.name} has missed ticks since" in record.getMessage()
+    assert record.getMessage().endswith("; 1 will run now.")
+
+
+def test_a_late_tick_is_reported_by_who_stored_it_and_by_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    declare()
+    hands = [Hand(), Hand()]
+    for hand in hands:
+        hand.tick()
+        hand.clock.set(full(hand.clock.now(), DAY) + DAY + HOUR)
+
+    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
+        for hand in hands:
+            hand.tick()
+
+    assert len(caplog.records) == 1
+
+
+def test_a_tick_in_time_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    hand.clock.set(full(hand.clock.now(), DAY) + DAY + SECOND)
+
+    with caplog.at_level(logging.WARNING, "components.services.queues.worker.periodic"):
+        hand.tick()
+
+    assert len(stored()) == 1
+    assert caplog.records == []
+
+
+def test_ticks_that_redis_has_forgotten_are_not_made_up_for_by_who_pushed_them(redis: Redis) -> None:
+    entry = declare(missed="all")
+    hand = Hand()
+    hand.tick()
+    before = Ticks().last([entry.name])[entry.name]
+    hand.tick(DAY)
+    hand.tick(DAY)
+    was_last(redis, entry, before)  # an old copy took over
+
+    hand.tick(2 * DAY)
+
+    assert len(ticks()) == len(set(ticks())) == 4
+
+
+# --- What goes wrong -------------------------------------------------------------------------------
+
+
+def test_an_entry_that_cannot_be_pushed_is_reported_once_and_stops_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with options(max_body=100):
+        declare(value="x" * 200)
+        declare(value="y")
+        hand = Hand()
+        hand.tick()
+        with caplog.at_level(logging.ERROR, "components.services.queues.worker.periodic"):
+            hand.tick(DAY)
+            hand.tick(DAY)
+
+    assert [info.args for info in stored()] == [["y"], ["y"]]
+    [record] = caplog.records
+    assert "did not tick" in record.getMessage()
+
+
+def test_an_entry_that_could_not_be_pushed_is_tried_again() -> None:
+    entry = declare(value="x" * 200)
+    hand = Hand()
+    with options(max_body=100):
+        hand.tick()
+        pause = hand.tick(DAY)
+    assert stored() == []
+    assert pause <= RETRY.total_seconds()
+
+    hand.tick(RETRY)
+
+    assert ticks() == [Ticks().last([entry.name])[entry.name]]
+
+
+def test_a_queue_that_the_settings_do_not_know_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    declare()
+    allowed = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["mail"]}
+    with override_settings(TASKS={"default": allowed}), caplog.at_level(logging.ERROR):
+        hand = Hand()
+        hand.tick()
+        hand.tick(DAY)
+
+    [record] = caplog.records
+    assert "did not tick" in record.getMessage()
+
+
+def test_while_redis_is_away_the_ticker_says_so_and_its_tick_is_not_lost() -> None:
+    declare()
+    hand = Hand()
+    hand.tick()
+    with redis_at("unix:///nowhere/at-all.sock"), pytest.raises(RedisUnavailable):
+        hand.tick(DAY)
+
+    hand.tick()
+
+    assert len(stored()) == 1
+
+
+# --- Workers ---------------------------------------------------------------------------------------
+
+
+def test_a_worker_runs_what_is_due_before_it_finds_that_nothing_is_left(
+    redis: Redis, make_worker: MakeWorker
+) -> None:
+    was_last(redis, declare(value="due"), server_time() - DAY)
+
+    assert make_worker(burst=True).run() == 0
+
+    assert tasks.notes == ["due"]
+
+
+def test_an_idle_worker_wakes_for_a_tick(make_worker: MakeWorker, start: Start, patient: None) -> None:
+    declare(every(seconds=1), value="second")
+    start(make_worker())
+
+    assert eventually(lambda: "second" in tasks.notes)
+
+
+def test_a_worker_whose_slots_are_all_taken_still_ticks(
+    redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    declare(every(seconds=1), task=tasks.echo)
+    TaskQueue().push("tests.tasks.wait", priority=9)
+    start(make_worker(concurrency=1))
+    assert reaches(running=1)
+
+    assert eventually(lambda: "ready" in counts())
+    assert counts()["running"] == 1
+
+
+def test_a_poller_ticks(start: Start, patient: None) -> None:
+    declare(every(seconds=1))
+    start(Poller())
+
+    assert eventually(lambda: counts().get("ready", 0) >= 1)
+
+
+def test_several_workers_run_each_tick_once(make_worker: MakeWorker, start: Start) -> None:
+    declare(every(seconds=1), task=jobs.tick_of, value=None)
+    for _number in range(3):
+        start(make_worker())
+    start(Poller())
+
+    assert eventually(lambda: len(jobs.ticked) >= 2)
+    assert len(set(jobs.ticked)) == len(jobs.ticked)
+
+
+# --- The control room ------------------------------------------------------------------------------
+
+
+def test_the_overview_tells_the_last_and_the_next_tick(redis: Redis) -> None:
+    entry, fresh = declare(value="a"), declare(value="b")
+    latest = full(server_time(), DAY)
+    was_last(redis, entry, latest)
+    was_last(redis, fresh, latest + SECOND)  # became known then
+
+    found = {info.periodic.name: (info.last_at, info.next_at) for info in overview()}
+
+    assert found == {
+        entry.name: (latest, latest + DAY),
+        fresh.name: (None, latest + DAY),
+    }
+
+
+def test_the_overview_shows_what_no_worker_has_seen(redis: Redis) -> None:
+    entry = declare()
+
+    assert [(info.periodic, info.last_at, info.next_at) for info in overview()] == [(entry, None, None)]
+    assert redis.dbsize() == 0

@@ -1,0 +1,333 @@
+"""Claiming ahead: many quick tasks in one round trip, and none of them behind a slow one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.prefetch import AHEAD, MOST, Prefetch
+from components.services.queues.worker.tasks import TaskWorker
+from tests import tasks
+from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
+from tests.queues.worker import jobs
+from tests.support.queues import claim, options
+from tests.support.waiting import eventually
+
+Start = Callable[[Worker], Worker]
+
+
+# --- How many --------------------------------------------------------------------------------------
+
+
+def test_before_the_first_task_has_ended_nothing_is_claimed_ahead() -> None:
+    assert Prefetch(4).limit == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limit"), [(0.0, MOST), (0.001, int(4 * AHEAD / 0.001)), (0.1, 2), (10.0, 0)]
+)
+def test_what_the_threads_will_start_soon_is_claimed_ahead(seconds: float, limit: int) -> None:
+    prefetch = Prefetch(4)
+    prefetch.learn([seconds])
+
+    assert prefetch.limit == limit
+
+
+def test_the_latest_tasks_count_most() -> None:
+    prefetch = Prefetch(1)
+    prefetch.learn([10.0])
+    for _ in range(30):
+        prefetch.learn([0.001])
+
+    assert prefetch.limit == int(AHEAD / 0.001) - 1 or prefetch.limit == int(AHEAD / 0.001)
+    prefetch.learn([10.0])
+    assert prefetch.limit == 0
+
+
+def test_nothing_learned_changes_nothing() -> None:
+    prefetch = Prefetch(1)
+    prefetch.learn([0.001])
+    before = prefetch.limit
+    prefetch.learn([])
+
+    assert prefetch.limit == before > 0
+
+
+def test_after_a_mistake_nothing_is_claimed_ahead_until_a_task_has_ended() -> None:
+    prefetch = Prefetch(1)
+    prefetch.learn([0.0])
+    prefetch.was_wrong()
+    assert prefetch.limit == 0
+
+    prefetch.learn([0.0])
+    assert prefetch.limit == MOST
+
+
+# --- Round trips -----------------------------------------------------------------------------------
+
+
+def round_trips(redis: Redis) -> int:
+    """The scripts that were called so far, by Redis' own count."""
+    stats: dict[str, Any] = redis.info("commandstats")
+    return sum(stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("evalsha", "eval"))
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_tasks_that_do_nothing_come_in_large_batches(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, concurrency: int
+) -> None:
+    push(NOTE, 2000)
+    before = round_trips(redis)
+
+    make_worker(concurrency=concurrency, burst=True).run()
+
+    assert counts()["successful"] == 1000  # of which no more are listed
+    assert len(tasks.notes) == 2000
+    assert round_trips(redis) - before < 500
+
+
+def test_ends_are_handed_in_together_with_claims(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker
+) -> None:
+    """Claims and acks of 1000 tasks in fewer steps than tasks; each step has a number."""
+    push(NOTE, 1000)
+    worker = make_worker(concurrency=2, max_tasks=1000)
+
+    worker.run()
+
+    assert counts() == {"successful": 1000}
+    assert worker.consumer.request({}, 0).number < 250
+
+
+def test_a_worker_without_anything_else_to_do_hands_in_an_end_at_once(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    start(make_worker())
+    assert is_listening(redis)
+
+    push(NOTE)
+
+    assert reaches(successful=1)
+
+
+def test_an_end_beside_a_long_task_is_handed_in_soon(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    push(WAIT)
+    start(make_worker(concurrency=2))
+    assert reaches(running=1)
+
+    push(NOTE)
+
+    assert reaches(running=1, successful=1)
+
+
+# --- Behind a slow task ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hasty(make_worker: MakeWorker) -> Callable[..., TaskWorker]:
+    """A worker of one thread that has seen nothing but quick tasks, and so claims hundreds ahead."""
+
+    def make(**options: Any) -> TaskWorker:
+        worker = make_worker(concurrency=1, **options)
+        worker._prefetch.learn([0.0])
+        return worker
+
+    return make
+
+
+def push_one_slow_and(quick: int) -> tuple[str, list[str]]:
+    new = [NewTask(name=CROWD), *(NewTask(name=NOTE, args=[number]) for number in range(quick))]
+    slow, *others = [info.id for info in TaskQueue().push_many(new) if info]
+    return slow, others
+
+
+def test_what_was_claimed_behind_a_slow_task_is_given_back_and_a_neighbour_runs_it(
+    backend: RedisBackend,
+    make_worker: MakeWorker,
+    hasty: Callable[..., TaskWorker],
+    start: Start,
+    patient: None,
+) -> None:
+    slow, quick = push_one_slow_and(20)
+    first = hasty()
+    first.tick()
+    assert counts() == {"running": 21}
+    start(first)
+    neighbour = start(make_worker(concurrency=1))
+
+    assert reaches(running=1, successful=20)
+    assert tasks.notes == list(range(20))
+    assert TaskQueue().get(slow).worker_ids == (first.consumer.id,)
+    for task_id in quick:
+        info = TaskQueue().get(task_id)
+        assert (info.worker_ids, info.starts) == ((neighbour.consumer.id,), 1)
+
+
+def test_what_is_given_back_is_as_if_it_had_never_been_claimed(
+    backend: RedisBackend,
+    redis: Redis,
+    hasty: Callable[..., TaskWorker],
+    start: Start,
+    patient: None,
+) -> None:
+    _slow, quick = push_one_slow_and(3)
+    before = redis.zrange(keys.queue_ready("default", "default"), 1, -1, withscores=True)
+    worker = hasty()
+    worker.tick()
+    assert counts() == {"running": 4}
+    start(worker)
+
+    assert reaches(running=1, ready=3)
+    assert redis.zrange(keys.queue_ready("default", "default"), 0, -1, withscores=True) == before
+    for task_id in quick:
+        info = TaskQueue().get(task_id)
+        assert (info.state, info.starts, info.started_at, info.worker_ids) == ("ready", 0, None, ())
+
+
+def test_a_worker_that_gave_tasks_back_runs_them_when_its_slow_one_has_ended(
+    backend: RedisBackend, hasty: Callable[..., TaskWorker], start: Start, patient: None
+) -> None:
+    push_one_slow_and(3)
+    start(hasty())
+    assert reaches(running=1, ready=3)
+
+    jobs.agate.set()
+
+    assert reaches(successful=4)
+    assert tasks.notes == [0, 1, 2]
+
+
+def test_a_crash_while_they_wait_costs_a_start_of_each(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker
+) -> None:
+    """A worker that dies with tasks it had claimed ahead: others take them over, and they run."""
+    task_ids = push(NOTE, 3)
+    claim(Consumer(), 3)
+    redis.zadd(keys.queue_running("default", "default"), dict.fromkeys(task_ids, 1))
+
+    make_worker(burst=True).run()
+
+    assert counts() == {"successful": 3}
+
+
+# --- Limits and the end ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@pytest.mark.parametrize("limit", [1, 7, 150])
+def test_no_more_than_max_tasks_are_run_however_quick_they_are(
+    backend: RedisBackend, make_worker: MakeWorker, limit: int, concurrency: int
+) -> None:
+    push(NOTE, 200)
+
+    assert make_worker(max_tasks=limit, concurrency=concurrency).run() == 0
+
+    assert counts() == {"ready": 200 - limit, "successful": limit}
+    assert len(tasks.notes) == limit
+
+
+def test_what_was_given_back_does_not_count_for_max_tasks(
+    backend: RedisBackend, hasty: Callable[..., TaskWorker], start: Start, patient: None
+) -> None:
+    push_one_slow_and(9)
+    worker = start(hasty(max_tasks=5))
+    assert reaches(running=1, ready=9)
+
+    jobs.agate.set()
+
+    assert worker.ended.wait(10)
+    assert counts() == {"ready": 5, "successful": 5}
+
+
+def test_a_burst_ends_only_when_what_it_gave_back_has_run(
+    backend: RedisBackend, hasty: Callable[..., TaskWorker], start: Start, patient: None
+) -> None:
+    push_one_slow_and(3)
+    worker = start(hasty(burst=True))
+    assert reaches(running=1, ready=3)
+    assert not worker.ended.is_set()
+
+    jobs.agate.set()
+
+    assert worker.ended.wait(10)
+    assert counts() == {"successful": 4}
+
+
+def test_a_worker_that_is_told_to_stop_gives_back_at_once_what_waits(
+    backend: RedisBackend,
+    hasty: Callable[..., TaskWorker],
+    start: Start,
+    patient: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
+    push_one_slow_and(3)
+    worker = start(hasty())
+    assert eventually(lambda: jobs.crowded["now"] == 1)
+    assert counts() == {"running": 4}
+
+    worker.stop()
+
+    assert reaches(running=1, ready=3)
+    assert not worker.ended.is_set()
+    jobs.agate.set()
+    assert worker.ended.wait(10)
+    assert counts() == {"ready": 3, "successful": 1}
+
+
+def test_a_worker_that_ends_at_once_begins_nothing_that_it_gives_back(
+    backend: RedisBackend, hasty: Callable[..., TaskWorker]
+) -> None:
+    push_one_slow_and(3)
+    worker = hasty()
+    worker.tick()
+    assert counts() == {"running": 4}
+    assert eventually(lambda: jobs.crowded["now"] == 1)
+
+    assert worker.close() == 1
+    assert counts() == {"ready": 3, "running": 1}
+    worker.part()
+
+    assert counts() == {"ready": 4}
+    jobs.agate.set()
+    worker._pool._threads[0].join(10)
+    assert not worker._pool._threads[0].is_alive()
+    assert tasks.notes == []
+
+
+def test_an_order_of_priorities_is_kept_within_a_batch(
+    backend: RedisBackend, hasty: Callable[..., TaskWorker]
+) -> None:
+    for priority in (0, 50, -50, 100):
+        tasks.note.using(priority=priority).enqueue(priority)
+
+    hasty(burst=True).run()
+
+    assert tasks.notes == [100, 50, 0, -50]
+
+
+def test_what_waits_in_a_worker_is_renewed_with_what_runs(
+    backend: RedisBackend,
+    hasty: Callable[..., TaskWorker],
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
+    with options(lease=1.0):
+        _slow, quick = push_one_slow_and(2)
+        start(hasty())
+        assert reaches(running=3)
+        first = {task_id: TaskQueue().get(task_id).lease_expires_at for task_id in quick}
+
+        assert eventually(
+            lambda: all(TaskQueue().get(task_id).lease_expires_at > first[task_id] for task_id in quick)
+        )
+        assert jobs.told.empty()

@@ -1,0 +1,137 @@
+"""What a running task says of how far it is, and what it can ask."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.kit.compat import Task
+from components.services.queues import Progress, TaskInfo, TaskQueue
+from components.services.queues.backend import RedisBackend
+from components.testing import redis_at, run_tasks
+from tests import tasks
+from tests.queues.worker import jobs
+from tests.queues.worker.test_execution import Runner, elsewhere
+from tests.support.monitoring import sent_to
+from tests.support.queues import claim_one, end_lease
+
+REPORTS = pytest.mark.parametrize("report", [jobs.report, jobs.areport], ids=["sync", "async"])
+
+
+@pytest.fixture
+def runner(backend: RedisBackend) -> Runner:
+    return Runner(backend)
+
+
+def said(task_id: str) -> Progress | None:
+    info = TaskQueue().get(task_id)
+    assert isinstance(info, TaskInfo)
+    return info.progress
+
+
+@REPORTS
+def test_the_progress_of_a_running_task_can_be_seen(runner: Runner, report: Task) -> None:
+    result = report.enqueue(3)
+    claimed = runner.claim()
+
+    elsewhere(runner.execute, claimed).result(10)
+
+    progress = said(result.id)
+    assert progress is not None
+    assert (progress.done, progress.total, progress.note, progress.percent) == (0, 3, "step 0", 0.0)
+    info = TaskQueue().get(result.id)
+    assert info is not None
+    assert info.state == "running"
+    assert info.last_attempted_at is not None
+    assert progress.at is not None
+    assert progress.at >= info.last_attempted_at
+
+
+@REPORTS
+def test_in_a_loop_it_is_written_down_now_and_then(
+    runner: Runner, redis_server: EmbeddedServer, report: Task
+) -> None:
+    report.enqueue(500)
+    claimed = runner.claim()
+
+    with sent_to(redis_server) as commands:
+        elsewhere(runner.execute, claimed).result(10)
+
+    assert 1 <= sum(command.startswith("EVAL") for command in commands) < 10
+
+
+def test_the_end_is_written_down_however_soon_it_comes(runner: Runner) -> None:
+    result = jobs.report_the_end.enqueue()
+    claimed = runner.claim()
+
+    elsewhere(runner.execute, claimed).result(10)
+
+    progress = said(result.id)
+    assert progress is not None
+    assert (progress.done, progress.note, progress.percent) == (3, "done", 100.0)
+
+
+@REPORTS
+def test_while_redis_is_away_it_is_only_logged(
+    runner: Runner, report: Task, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = report.enqueue(3)
+    claimed = runner.claim()
+
+    with redis_at(f"unix://{tmp_path}/nothing.sock"):
+        finished = elsewhere(runner.execute, claimed).result(10)
+
+    assert runner.hand_in(finished).state == "successful"
+    told = [entry for entry in caplog.records if "was not written down" in entry.getMessage()]
+    assert {(entry.levelno, result.id in entry.getMessage()) for entry in told} == {(logging.WARNING, True)}
+
+
+def test_a_function_learns_from_its_progress_that_it_is_to_be_cancelled(runner: Runner) -> None:
+    result = jobs.report.enqueue(1)
+    claimed = runner.claim()
+    TaskQueue().cancel("default", [result.id])
+
+    finished = elsewhere(runner.execute, claimed).result(10)
+
+    assert runner.hand_in(finished).return_value is True
+
+
+def test_a_coroutine_is_cancelled_when_its_progress_is_written_down(runner: Runner) -> None:
+    result = jobs.areport.enqueue(1)
+    claimed = runner.claim()
+    TaskQueue().cancel("default", [result.id])
+
+    finished = elsewhere(runner.execute, claimed).result(10)
+
+    (error,) = runner.hand_in(finished).errors
+    assert error.exception_class_path == "components.exceptions.TaskCancelled"
+
+
+def test_a_task_that_another_worker_has_taken_over_learns_it_too(runner: Runner, redis: Redis) -> None:
+    result = jobs.report.enqueue(1)
+    claimed = runner.claim()
+    end_lease(redis, result.id)
+    other = claim_one(Runner(runner.backend).consumer)
+
+    finished = elsewhere(runner.execute, claimed).result(10)
+
+    assert finished is not None
+    assert b"true" in finished.document
+    assert other.id == result.id
+    assert said(result.id) is None
+
+
+@REPORTS
+def test_a_task_that_nobody_cancels_goes_on(runner: Runner, report: Task) -> None:
+    assert runner.call(report, 2).return_value is False
+
+
+def test_it_works_in_run_tasks(backend: RedisBackend) -> None:
+    jobs.report.enqueue(2)
+    tasks.echo.enqueue()
+
+    assert [info.state for info in run_tasks()] == ["successful"] * 2

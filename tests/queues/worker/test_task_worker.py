@@ -1,0 +1,558 @@
+"""TaskWorker in this process: what it claims, how much, in which order, and what wakes it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from components.embedded import EmbeddedServer
+from components.exceptions import RedisUnavailable
+from components.kit.scripts import Script
+from components.kit.worker.base import Worker
+from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues.backend import RedisBackend
+from components.testing import redis_at
+from tests import tasks
+from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
+from tests.queues.worker import jobs
+from tests.support.proxy import LossyProxy
+from tests.support.queues import claim, claim_one, come_due, end_lease, options, push_many
+from tests.support.waiting import eventually
+
+Start = Callable[[Worker], Worker]
+
+# --- When it ends by itself ------------------------------------------------------------------------
+
+
+def test_a_burst_runs_what_is_ready_and_what_that_enqueues_and_ends(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    push(NOTE, 10)
+    TaskQueue().push("tests.queues.worker.jobs.enqueue_another", [3])
+
+    assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"successful": 14}
+    assert sorted(tasks.notes) == [f"default {number}" for number in range(10)]
+
+
+def test_a_burst_does_not_wait_for_delayed_tasks(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    TaskQueue().push(NOTE, ["later"], delay=3600)
+
+    assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"delayed": 1}
+
+
+def test_a_burst_of_all_queues_finds_them(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    push(NOTE, queue="a")
+    push(NOTE, queue="b")
+
+    assert make_worker(all_queues=True, burst=True).run() == 0
+
+    assert sorted(tasks.notes) == ["a 0", "b 0"]
+
+
+def test_a_worker_ends_after_so_many_tasks_and_has_claimed_no_more(
+    backend: RedisBackend, make_worker: MakeWorker
+) -> None:
+    push(NOTE, 10)
+
+    assert make_worker(max_tasks=3, concurrency=2).run() == 0
+
+    assert counts() == {"ready": 7, "successful": 3}
+
+
+@pytest.mark.parametrize("limit", [{"burst": True}, {"max_tasks": 1}], ids=["burst", "max_tasks"])
+def test_a_worker_ends_as_soon_as_its_last_task_has(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None, limit: dict[str, int]
+) -> None:
+    push(NOTE)
+    worker = start(make_worker(**limit))
+
+    assert worker.ended.wait(10)
+
+
+def test_a_worker_that_was_told_to_stop_ends_as_soon_as_its_running_tasks_have(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    push(CROWD)
+    worker = start(make_worker())
+    assert eventually(lambda: jobs.crowded["now"] == 1)
+    worker.stop()
+    jobs.agate.set()
+
+    assert worker.ended.wait(10)
+    assert counts() == {"successful": 1}
+
+
+def test_failures_do_not_end_a_worker(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    push("tests.tasks.leave", 2)
+    push("no.such.task")
+    push(NOTE)
+
+    assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"dead": 3, "successful": 1}
+
+
+def test_a_worker_that_ended_is_listed_no_more(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    worker = start(make_worker("mail", "default", concurrency=3))
+
+    assert eventually(backend.queue.workers)
+    (info,) = backend.queue.workers()
+    assert (info.id, info.kind, info.pid) == (worker.consumer.id, "worker", os.getpid())
+    assert (info.queues, info.concurrency, info.alive) == (("mail", "default"), 3, True)
+    worker.stop()
+    assert eventually(lambda: backend.queue.workers() == [])
+
+
+def test_without_redis_a_worker_does_not_begin(make_worker: MakeWorker, tmp_path: Path) -> None:
+    with redis_at(f"unix://{tmp_path}/nothing.sock"), pytest.raises(RedisUnavailable):
+        make_worker().run()
+
+
+def test_a_worker_of_a_cluster_runs_tasks_and_is_woken(
+    backend: RedisBackend, redis_cluster: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    worker = start(make_worker(all_queues=True))
+    assert eventually(TaskQueue().workers)
+    push(NOTE, 3, queue="a")
+    push(NOTE, 3, queue="b")
+
+    assert reaches("a", successful=3)
+    assert reaches("b", successful=3)
+    worker.stop()
+    assert worker.ended.wait(10)
+
+
+# --- How much it takes -----------------------------------------------------------------------------
+
+
+def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    push(CROWD, 5)
+    start(make_worker(concurrency=2))
+
+    assert eventually(lambda: jobs.crowded["now"] == 2)
+    assert counts() == {"ready": 3, "running": 2}
+    jobs.agate.set()
+    assert reaches(successful=5)
+    assert jobs.crowded["most"] == 2
+
+
+def test_what_one_worker_has_no_slot_for_a_neighbour_runs_at_once(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    start(make_worker(concurrency=1))
+    start(make_worker(concurrency=1))
+    push(CROWD, 2)
+
+    assert reaches(running=2)
+
+
+def test_a_token_that_a_full_worker_takes_too_late_goes_to_one_with_a_free_slot(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    start(make_worker("default", concurrency=1))
+    assert is_listening(redis)
+    delayed = TaskQueue().push(WAIT, delay=0.2)
+    assert eventually(lambda: counts() == {"running": 1})  # by the clock: its listener still waits
+    assert eventually(lambda: backend.queue.get(delayed).state == "running")
+    start(make_worker("default", concurrency=1))
+    assert is_listening(redis, 2)
+
+    push(NOTE)
+
+    assert reaches(running=1, successful=1)
+
+
+# --- Which queues, in which order ------------------------------------------------------------------
+
+
+def test_the_queues_are_served_in_strict_order(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    push(NOTE, 2, "low")
+    push(NOTE, 2, "high")
+
+    make_worker("high", "low", concurrency=1, burst=True).run()
+
+    assert tasks.notes == ["high 0", "high 1", "low 0", "low 1"]
+
+
+def test_the_queues_are_served_in_turn(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    push(NOTE, 4, "a")
+    push(NOTE, 2, "b")
+
+    make_worker("a", "b", round_robin=True, concurrency=1, burst=True).run()
+
+    # A batch of many tasks has a share of each queue: the turns are those of the batches.
+    assert Counter(note[0] for note in tasks.notes[:3]) in ({"a": 2, "b": 1}, {"a": 1, "b": 2})
+    assert sorted(tasks.notes) == ["a 0", "a 1", "a 2", "a 3", "b 0", "b 1"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 5])
+def test_weights_are_the_shares_of_what_a_worker_runs(make_worker: MakeWorker, concurrency: int) -> None:
+    push(NOTE, 700, "high")
+    push(NOTE, 700, "low")
+
+    make_worker("high", "low", weights={"high": 6, "low": 1}, concurrency=concurrency, max_tasks=560).run()
+
+    begun = Counter(note.split()[0] for note in tasks.notes[:420])
+    assert begun["low"] == pytest.approx(60, abs=12)
+
+
+def test_in_turn_a_worker_runs_as_much_of_each_busy_queue(make_worker: MakeWorker) -> None:
+    names = [f"q{number}" for number in range(10)]
+    push(NOTE, 300, "q0")
+    push(NOTE, 300, "q1")
+
+    make_worker(*names, round_robin=True, concurrency=2, max_tasks=400).run()
+
+    begun = Counter(note.split()[0] for note in tasks.notes[:300])
+    assert begun["q0"] == pytest.approx(150, abs=10)
+
+
+def test_a_burst_goes_on_while_more_tasks_are_due_than_one_step_moves(
+    make_worker: MakeWorker, redis: Redis
+) -> None:
+    come_due(redis, *push_many(2_500, delay=60))
+
+    assert make_worker(burst=True).run() == 0
+
+    assert counts() == {"successful": 1_000}  # as many as are listed
+
+
+def test_the_slots_are_divided_by_weight(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    push(CROWD, 8, "high")
+    push(CROWD, 8, "low")
+    start(make_worker("high", "low", weights={"high": 3, "low": 1}, concurrency=4))
+
+    assert reaches("high", ready=5, running=3)
+    assert reaches("low", ready=7, running=1)
+
+
+def test_what_an_empty_queue_leaves_goes_to_the_others(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    push(CROWD, 4, "low")
+    start(make_worker("high", "low", weights={"high": 3, "low": 1}, concurrency=4))
+
+    assert reaches("low", running=4)
+
+
+def test_a_worker_of_all_queues_asks_few_of_many_that_are_empty_and_hears_of_each_that_fills_up(
+    make_worker: MakeWorker, start: Start, redis: Redis
+) -> None:
+    names = [f"customer-{number}" for number in range(400)]
+    for name in names:
+        push(NOTE, 1, name)
+    worker = start(make_worker(all_queues=True))
+    assert eventually(lambda: len(tasks.notes) == 400)
+    assert eventually(lambda: len(worker.queues) <= 100)
+    tasks.notes.clear()
+
+    for name in (names[0], names[399], "customer-new"):
+        push(NOTE, 1, name)
+        assert eventually(lambda: f"{name} 0" in tasks.notes)  # noqa: B023
+
+
+def test_other_queues_are_left_alone(backend: RedisBackend, make_worker: MakeWorker) -> None:
+    push(NOTE, 1, "mail")
+    push(NOTE, 1, "default")
+
+    make_worker("mail", burst=True).run()
+
+    assert tasks.notes == ["mail 0"]
+
+
+def test_a_worker_of_all_queues_learns_a_new_one_at_once(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    start(make_worker(all_queues=True))
+    assert is_listening(redis)
+
+    push(NOTE, queue="first of its name")
+
+    assert reaches("first of its name", successful=1)
+
+
+def test_it_does_so_while_it_runs_something_else(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    push(WAIT)
+    start(make_worker(all_queues=True, concurrency=2))
+    assert reaches(running=1)
+    assert is_listening(redis)
+
+    push(NOTE, queue="first of its name")
+
+    assert reaches("first of its name", successful=1)
+    assert counts() == {"running": 1}
+
+
+# --- What wakes it ---------------------------------------------------------------------------------
+
+
+def test_a_push_wakes_an_idle_worker(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    start(make_worker())
+    for number in range(1, 4):
+        assert is_listening(redis)
+        push(NOTE)
+
+        assert reaches(successful=number)
+
+
+def test_a_delayed_task_runs_when_it_is_due_and_not_before(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    start(make_worker())
+    assert is_listening(redis)
+
+    later, soon = TaskQueue().push(NOTE, ["later"], delay=1.5), TaskQueue().push(NOTE, ["soon"], delay=0.1)
+
+    assert reaches(successful=2)
+    assert tasks.notes == ["soon", "later"]
+    for task_id in (soon, later):
+        info = backend.queue.get(task_id)
+        assert started_at(info) >= info.run_after
+
+
+def started_at(info) -> datetime:
+    return info.started_at
+
+
+def test_a_task_that_is_due_earlier_than_all_others_is_not_waited_past(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    TaskQueue().push(NOTE, ["tomorrow"], delay=86_400)
+    start(make_worker())
+    assert is_listening(redis)
+
+    TaskQueue().push(NOTE, ["soon"], delay=0.05)
+
+    assert reaches(delayed=1, successful=1)
+
+
+def test_a_task_of_a_dead_worker_is_taken_over_by_an_idle_one_when_the_lease_ends(
+    redis: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    with options(lease=1.0):
+        push(NOTE)
+        claim_one(Consumer())
+        start(make_worker())
+
+        assert reaches(successful=1)
+
+
+def test_resuming_a_queue_wakes_a_worker(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start, patient: None
+) -> None:
+    backend.queue.pause("default")
+    start(make_worker())
+    assert is_listening(redis)
+    push(NOTE)
+    assert is_listening(redis)  # the push had woken it
+    assert counts() == {"ready": 1}
+
+    backend.queue.resume("default")
+
+    assert reaches(successful=1)
+
+
+def test_a_paused_queue_finishes_what_runs(
+    backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    push(WAIT)
+    start(make_worker())
+    assert reaches(running=1)
+
+    backend.queue.pause("default")
+    tasks.gate.set()
+
+    assert reaches(successful=1)
+
+
+# --- Leases ----------------------------------------------------------------------------------------
+
+
+def test_the_lease_of_a_running_task_is_renewed(
+    redis: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    with options(lease=1.0):
+        (task_id,) = push(WAIT)
+        start(make_worker())
+        assert reaches(running=1)
+        first = backend.queue.get(task_id).lease_expires_at
+
+        assert eventually(lambda: backend.queue.get(task_id).lease_expires_at > first)
+
+
+def test_an_end_that_comes_after_the_take_over_does_not_count(
+    redis: Redis,
+    backend: RedisBackend,
+    make_worker: MakeWorker,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (task_id,) = push(WAIT)
+    start(make_worker(concurrency=1))
+    assert reaches(running=1)
+    end_lease(redis, task_id)
+    other = Consumer()
+    assert [claimed.id for claimed in claim(other)] == [task_id]
+
+    tasks.gate.set()
+
+    assert eventually(lambda: f"Task {task_id} had been taken over" in caplog.text)
+    info = backend.queue.get(task_id)
+    assert info.state == "running"
+    assert info.worker_ids[-1] == other.id
+
+
+def test_a_worker_may_be_given_again_what_it_has_lost(
+    redis: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start
+) -> None:
+    (task_id,) = push(CROWD)
+    worker = start(make_worker(concurrency=2))
+    assert reaches(running=1)
+    end_lease(redis, task_id)
+    push(NOTE)  # wakes it
+    assert eventually(lambda: jobs.crowded["now"] == 2)
+
+    jobs.agate.set()
+
+    assert reaches(successful=2)
+    assert backend.queue.get(task_id).worker_ids == (worker.consumer.id,) * 2
+    assert not worker.ended.is_set()
+
+
+def test_a_worker_says_when_a_running_task_was_taken_over(
+    redis: Redis,
+    make_worker: MakeWorker,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with options(lease=1.0):
+        (task_id,) = push(WAIT)
+        start(make_worker(concurrency=1))
+        assert reaches(running=1)
+        end_lease(redis, task_id)
+        claim(Consumer())
+
+        assert eventually(lambda: f"The lease of task {task_id} ended before it was renewed" in caplog.text)
+
+
+# --- Other releases --------------------------------------------------------------------------------
+
+
+def test_a_task_of_a_newer_release_is_given_back_for_a_newer_worker(
+    backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start
+) -> None:
+    (task_id,) = push(NOTE)
+    record = redis.hget(keys.queue_tasks("default"), task_id)
+    redis.hset(keys.queue_tasks("default"), task_id, b"2" + record[1:])
+    start(make_worker())
+    assert reaches(delayed=1)
+
+    redis.hset(keys.queue_tasks("default"), task_id, record)  # the newer worker, so to speak
+    come_due(redis, task_id)
+    push(NOTE)
+
+    assert reaches(successful=2)
+    assert len(backend.queue.get(task_id).worker_ids) == 1  # the start that was none is not counted
+
+
+# --- While Redis is away ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(backend: RedisBackend, tmp_path: Path) -> Iterator[EmbeddedServer]:
+    """A server that the test may kill."""
+    with EmbeddedServer(tmp_path) as server, redis_at(server.url):
+        yield server
+
+
+def test_what_ends_while_redis_is_away_is_handed_in_when_it_is_back(
+    server: EmbeddedServer,
+    make_worker: MakeWorker,
+    start: Start,
+    patient: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    push(WAIT)
+    start(make_worker())
+    assert reaches(running=1)
+    server.kill()
+    tasks.gate.set()
+    assert eventually(lambda: "Waiting for it; nothing that was accepted is lost." in caplog.text)
+    server.start()
+
+    assert reaches(successful=1)
+    assert caplog.text.count("Waiting for it") == 1
+    assert eventually(lambda: "Redis answers again after" in caplog.text)
+
+
+def test_an_idle_worker_goes_on_when_redis_is_back(
+    server: EmbeddedServer,
+    make_worker: MakeWorker,
+    start: Start,
+    patient: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    start(make_worker())
+    assert eventually(TaskQueue().workers)
+    server.kill()
+    assert eventually(lambda: "Waiting for it" in caplog.text)
+    server.start()
+    push(NOTE)
+
+    assert reaches(successful=1)
+
+
+def test_redis_is_back_only_when_it_has_answered(
+    server: EmbeddedServer, make_worker: MakeWorker, patient: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = make_worker()
+    assert worker._try_tick() > 0
+    server.kill()
+    worker.has_token = True
+    worker._try_tick()
+    assert caplog.text.count("Waiting for it") == 1
+    worker._unanswered = None  # nothing is left to ask
+
+    worker._try_tick()
+    assert "answers again" not in caplog.text
+    server.start()
+    worker._try_tick()
+    assert caplog.text.count("Redis answers again after") == 1
+
+
+def test_what_a_stopping_worker_is_still_given_it_gives_back(
+    backend: RedisBackend, redis_server: EmbeddedServer, redis: Redis, make_worker: MakeWorker, start: Start
+) -> None:
+    with LossyProxy(redis_server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=0.3):
+        worker = start(make_worker())
+        assert is_listening(redis)
+        proxy.lose_replies(to=Script("queues/advance").sha, silently=True)
+        push(NOTE)
+        assert eventually(lambda: proxy.lost == 1)
+        worker.stop()
+        assert worker.ended.wait(10)
+
+        assert counts() == {"ready": 1}
+        assert tasks.notes == []

@@ -1,0 +1,365 @@
+"""What the Cached rows page shows and does, with real rows."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from components.control_room.names import shortened
+from components.services.counters import flush
+from components.services.rows import Loader, RowReader, listing
+from components.services.rows.admin import row_verbs
+from components.templatetags.control_room import legible
+from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.locks.admin.test_locks_page import AWKWARD
+from tests.queues.admin.test_queues_page import trips
+from tests.support.rows import cache, claimed, let_pass, let_whole_delays_pass, refresh
+
+ROOT = "/admin/components/cachedrow/"
+DASH = "\N{EN DASH}"
+SIZE = r"\d+\sbytes"
+
+url = addresses(ROOT)
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_cachedrow")
+
+
+@pytest.fixture
+def operator(staff):
+    return staff("refresh_cachedrow", "change_cachedrow", "remove_cachedrow")
+
+
+def fill(count=3, *, name="items", delay=60):
+    """Rows that are stored."""
+    wanted = [str(number) for number in range(1, count + 1)]
+    cache(name).schedule_many(dict.fromkeys(wanted, delay))
+    refresh({key: ["sword", 3] for key in wanted}, name=name)
+    let_whole_delays_pass()
+
+
+def fail(name="items", key="9", error="ValueError: <b>no</b>"):
+    cache(name).schedule(key, 60)
+    loader = Loader()
+    loader.fail(loader.claim().claims, {f"{name}:{key}": error})
+
+
+def page(client, name="", /, **query):
+    return text_of(client, ROOT, name, **query)
+
+
+def listed(client, name="", /, **query):
+    """The rows in the list of rows, which is the last table."""
+    return rows_of(client, ROOT, name, table=-1, **query)
+
+
+def test_while_there_is_none_the_models_are_listed_and_no_row(viewer):
+    text = page(viewer)
+
+    assert f"On the schedule 0 Failing 0 Hit rate {DASH} Reads 0" in text
+    assert f"db.ware db.Ware 0 0 {DASH} {DASH} 0" in text
+    assert listed(viewer) == ["No row is on the schedule."]
+    assert "None of its rows is on the schedule." in page(viewer, "model/", model="db.ware")
+
+
+def test_rows_are_listed_with_when_they_are_due_how_old_and_large_they_are(viewer, redis):
+    fill()
+    let_pass(redis, 20)
+    fail()
+
+    rows = listed(viewer)
+
+    assert re.fullmatch(rf"items:9 [\d:]+ .* 1 min {DASH} {DASH} 1", rows[0])
+    assert re.fullmatch(rf"items:\d [\d:]+ in .* {DASH} 1 min \d+ s {SIZE} 0", rows[1])
+    assert "items none in this release 4 1" in page(viewer)
+    assert "On the schedule 4 Failing 1" in page(viewer)
+
+
+def test_a_dead_daemon_is_noticed(viewer, staff, redis):
+    fill()
+    assert "No daemon" not in page(viewer)
+    let_pass(redis, 72)
+
+    told = r"No daemon has loaded rows that are due for 1[2-9] s: none is at work, .* manage\.py cacherows starts"
+    for text in (page(viewer), page(viewer, "model/", model="items")):
+        assert re.search(told, text)
+    assert re.search(told, text_of(staff("view_queue", "view_cachedrow"), "/admin/components/queue/"))
+    assert "No daemon" not in text_of(staff("view_queue"), "/admin/components/queue/")
+    assert re.search(r" 1[2-9] s 1 min ", listed(viewer)[0])
+    refresh({str(number): ["sword", 3] for number in range(1, 4)})
+    assert "No daemon" not in page(viewer)
+
+
+def test_the_hit_rate_is_that_of_what_was_counted(viewer, settings):
+    settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
+    fill()
+    cache().get_many(["1", "2", "3", "none"])
+    flush()
+
+    assert "Hit rate 75.0 % Reads 4" in page(viewer)
+    assert "Hit rate 75.0 % Reads 4" in page(viewer, "model/", model="items")
+    assert "Hit rates are those of the reads of the last hour" in page(viewer)
+
+
+def test_that_nothing_is_counted_is_said(viewer):
+    assert 'so there is no hit rate: COMPONENTS["COUNT_SERVICES"] turns it on.' in page(viewer)
+
+
+def test_a_row_is_found_by_name_and_key_and_a_model_by_its_name_or_a_part_of_it(viewer):
+    fill()
+
+    assert viewer.get(ROOT, {"q": " items:2 "}).url == url("row", row="items:2")
+    assert viewer.get(ROOT, {"q": "items"}).url == url("model", model="items")
+    assert [row.split()[0] for row in rows_of(viewer, ROOT, q="TEM")] == ["items"]
+    assert "These are the models whose names hold “TEM”. All cached rows" in page(viewer, q="TEM")
+    assert rows_of(viewer, ROOT, q="items:99") == ["No model has rows called so."]
+
+
+def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch):
+    fill(120)
+
+    found = [row for offset in (0, 50, 100) for row in listed(viewer, offset=offset)]
+    of_model = [
+        row for offset in (0, 50, 100) for row in listed(viewer, "model/", model="items", offset=offset)
+    ]
+
+    assert sorted(row.split()[0] for row in found) == sorted(f"items:{number}" for number in range(1, 121))
+    assert [row.split()[0] for row in of_model] == [row.split()[0] for row in found]
+    monkeypatch.setattr("components.services.rows.admin.rows.REACH", 60)
+    assert re.search(
+        r"51\W60 of 60 Next|51\W60 of 60 The list has the 60 rows that are due first", page(viewer, offset=50)
+    )
+
+
+def test_a_list_that_was_cut_says_so(viewer, monkeypatch):
+    fill(120)
+    monkeypatch.setattr(listing, "_FEW", 3)
+    monkeypatch.setattr(listing, "REACH", 60)
+
+    assert f"1{DASH}50 of 60" in page(viewer, "model/", model="items")
+    assert "There are more: these were found among" in page(viewer, "model/", model="items")
+
+
+def test_a_row_shows_how_it_stands(viewer, redis):
+    fill()
+    let_pass(redis, 20)
+
+    text = page(viewer, "row/", row="items:2")
+
+    assert re.search(rf"Row items:2 State Kept Due [\d:]+ in \d+ s Late {DASH} Delay 1 min Loaded ", text)
+    assert re.search(rf"Age 2\d s Size {SIZE} Failures 0", text)
+
+
+def test_a_row_that_nobody_schedules_or_that_is_deleted_says_so(operator):
+    cache().schedule("1", 60)
+    refresh({"1": None})
+    cache().get_or_load(["2"], lambda keys: {"2": ["bow", 1]}, delay=60)
+
+    deleted, read = (page(operator, "row/", row=f"items:{key}") for key in "12")
+
+    assert "State Deleted in the database Due on no schedule" in deleted
+    assert "State Kept Due on no schedule" in read
+    assert "Refresh…" not in read
+    assert "Nothing to refresh: the row items:2 is not on the schedule." in words(
+        operator.get(url("refresh", row="items:2"))
+    )
+    assert operator.get(url("delay", row="items:2")).status_code == 404
+    assert done(operator, url("remove", row="items:2")) == ["Removed the row items:2."]
+    assert RowReader().find("items", "2") is None
+
+
+def test_failing_rows_are_listed_with_their_errors(viewer):
+    fail()
+    fail("boxes", "1", "OSError: turned \u202eround")
+
+    assert [row.split()[0] for row in listed(viewer, "failing/")] == ["boxes:1", "items:9"]
+    [row] = listed(viewer, "failing/", model="boxes")
+    assert row.endswith(r"OSError: turned \u202eround")
+    assert listed(viewer, "failing/", model="none") == ["No row fails."]
+    assert "Why it could not be loaded In a row 1" in page(viewer, "row/", row="items:9")
+    assert "<b>no" not in viewer.get(url("row", row="items:9")).text
+    assert viewer.get(url("failing", model="a:b")).status_code == 404
+
+
+def test_a_row_is_refreshed_once_it_is_asked(operator):
+    fill()
+    address = url("refresh", row="items:2")
+    asked = words(operator.get(address))
+    assert "It is loaded every 1 min." in asked
+    assert "Until then readers have what they have now." in asked
+    assert claimed(Loader().claim()) == []
+
+    said = done(operator, address)
+
+    assert said == logged() == ["The row items:2 is due now."]
+    assert LogEntry.objects.get().object_repr == "items:2"
+    assert cache().get("2") is not None
+    assert claimed(Loader().claim()) == ["2"]
+
+
+def test_all_rows_of_a_model_are_refreshed_slowed_down_and_removed(operator):
+    fill()
+    fill(1, name="boxes")
+
+    said = [
+        *done(operator, url("refresh", model="items")),
+        *done(operator, url("delay", model="items"), delay="7.5"),
+        *done(operator, url("remove", model="items")),
+    ]
+
+    assert said == logged()
+    assert said == [
+        "3 rows of items are due now.",
+        "Set the delay of 3 rows of items to 7.5 s.",
+        "Removed 3 rows of items.",
+    ]
+    assert [info.name for info in RowReader().names()] == ["boxes"]
+    assert operator.get(url("remove", model="items")).status_code == 404
+
+
+def test_what_is_too_much_for_one_request_goes_on_where_it_ended(operator, monkeypatch):
+    monkeypatch.setattr(row_verbs, "MOST", 50)
+    fill(120)
+    address, removed = url("remove", model="items"), 0
+
+    for _ in range(5):
+        response = operator.post(address)
+        removed = sum(int(re.search(r"Removed (\d+)", each).group(1)) for each in logged())
+        if removed == 120:
+            break
+        address = response.url
+        assert re.match(r".*remove/\?model=items&bucket=\d+$", address)
+        assert "Remove the rest of the rows of items" in words(operator.get(address))
+
+    assert (removed, RowReader().count()) == (120, 0)
+    assert re.search(
+        r"About \d+% are left: one request takes about 50 rows\. Go on with the rest\.", logged()[0]
+    )
+
+
+def test_a_delay_is_changed_and_what_is_none_is_refused(operator):
+    fill()
+    address = url("delay", row="items:2")
+    assert 'value="60"' in operator.get(address).text
+
+    for given in ("0", "-1", "nan", "x", "", "1e12"):
+        response = operator.post(address, {"delay": given})
+        assert response.status_code == 200
+        assert "errorlist" in response.text
+    assert logged() == []
+    assert done(operator, address, delay="60") == ["The delay of the row items:2 is 1 min already."]
+
+    said = done(operator, address, delay="0.5")
+
+    assert said == logged() == ["Set the delay of the row items:2 to 500 ms. It was 1 min."]
+    info = RowReader().find("items", "2")
+    assert (info.delay, RowReader().find("items", "1").delay) == (0.5, 60)
+
+
+def test_removing_a_row_says_that_the_database_keeps_it(operator):
+    fill(1, name="db.ware")
+    address = url("remove", row="db.ware:1")
+    assert "In the database nothing changes." in words(operator.get(address))
+
+    response = operator.post(address)
+
+    assert response.url == url("model", model="db.ware")
+    assert logged() == ["Removed the row db.ware:1."]
+    assert "Nothing to remove: the row db.ware:1 is not on the schedule, nor kept." in words(
+        operator.get(address)
+    )
+    assert done(operator, address) == [
+        "Nothing to remove: the row db.ware:1 is not on the schedule, nor kept."
+    ]
+    assert len(logged()) == 1
+
+
+@pytest.mark.parametrize("verb", ["refresh", "delay", "remove"])
+def test_each_verb_needs_its_own_permission(staff, verb):
+    fill()
+    permission = {"refresh": "refresh", "delay": "change", "remove": "remove"}[verb]
+    client = staff("view_cachedrow", f"{permission}_cachedrow")
+
+    shown = set(re.findall(rf"{ROOT}(refresh|delay|remove)/", client.get(url("row", row="items:1")).text))
+    answers = {
+        each: client.post(url(each, row="items:1"), {"delay": 7}).status_code
+        for each in ("refresh", "delay", "remove")
+    }
+
+    assert shown == {verb}
+    assert answers == {each: 302 if each == verb else 403 for each in answers}
+
+
+@pytest.mark.parametrize("name", AWKWARD[::3])
+def test_a_row_of_any_key_can_be_listed_found_removed_and_looked_up(operator, name):
+    key = name.strip()[:290] or "a"
+    fill(1, name="db.ware")
+    cache().schedule(key, 60)
+    refresh({key: ["sword", 3]})
+
+    found = operator.get(ROOT, {"q": f"items:{key}"}, follow=True)
+    said = done(operator, url("refresh", row=f"items:{key}"))
+    entry = LogEntry.objects.get()
+    page_of_log = operator.get(entry.get_admin_url(), follow=True)
+    history = operator.get(re.sub("change/$", "history/", entry.get_admin_url()))
+
+    shown = shortened(legible(f"items:{key}"))
+    assert any(row.startswith(shown) for row in listed(operator))
+    assert f"Cached row {shown}" in words(found)
+    assert said == [f"The row {shown} is due now."]
+    assert page_of_log.request["PATH_INFO"] == f"{ROOT}row/"
+    assert "State Kept" in words(page_of_log)
+    assert said[0] in words(history)
+    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
+    assert "<script>alert" not in page_of_log.text + history.text + found.text
+
+
+@pytest.mark.parametrize("name", ["row", "model", "refresh", "delay"])
+@pytest.mark.parametrize("query", [{"row": "none:1", "model": "none"}, {"row": "a", "model": "a:b"}, {}])
+def test_what_is_not_there_is_a_404_in_words(operator, name, query):
+    wanted = {"row": query.get("row", "")} if name == "row" else {"model": query.get("model", "")}
+
+    response = operator.get(url(name, **wanted))
+
+    assert response.status_code == 404
+    assert "All cached rows" in words(response)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("", 9), ("model/", 8), ("failing/", 3), ("row/", 2), ("refresh/", 2)]
+)
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_rows(operator, name, most):
+    query = {"row": "items:1"} if name in ("row/", "refresh/") else {"model": "items"}
+    fill(60)
+
+    def round_trips():
+        with trips() as made:
+            assert operator.get(f"{ROOT}{name}", query).status_code == 200
+        return len(made)
+
+    round_trips()
+    few = round_trips()
+    fill(600)
+
+    assert few <= most
+    assert round_trips() == few
+
+
+def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
+    fill()
+
+    for address in (
+        ROOT,
+        url("row", row="items:1"),
+        url("model", model="items"),
+        url("delay", row="items:1"),
+    ):
+        html = operator.get(address.replace("/admin/", "/operations/")).text
+        assert 'href="/operations/components/cachedrow/' in html
+        assert '="/admin/' not in html

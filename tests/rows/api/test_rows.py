@@ -1,0 +1,244 @@
+"""Cached rows over HTTP: who may read which, what is told, and what a browser that has it already is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ImproperlyConfigured
+from django.test import AsyncClient, Client
+from django.test.utils import override_settings
+from django.urls import include, path
+from pytest_django import DjangoAssertNumQueries
+from redis import Redis
+
+from components.api.throttle import Throttle
+from components.embedded import EmbeddedServer
+from components.services.rows import Loader
+from components.services.rows import view as views
+from components.services.rows.view import everybody, rows_view
+from tests.db.models import Token, Ware
+from tests.fixtures.api import problem
+from tests.support.monitoring import sent_to
+from tests.support.rows import let_pass
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FIELDS = ["name", "stock", "price", "weight"]
+
+
+def first_only(user: str, keys: Sequence[str]) -> set[str]:
+    """Each user may read one row."""
+    return set(keys[:1])
+
+
+urlpatterns = [
+    path("", include("components.urls")),
+    path("wares", rows_view(Ware.cached, fields=FIELDS, readable=everybody)),
+    path("wares/<str:pk>", rows_view(Ware.cached, fields=FIELDS, readable=everybody)),
+    path("staff", rows_view(Ware.cached, fields=["stock"])),
+    path("some", rows_view(Ware.cached, fields=["stock"], readable=first_only, most=2)),
+    path("tokens", rows_view(Token.cached, fields=["word"], readable=everybody)),
+]
+
+
+@pytest.fixture(autouse=True)
+def site(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(views, "_throttle", Throttle(rate=10, burst=30, why="Less often."))
+    with override_settings(ROOT_URLCONF=__name__):
+        yield
+
+
+@pytest.fixture
+def sword() -> Ware:
+    return Ware.objects.create(name="sword", stock=3, price=Decimal("9.9000"), weight=float("inf"))
+
+
+def member(name: str, **rights: Any) -> Client:
+    client = Client()
+    client.force_login(User.objects.create(username=name, **rights))
+    return client
+
+
+def test_values_are_told_as_they_are_stored(client: Client, sword: Ware) -> None:
+    answer = client.get(f"/wares/{sword.pk}")
+
+    assert answer.json() == {"name": "sword", "stock": 3, "price": "9.9000", "weight": "inf"}
+
+
+def test_several_rows_are_told_by_their_keys_without_those_that_there_are_not(
+    client: Client, sword: Ware
+) -> None:
+    shield = Ware.objects.create(name="shield")
+
+    answer = client.get(f"/wares?pk={shield.pk}&pk=1000000&pk={sword.pk}&pk={sword.pk}")
+
+    told = answer.json()["rows"]
+    assert {key: row["name"] for key, row in told.items()} == {
+        str(shield.pk): "shield",
+        str(sword.pk): "sword",
+    }
+    assert told[str(shield.pk)]["weight"] is None
+
+
+def test_coroutines_and_threads_are_told_the_same(client: Client, sword: Ware) -> None:
+    awaited = asyncio.run(AsyncClient().get(f"/wares/{sword.pk}"))
+
+    assert awaited.content == client.get(f"/wares/{sword.pk}").content
+    assert awaited.json()["stock"] == 3
+
+
+def test_a_hit_is_one_round_trip_to_redis_and_no_query(
+    client: Client,
+    sword: Ware,
+    redis_server: EmbeddedServer,
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    address = f"/wares?pk={sword.pk}&pk={Ware.objects.create(name='shield').pk}"
+    client.get(address)
+
+    with sent_to(redis_server) as sent, django_assert_num_queries(0):
+        client.get(address)
+
+    assert sent == ["TIME", "MGET"]
+
+
+def test_who_has_it_is_told_nothing_until_a_value_changes(client: Client, redis: Redis, sword: Ware) -> None:
+    first = client.get(f"/wares/{sword.pk}")
+    let_pass(redis, 31)  # and it is loaded anew
+    second = client.get(f"/wares/{sword.pk}", headers={"If-None-Match": first["ETag"]})
+    sword.stock = 2
+    sword.save()
+    third = client.get(f"/wares/{sword.pk}", headers={"If-None-Match": first["ETag"]})
+
+    assert (second.status_code, second.content) == (304, b"")
+    assert second["ETag"] == first["ETag"]
+    assert (third.status_code, third.json()["stock"]) == (200, 2)
+    assert not first.has_header("Last-Modified")
+
+
+def test_a_field_that_is_not_served_changes_nothing(client: Client, sword: Ware) -> None:
+    first = client.get(f"/wares/{sword.pk}")
+    sword.is_sold = True
+    sword.save()
+
+    assert client.get(f"/wares/{sword.pk}", headers={"If-None-Match": first["ETag"]}).status_code == 304
+
+
+def test_it_may_be_kept_until_it_would_be_older_than_its_delay(
+    client: Client, redis: Redis, sword: Ware
+) -> None:
+    first = client.get(f"/wares/{sword.pk}")
+    let_pass(redis, 20)
+    later = client.get(f"/wares/{sword.pk}")
+
+    assert first["Cache-Control"] == "public, max-age=29"
+    assert later["Cache-Control"] in ("public, max-age=9", "public, max-age=8")
+    assert not first.has_header("Vary")
+
+
+def test_what_is_incomplete_is_not_kept(client: Client, sword: Ware) -> None:
+    assert client.get(f"/wares?pk={sword.pk}&pk=1000000")["Cache-Control"] == "public, max-age=0"
+
+
+def test_one_that_there_is_not_is_a_problem(client: Client) -> None:
+    answer = client.get("/wares/1000000")
+
+    problem(answer, 404, "row-not-found")
+    assert answer["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("query", ["", "?pk=", "?pk=x", "?pk=1&key=2", "?pk=%00", "?" + "&pk=1" * 101])
+def test_a_wrong_question_is_a_problem(client: Client, query: str) -> None:
+    problem(client.get(f"/wares{query}"), 422, "invalid-value")
+
+
+@pytest.mark.parametrize("key", ["%00", "a" * 513])
+def test_a_key_of_text_that_can_be_none_is_a_problem(client: Client, key: str) -> None:
+    problem(client.get(f"/tokens?pk={key}"), 422, "invalid-value")
+
+
+def test_it_is_only_read(client: Client) -> None:
+    assert problem(client.post("/wares"), 405, "method-not-allowed")
+    assert client.head("/wares?pk=1").status_code == 200
+
+
+# Who may read
+
+
+def test_without_a_rule_only_those_read_whom_the_admin_lets_view_the_model(
+    client: Client, sword: Ware
+) -> None:
+    address = f"/staff?pk={sword.pk}"
+    viewer = User.objects.create(username="viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_ware"))
+    client.force_login(viewer)
+
+    problem(Client().get(address), 401, "not-authenticated")
+    assert member("joe").get(address).json() == {"rows": {}}
+    assert member("guard", is_staff=True).get(address).json() == {"rows": {}}
+    answer = client.get(address)
+    assert answer.json() == {"rows": {str(sword.pk): {"stock": 3}}}
+    assert answer["Cache-Control"] == "private, max-age=29"
+    assert "Cookie" in answer["Vary"]
+
+
+def test_what_one_may_not_read_is_not_told_from_what_there_is_not(sword: Ware) -> None:
+    shield = Ware.objects.create(name="shield")
+    joe = member("joe")
+
+    refused = joe.get(f"/some?pk={sword.pk}&pk={shield.pk}")
+    missing = joe.get(f"/some?pk={sword.pk}&pk=1000000")
+
+    assert refused.json() == missing.json() == {"rows": {str(sword.pk): {"stock": 3}}}
+    assert refused.headers == missing.headers
+    problem(joe.get("/some?pk=1&pk=2&pk=3"), 422, "invalid-value")
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(monkeypatch: pytest.MonkeyPatch, sword: Ware) -> None:
+    monkeypatch.setattr(views, "_throttle", Throttle(rate=0.01, burst=1, why="Less often."))
+    joe = member("joe")
+    joe.get(f"/some?pk={sword.pk}")
+    answer = joe.get(f"/some?pk={sword.pk}")
+
+    assert problem(answer, 429, "too-fast")["detail"] == "Less often."
+    assert int(answer["Retry-After"]) > 1
+    assert Client().get(f"/wares/{sword.pk}").status_code == 200
+
+
+@pytest.mark.parametrize("fields", [[], ["none"], "name", ["password"]])
+def test_only_what_is_cached_and_named_can_be_served(fields: Any) -> None:
+    with pytest.raises(ImproperlyConfigured, match="cannot be served"):
+        rows_view(Ware.cached, fields=fields)
+
+
+# When something does not answer
+
+
+def test_a_row_that_another_does_not_get_loaded_is_a_problem(
+    client: Client, monkeypatch: pytest.MonkeyPatch, sword: Ware
+) -> None:
+    Ware.cached.schedule(sword.pk)
+    Loader().claim()
+    monkeypatch.setattr(
+        Ware.cached, "get_many", lambda pks: type(Ware.cached).get_many(Ware.cached, pks, wait=0)
+    )
+
+    answer = client.get(f"/wares/{sword.pk}")
+
+    problem(answer, 503, "row-not-loaded")
+    assert answer["Retry-After"] == "1"
+
+
+def test_without_redis_it_is_said(client: Client, redis_server: EmbeddedServer) -> None:
+    with override_settings(
+        CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "unix:///x"}}
+    ):
+        answer = client.get("/wares/1")
+
+    assert "Retry-After" in answer
+    problem(answer, 503, "redis-unavailable")

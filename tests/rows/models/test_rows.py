@@ -1,0 +1,392 @@
+"""Rows of models, read without a query: typed, invalidated after commits, never stored out of a transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, transaction
+from django.db.models import QuerySet
+from pytest_django import DjangoAssertNumQueries
+from redis import Redis
+
+from components.exceptions import InvalidDuration, InvalidName, RedisUnavailable, RowNotSerializable
+from components.services.rows import LEASE, RowReader
+from components.services.rows.models import CachedRows, cached_rows
+from components.services.rows.worker.rows import RowWorker
+from tests.db.models import DearWare, Shelf, Token, Ware
+from tests.fixtures.databases import forget
+from tests.support.rows import let_pass
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FULL: dict[str, Any] = {
+    "name": "sword",
+    "stock": 2**63 - 1,
+    "price": Decimal("1234567890123456.7890"),
+    "weight": 0.1,
+    "is_sold": True,
+    "made_at": datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=UTC),
+    "day": date(2026, 1, 2),
+    "opens_at": time(3, 4, 5, 123456),
+    "lasts": timedelta(days=-1, microseconds=1),
+    "picture": b"\x00\xff",
+    "facts": {"a": [1, None, {"b": 1.5}]},
+    "address": "::1",
+    "manual": "manuals/sword.pdf",
+    "colour": "red",
+}
+
+
+def refresh() -> RowWorker:
+    """What is due is loaded by a daemon."""
+    worker = RowWorker(cached_rows())
+    worker.tick()
+    return worker
+
+
+def test_a_row_is_read_as_the_instance_has_it(
+    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    ware = Ware.objects.create(shelf=Shelf.objects.create(name="top"), **FULL)
+    stored = Ware.objects.get(pk=ware.pk)
+    Ware.cached.get(ware.pk)
+
+    with django_assert_num_queries(0):
+        row = Ware.cached.get(ware.pk)
+
+    assert row is not None
+    names = [field.attname for field in Ware._meta.concrete_fields if field.name != "password"]
+    for name in names:
+        assert getattr(row, name) == getattr(stored, name), name
+        assert type(getattr(row, name)) in (type(getattr(stored, name)), str), name
+    assert list(row.cached) == names
+
+
+def test_empty_fields_are_none(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword")
+
+    row = Ware.cached.get(ware.pk)
+
+    assert row is not None
+    assert {name for name in row.cached if row.cached[name] is None} >= {
+        "weight",
+        "made_at",
+        "facts",
+        "colour",
+    }
+
+
+def test_what_is_missed_is_loaded_in_one_query(
+    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    wares = [Ware.objects.create(name=str(number), stock=number) for number in range(50)]
+
+    with django_assert_num_queries(1):
+        rows = Ware.cached.get_many([*(ware.pk for ware in wares), 10**6])
+    with django_assert_num_queries(0):
+        again = Ware.cached.get_many([*(ware.pk for ware in wares), 10**6])
+
+    assert {pk: row.stock for pk, row in rows.items()} == {ware.pk: ware.stock for ware in wares}
+    assert again == rows
+    with django_assert_num_queries(0):
+        assert Ware.cached.get(10**6) is None
+
+
+def test_the_twins_read_the_same(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword")
+
+    async def read() -> list[Any]:
+        await Ware.cached.aschedule(ware.pk)
+        return [await Ware.cached.aget(ware.pk), await Ware.cached.aget_many([ware.pk, 10**6])]
+
+    row, rows = asyncio.run(read())
+
+    assert row is not None
+    assert rows == {ware.pk: row}
+    assert row == Ware.cached.get(ware.pk)
+
+
+def test_a_cached_row_cannot_be_changed_or_saved(redis: Redis) -> None:
+    row = Ware.cached.get(Ware.objects.create(name="sword").pk)
+    assert row is not None
+
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        row.stock = 3
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del row.stock
+    for act in (row.save, row.delete):
+        with pytest.raises(TypeError, match="cannot be saved"):
+            act()
+    with pytest.raises(AttributeError, match=r"'password' is not cached of db\.Ware; cached are: id, name"):
+        _ = row.password
+
+
+@pytest.mark.parametrize("model", [Ware, DearWare])
+def test_a_write_is_read_after_its_commit_and_not_before(redis: Redis, model: type[Ware]) -> None:
+    ware = model.objects.create(name="sword", stock=1)
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
+
+    with transaction.atomic():
+        ware.stock = 2
+        ware.save()
+        assert Ware.cached.cache.get(ware.pk)["stock"] == 1  # type: ignore[index]
+    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
+
+    with transaction.atomic():
+        ware.stock = 3
+        ware.save()
+        transaction.set_rollback(True)
+    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
+
+    ware_id = ware.pk
+    ware.delete()
+    assert Ware.cached.get(ware_id) is None
+
+
+def test_a_row_that_was_not_there_is_read_once_it_is(redis: Redis) -> None:
+    assert Ware.cached.get(77) is None
+
+    Ware.objects.create(pk=77, name="sword")
+
+    assert Ware.cached.get(77) is not None
+
+
+def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+
+    with transaction.atomic():
+        Ware.objects.filter(pk=ware.pk).update(stock=2)
+        row = Ware.cached.get(ware.pk)
+        assert row is not None
+        assert row.stock == 2
+        transaction.set_rollback(True)
+
+    assert redis.keys("*:row:*") == redis.keys("*:claim:*") == []
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
+
+
+def test_what_sends_no_signal_is_read_when_the_delay_is_over(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    Ware.cached.schedule(ware.pk, delay=5)
+    refresh()
+    Ware.objects.filter(pk=ware.pk).update(stock=2)
+    assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
+    let_pass(redis, 5)
+
+    refresh()
+
+    assert Ware.cached.get(ware.pk).stock == 2  # type: ignore[union-attr]
+
+
+def test_a_cache_whose_redis_is_away_is_no_reason_for_a_write_to_fail(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*args: object) -> None:
+        raise RedisUnavailable("Redis does not answer.")
+
+    ware = Ware.objects.create(name="sword")
+    monkeypatch.setattr("components.services.rows.caches.RowCache.invalidate", fail)
+
+    with caplog.at_level(logging.ERROR):
+        ware.save()
+
+    assert "Redis does not answer" in caplog.text
+
+
+def test_a_daemon_asks_the_database_once_for_each_model(
+    redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    wares = [Ware.objects.create(name=str(number)) for number in range(30)]
+    Token.objects.create(word="a")
+    Ware.cached.schedule_many(ware.pk for ware in wares)
+    Token.cached.schedule("a")
+
+    with django_assert_num_queries(2):
+        refresh()
+    with django_assert_num_queries(0):
+        assert len(Ware.cached.get_many(ware.pk for ware in wares)) == 30
+        assert Token.cached.get("a") is not None
+
+
+def test_a_row_is_refreshed_before_its_time_and_who_is_on_no_schedule_is_told(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    Ware.cached.schedule(ware.pk)
+    refresh()
+    Ware.objects.update(stock=2)
+
+    absent = Ware.cached.refresh(ware.pk, ware.pk + 1)
+
+    assert absent == {ware.pk + 1}
+    row = Ware.cached.get(ware.pk)
+    assert row is not None
+    assert row.stock == 1
+    refresh()
+    row = Ware.cached.get(ware.pk)
+    assert row is not None
+    assert row.stock == 2
+
+
+def test_a_row_that_cannot_be_cached_fails_alone(redis: Redis) -> None:
+    for word, value in (("good", None), ("bad", "x")):
+        Token.objects.create(word=word, value=value)
+    Token.cached.schedule_many(["good", "bad", "none"])
+
+    refresh()
+
+    reader = RowReader()
+    bad = reader.find("tokens", "bad")
+    assert bad is not None
+    assert bad.failure is not None
+    assert "value of the row tokens:bad cannot be cached" in bad.failure.error
+    assert Token.cached.get("good") is not None
+    assert Token.cached.get("none") is None
+    assert (reader.count(), reader.failing()) == (2, 1)
+    with pytest.raises(RowNotSerializable):
+        Token.cached.get("bad")
+
+
+def test_a_row_that_lets_the_query_fail_is_found_and_fails_alone(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(self: object, value: str | None, *args: object) -> str | None:
+        if value == "BAD":
+            raise ValueError("no colour")
+        return value
+
+    wares = [
+        Ware.objects.create(name=str(number), colour="bad" if number == 5 else "red") for number in range(9)
+    ]
+    Ware.cached.schedule_many(ware.pk for ware in wares)
+    monkeypatch.setattr("tests.db.models.Colour.from_db_value", check)
+
+    refresh()
+
+    info = RowReader().find("db.ware", wares[5].pk)
+    assert info is not None
+    assert info.failure is not None
+    assert info.failure.error == "ValueError: no colour"
+    good = [ware.pk for ware in wares if ware is not wares[5]]
+    assert list(Ware.cached.cache.get_many(good)) == [str(pk) for pk in good]
+
+
+def test_a_database_that_does_not_answer_fails_no_row(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ware = Ware.objects.create(name="sword")
+    Token.objects.create(word="a")
+    Ware.cached.schedule(ware.pk)
+    Token.cached.schedule("a")
+    values_list: Callable[..., Any] = QuerySet.values_list
+
+    def fail(self: QuerySet[Any], *names: str, **options: Any) -> Any:
+        if self.model is Ware:
+            raise OperationalError("server closed the connection")
+        return values_list(self, *names, **options)
+
+    monkeypatch.setattr(QuerySet, "values_list", fail)
+    with caplog.at_level(logging.WARNING):
+        worker = refresh()
+    monkeypatch.undo()
+
+    assert "db.Ware: the database does not answer: server closed the connection" in caplog.text
+    assert RowReader().failing() == 0
+    assert Token.cached.cache.get("a") is not None
+    assert Ware.cached.cache.get(ware.pk) is None
+    let_pass(redis, 1)
+    worker.tick()
+    assert Ware.cached.cache.get(ware.pk) is not None
+
+
+def test_rows_of_a_model_that_is_gone_fail_and_stop_no_other(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword")
+    Ware.cached.schedule(ware.pk)
+    Token.cached.schedule("a")
+
+    RowWorker({"db.ware": Ware.cached}).tick()
+
+    info = RowReader().find("tokens", "a")
+    assert info is not None
+    assert info.failure is not None
+    assert info.failure.error == "No model has rows called 'tokens' in this release."
+    assert Ware.cached.cache.get(ware.pk) is not None
+
+
+def test_keys_of_another_release_fail(redis: Redis) -> None:
+    Ware.cached.cache.schedule("sword", 5)
+
+    refresh()
+
+    info = RowReader().find("db.ware", "sword")
+    assert info is not None
+    assert info.failure is not None
+    assert info.failure.error == "'sword' is no key of db.Ware"
+
+
+def test_a_deleted_row_leaves_the_schedule(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword")
+    Ware.cached.schedule(ware.pk, delay=5)
+    refresh()
+    Ware.objects.filter(pk=ware.pk)._raw_delete("default")
+    let_pass(redis, 5)
+
+    refresh()
+
+    assert Ware.cached.get(ware.pk) is None
+    assert RowReader().count() == 0
+
+
+def test_keys_are_written_in_one_way(redis: Redis) -> None:
+    ware = Ware.objects.create(pk=42, name="sword")
+
+    assert Ware.cached.get("042") == Ware.cached.get(42) == Ware.cached.get(ware.pk)
+    assert len(redis.keys("*:row:*")) == 1
+    for wrong in ("sword", None, ""):
+        with pytest.raises(InvalidName, match=r"db\.Ware cannot have the key"):
+            Ware.cached.get(wrong)
+
+
+def test_while_no_daemon_runs_a_scheduled_row_is_loaded_by_who_misses_it(redis: Redis) -> None:
+    ware = Ware.objects.create(name="sword", stock=1)
+    Ware.cached.schedule(ware.pk, delay=5)
+    refresh()
+    Ware.objects.filter(pk=ware.pk).update(stock=2)
+    let_pass(redis, 5 + LEASE)
+
+    row = Ware.cached.get(ware.pk)
+
+    assert row is not None
+    assert row.stock == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "say"),
+    [
+        ({"fields": ["name", "none"]}, "has no field named 'none'"),
+        ({"fields": ["box"], "key": "pk"}, "has no field named 'box'|has no column"),
+        ({"key": "stock"}, "db.Ware.stock is not unique"),
+    ],
+)
+def test_wrong_options_are_told_when_they_are_used(redis: Redis, options: dict[str, Any], say: str) -> None:
+    rows = CachedRows(Ware, name="others", **options)
+    try:
+        with pytest.raises(ImproperlyConfigured, match=say):
+            rows.get(1)
+    finally:
+        forget(rows)
+
+
+def test_wrong_delays_and_names_are_told_at_once() -> None:
+    with pytest.raises(InvalidDuration):
+        CachedRows(Ware, name="others", delay=float("nan"))
+    with pytest.raises(ImproperlyConfigured, match="must be above 0"):
+        CachedRows(Ware, name="others", delay=0)
+    with pytest.raises(ImproperlyConfigured, match=r"Two models have rows called 'db\.ware'"):
+        CachedRows(Ware)
+    assert "others" not in cached_rows()

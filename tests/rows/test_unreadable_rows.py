@@ -1,0 +1,109 @@
+"""
+Rows, tables, tasks and names that cannot be read: what else lies there is found, and what is too deep is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from components.exceptions import GeoTableDamaged, NotSerializable, RowNotSerializable
+from components.kit.buckets import bucket
+from components.services.counters import CounterReader
+from components.services.counters import keys as counters_keys
+from components.services.geo.layout import Manifest
+from components.services.locks import LockReader, lock
+from components.services.queues import NewTask, TaskQueue
+from components.services.rows import Loader, RowReader, Shape, member
+from components.services.rows import keys as rows_keys
+from components.services.semaphores import Semaphore, SemaphoreReader
+from components.services.semaphores import keys as semaphores_keys
+from tests.chat.test_chat_input import nested
+from tests.support.poison import FIELDS
+from tests.support.queues import ECHO
+from tests.support.rows import cache, refresh
+
+
+def nested_text(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize("body", [nested_text(50_000), b"[1,", b"\xff", b"5", b"null", b"", b"[]", b"{}"])
+def test_a_row_that_cannot_be_read_is_as_one_that_is_not_there(redis: Redis, body: bytes) -> None:
+    cache().schedule_many({"1": 5, "2": 5, "3": 5})
+    refresh({key: ["sword", 3] for key in "123"})
+    redis.set(rows_keys.row(bucket(member("items", "2")), member("items", "2")), body)
+
+    found = cache().get_many(["1", "2", "3"])
+
+    assert list(found) == ["1", "3"]
+    assert RowReader().names()[0].name == "items"
+    assert cache().get("2") is None
+    Loader().claim()
+
+
+@pytest.mark.parametrize("depth", [32, 33, 1_480])
+def test_a_row_holds_json_that_is_32_deep(depth: int) -> None:
+    shape = Shape([("id", "integer"), ("data", "json")])
+
+    if depth > 32:
+        with pytest.raises(RowNotSerializable, match=r"data of the row 7 .* nested too deeply"):
+            shape.encode("7", [1, nested(depth)])
+    else:
+        assert nested_text(depth).decode() in shape.encode("7", [1, nested(depth)])
+
+
+@pytest.mark.parametrize("args", [[nested(101)], [{"a": nested(100)}], [nested(1_480)], [nested(100_000)]])
+def test_arguments_that_are_nested_too_deeply_are_refused(redis: Redis, args: list[Any]) -> None:
+    for new in (NewTask(name=ECHO, args=args), NewTask(name=ECHO, kwargs={"a": args[0]})):
+        with pytest.raises(NotSerializable, match="nested more than 100 levels deep"):
+            TaskQueue().push_many([new])
+
+    assert redis.dbsize() == 0
+
+
+def test_arguments_that_are_32_deep_are_taken(redis: Redis) -> None:
+    [info] = TaskQueue().push_many([NewTask(name=ECHO, args=[nested(32)], kwargs={"a": nested(32)})])
+
+    assert info is not None
+
+
+def test_a_manifest_that_is_nested_too_deeply_is_damaged() -> None:
+    with pytest.raises(GeoTableDamaged):
+        Manifest.read(nested_text(200_000))
+
+
+@pytest.mark.parametrize(
+    "name", [b"\xff", b"", b"1/2", b"x" * 2_000], ids=["bytes", "empty", "parts", "long"]
+)
+def test_names_that_are_no_text_fail_no_list(redis: Redis, name: bytes) -> None:
+    semaphore = Semaphore("good", limit=2)
+    permit = semaphore.acquire()
+    held = lock("good", timeout=60)
+    assert permit
+    assert held.acquire()
+    tag = bucket("good")
+    later = 4e15
+    redis.zadd(semaphores_keys.semaphore_names(tag), {name: 1})
+    redis.zadd(semaphores_keys.semaphore_holders(tag, "good"), {name: later})
+    redis.zadd(semaphores_keys.semaphore_heavy(tag, "good"), {name: 2})
+    redis.zadd(counters_keys.counter_families(tag), {name: 1})
+
+    assert "good" in [info.name for info in SemaphoreReader().page()]
+    assert permit.id in [holder.id for holder in semaphore.holders()]
+    assert "good" in [info.name for info in LockReader().held()]
+    CounterReader().families()
+
+
+@pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
+@pytest.mark.parametrize("field", ["declared", "granted", "waits", "waited"])
+def test_figures_of_semaphores_that_cannot_be_read_fail_no_list(
+    redis: Redis, field: str, value: bytes
+) -> None:
+    semaphore = Semaphore("good", limit=2)
+    semaphore.acquire()
+    redis.hset(semaphores_keys.semaphore_stats(bucket("good"), "good"), field, value)
+
+    assert [info.name for info in SemaphoreReader().page()] == ["good"]

@@ -1,0 +1,366 @@
+"""What the Semaphores page shows and does, with real semaphores."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from components.control_room.names import shortened
+from components.exceptions import PermitLost
+from components.kit.buckets import bucket
+from components.services.semaphores import SemaphoreControls, SemaphoreReader
+from components.services.semaphores import keys as semaphores_keys
+from components.templatetags.control_room import legible
+from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.locks.admin import holdings
+from tests.locks.admin.test_locks_page import AWKWARD
+from tests.queues.admin.test_queues_page import trips
+
+ROOT = "/admin/components/semaphore/"
+DASH = "\N{EN DASH}"
+
+url = addresses(ROOT)
+
+pytestmark = pytest.mark.usefixtures("redis")
+
+
+@pytest.fixture
+def viewer(staff):
+    return staff("view_semaphore")
+
+
+@pytest.fixture
+def operator(staff):
+    return staff("change_semaphore")
+
+
+def page(client, name="", /, **query):
+    return text_of(client, ROOT, name, **query)
+
+
+def evict_url(permit, name="api"):
+    return url("evict", semaphore=name, permit=permit.id)
+
+
+def test_while_there_is_none_one_sentence_says_how_that_changes(viewer):
+    assert rows_of(viewer, ROOT) == [
+        "No semaphore was used within a month. Semaphore(name, limit=5).acquire() makes one."
+    ]
+
+
+def test_a_semaphore_is_listed_with_how_it_stands_and_how_it_went(viewer, redis):
+    holdings.permit("api", weight=2)
+    holdings.permit("api")
+    holdings.waits_for_permit("api", count=4)
+    figures = {"waits": 4, "waited": 6_000_000, "longest": 2_500_000, "given_up": 7, "expired": 1}
+    redis.hset(semaphores_keys.semaphore_stats(bucket("api"), "api"), mapping=figures)
+
+    assert rows_of(viewer, ROOT) == ["api 3 of 3 3 4 2 4 after a wait 1.5 s longest 2.5 s 7 1"]
+
+
+def test_a_semaphore_that_nobody_had_to_wait_for_has_no_waits(viewer):
+    holdings.permit("api")
+
+    assert rows_of(viewer, ROOT) == [f"api 1 of 3 3 0 1 {DASH} 0 0"]
+
+
+def test_a_limit_that_was_set_by_hand_says_so(viewer):
+    holdings.permit("api")
+    SemaphoreControls("api").set_limit(5)
+    SemaphoreControls("planned").set_limit(1234)
+
+    listed = rows_of(viewer, ROOT)
+
+    assert listed[0].startswith("api 1 of 5 5 set by hand, declared 3 0 1")
+    assert listed[1].startswith("planned 0 of 1,234 1,234 set by hand 0 0")
+    assert "Limit 5, set by hand; the code declares 3 " in page(viewer, "semaphore/", semaphore="api")
+    assert "Limit 1,234, set by hand " in page(viewer, "semaphore/", semaphore="planned")
+
+
+def test_a_long_list_has_pages_that_hold_each_semaphore_once(viewer):
+    names = {f"api {number}" for number in range(120)}
+    for name in names:
+        SemaphoreControls(name).set_limit(5)
+
+    pages = [rows_of(viewer, ROOT, offset=offset) for offset in (0, 50, 100)]
+
+    assert [len(rows) for rows in pages] == [50, 50, 20]
+    assert {" ".join(row.split()[:2]) for rows in pages for row in rows} == names
+    assert f"51{DASH}100 of 120" in page(viewer, offset=50)
+
+
+def test_a_semaphore_whose_figures_are_forgotten_breaks_no_list(viewer, redis):
+    holdings.permit("api").release()
+    redis.delete(semaphores_keys.semaphore_stats(bucket("api"), "api"))
+
+    assert rows_of(viewer, ROOT) == [f"api 0 {DASH} 0 0 {DASH} 0 0"]
+
+
+@pytest.mark.parametrize("text", ["api", " api  "])
+def test_a_semaphore_is_found_by_its_whole_name(viewer, text):
+    holdings.permit("api")
+
+    assert viewer.get(ROOT, {"q": text}).url == url("semaphore", semaphore="api")
+
+
+@pytest.mark.parametrize("text", ["ap", "API", "x" * 600])
+def test_what_is_not_found_is_said(viewer, text):
+    holdings.permit("api")
+
+    response = viewer.get(ROOT, {"q": text})
+
+    assert f"No semaphore that was used within a month has the name “{text}”." in words(response)
+    assert "live.js" not in response.text
+
+
+def test_a_semaphore_has_a_page_of_its_own(viewer):
+    holdings.permit("api", weight=2)
+    holdings.waits_for_permit("api", weight=3)
+
+    text = page(viewer, "semaphore/", semaphore="api")
+    [holder] = rows_of(viewer, ROOT, "semaphore/", semaphore="api")
+    [waiter] = rows_of(viewer, ROOT, "semaphore/", table=1, semaphore="api")
+
+    place = re.escape(f"process {os.getpid()} on {socket.gethostname()}")
+    assert "Used 2 of 3 Limit 3, as the code declares Waiting 1 " in text
+    assert "Granted 1 After a wait 0" in text
+    assert re.fullmatch(rf"jill MainThread, {place} 2 [\d:]+ .* ago (30|29|2\d) s", holder)
+    assert re.fullmatch(rf"MainThread {place} 3 [\d.]+ m?s", waiter)
+
+
+def test_who_holds_is_listed_by_page(viewer):
+    for number in range(60):
+        holdings.permit("api", limit=100, owner=f"buyer {number}")
+
+    first = rows_of(viewer, ROOT, "semaphore/", semaphore="api")
+    second = rows_of(viewer, ROOT, "semaphore/", semaphore="api", offset=50)
+
+    assert [len(first), len(second)] == [50, 10]
+    assert first[0].startswith("buyer 0")
+    assert second[-1].startswith("buyer 59")
+
+
+def test_one_that_nobody_holds_says_so(viewer):
+    holdings.permit("api").release()
+
+    text = page(viewer, "semaphore/", semaphore="api")
+
+    assert "Nobody holds a permit." in text
+    assert "Nobody waits for a permit." in text
+
+
+def test_the_limit_is_changed_with_a_form_and_logged(operator):
+    holdings.permit("api")
+    address = url("limit", semaphore="api")
+
+    asked = words(operator.get(address))
+    said = done(operator, address, limit="1234")
+
+    assert "It is 3, as the code declares. Used now: 1; waiting: 0." in asked
+    assert SemaphoreControls("api").info().limit == 1234
+    assert said == logged()
+    assert said == ["Set the limit of the semaphore api to 1,234. It was 3, as the code declares."]
+    assert LogEntry.objects.get().object_repr == "api"
+
+
+def test_the_form_has_the_limit_in_force(operator):
+    holdings.permit("api")
+    SemaphoreControls("api").set_limit(5)
+
+    html = operator.get(url("limit", semaphore="api")).text
+
+    [field] = re.findall(r'<input type="number"[^>]*>', html)
+    assert 'value="5"' in field
+    assert 'min="1"' in field
+    assert "required" in field
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ("", "This field is required."),
+        ("0", "Ensure this value is greater than or equal to 1."),
+        ("-1", "Ensure this value is greater than or equal to 1."),
+        ("five", "Enter a whole number."),
+        ("1.5", "Enter a whole number."),
+        ("nan", "Enter a whole number."),
+        ("2147483648", "it must be a whole number, 1 to 2,147,483,647"),
+        ("9" * 5000, "Enter a whole number."),
+    ],
+)
+def test_what_can_be_no_limit_is_said_at_the_field_and_changes_nothing(operator, limit, reason):
+    holdings.permit("api")
+
+    response = operator.post(url("limit", semaphore="api"), {"limit": limit})
+
+    assert reason in words(response)
+    assert 'aria-invalid="true"' in response.text
+    assert SemaphoreControls("api").info().override is None
+    assert logged() == []
+
+
+def test_the_limit_that_is_in_force_by_hand_already_is_not_logged_again(operator):
+    holdings.permit("api")
+    SemaphoreControls("api").set_limit(5)
+
+    assert done(operator, url("limit", semaphore="api"), limit="5") == [
+        "The limit of the semaphore api is 5 already."
+    ]
+    assert logged() == []
+
+
+def test_more_holders_than_a_smaller_limit_allows_are_marked(operator):
+    permits = [holdings.permit("api") for _ in range(3)]
+
+    done(operator, url("limit", semaphore="api"), limit="1")
+
+    html = operator.get(url("semaphore", semaphore="api")).text
+    assert '<span class="bad">3 of 1</span>' in html
+    assert len(SemaphoreControls("api").holders()) == len(permits)
+
+
+def test_a_limit_is_reset_to_what_the_code_declares(operator):
+    holdings.permit("api")
+    SemaphoreControls("api").set_limit(5)
+    address = url("reset", semaphore="api")
+
+    asked = words(operator.get(address))
+    said = done(operator, address)
+    again = done(operator, address)
+
+    assert "It is 5, set by hand; the code declares 3." in asked
+    assert "The limit is what the code declares again, in all processes and at once: 3." in asked
+    assert said == logged()
+    assert said[0].startswith("Reset the limit of the semaphore api to what the code declares. It was 5")
+    assert again == ["The limit of the semaphore api is what the code declares."]
+    assert SemaphoreControls("api").info().limit == 3
+
+
+def test_after_the_reset_of_what_no_code_declares_the_list_is_shown(operator):
+    SemaphoreControls("planned").set_limit(5)
+
+    response = operator.post(url("reset", semaphore="planned"), follow=True)
+
+    assert response.request["PATH_INFO"] == ROOT
+    assert "Reset the limit of the semaphore planned" in words(response)
+
+
+def test_evicting_asks_first_and_says_what_will_happen(operator):
+    permit = holdings.permit("api", limit=1)
+    holdings.waits_for_permit("api", limit=1)
+
+    text = words(operator.get(evict_url(permit)))
+
+    assert (
+        f"The permit is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread)." in text
+    )
+    assert "It counts as 1, and its lease ends in" in text
+    assert "It is free at once. 1 wait" in text
+    assert "Who holds it is not stopped." in text
+    permit.refresh()
+
+
+def test_one_holder_is_evicted_logged_and_told(operator):
+    evicted, kept = holdings.permit("api", owner="jack"), holdings.permit("api")
+
+    said = done(operator, evict_url(evicted))
+    again = done(operator, evict_url(evicted))
+
+    assert said == logged()
+    assert said[0].startswith("Evicted jack (process")
+    assert said[0].endswith("from the semaphore api.")
+    assert again == ["Nobody to evict: that permit of the semaphore api is not held any more."]
+    with pytest.raises(PermitLost):
+        evicted.refresh()
+    kept.refresh()
+
+
+def test_a_holder_that_has_left_meanwhile_is_not_evicted(operator):
+    permit = holdings.permit("api")
+    address = evict_url(permit)
+    permit.release()
+
+    text = words(operator.get(address))
+
+    assert "Nobody to evict: that permit of the semaphore api is not held any more." in text
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_a_semaphore_of_any_name_can_be_listed_found_changed_and_looked_up(operator, name):
+    permit = holdings.permit(name)
+
+    [row] = rows_of(operator, ROOT)
+    detail = page(operator, "semaphore/", semaphore=name)
+    done(operator, url("limit", semaphore=name), limit="9")
+    evicted = done(operator, evict_url(permit, name))
+    entry = LogEntry.objects.latest("pk")
+    logged_page = operator.get(entry.get_admin_url(), follow=True)
+    history = operator.get(re.sub("change/$", "history/", entry.get_admin_url()))
+
+    shown = legible(name)
+    assert row.startswith(f"{shortened(shown)} 1 of 3")
+    assert "jill" in detail
+    assert evicted[0].endswith(f"from the semaphore {shown}.")
+    assert logged_page.request["PATH_INFO"] == f"{ROOT}semaphore/"
+    assert "Used 0 of 9" in words(logged_page)
+    assert f"Set the limit of the semaphore {shown} to 9." in words(history)
+    assert "\x00" not in entry.object_id + entry.object_repr + entry.change_message
+    assert "<script>alert" not in logged_page.text + history.text
+
+
+@pytest.mark.parametrize("name", ["semaphore", "limit", "reset", "evict"])
+@pytest.mark.parametrize("query", [{"semaphore": "gone"}, {}])
+def test_what_is_not_there_is_a_404_in_words(operator, name, query):
+    response = operator.get(url(name, **query))
+
+    assert response.status_code == 404
+    assert f"There is no semaphore {query.get('semaphore', '')!r}" in words(response)
+    assert "All semaphores" in words(response)
+
+
+@pytest.mark.parametrize("permit", ["", "odd", "a" * 12 + "/1/x"])
+def test_a_permit_of_another_semaphore_is_a_404(operator, permit):
+    holdings.permit("api")
+
+    assert operator.get(url("evict", semaphore="api", permit=permit)).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("", 5), ("semaphore/", 5), ("limit/", 2), ("reset/", 2), ("evict/", 4)]
+)
+def test_a_page_takes_so_many_round_trips_and_no_more_with_more_semaphores(operator, name, most):
+    permit = holdings.permit("api", limit=1)
+    holdings.waits_for_permit("api", limit=1)
+    address = f"{evict_url(permit).replace('evict/', name)}"
+    operator.get(address)
+
+    def round_trips():
+        with trips() as made:
+            assert operator.get(address).status_code == 200
+        return len(made)
+
+    few = round_trips()
+    for number in range(120):
+        holdings.permit(f"api {number}")
+
+    assert few == most
+    assert round_trips() == most
+    assert SemaphoreReader().count() == 121
+
+
+def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
+    permit = holdings.permit("api")
+
+    for address in (
+        ROOT,
+        url("semaphore", semaphore="api"),
+        url("limit", semaphore="api"),
+        evict_url(permit),
+    ):
+        html = operator.get(address.replace("/admin/", "/operations/")).text
+        assert 'href="/operations/components/semaphore/' in html
+        assert '="/admin/' not in html
