@@ -279,7 +279,7 @@ def only_scripts_reads_lua(modules: Modules) -> Iterator[str]:
             evaluates = isinstance(node, ast.Attribute) and re.fullmatch(
                 r"eval|evalsha|register_script|script_load|fcall", node.attr
             )
-            if module.name != "kit.scripts" and (names_lua or evaluates):
+            if module.name not in ("kit.scripts", "kit.contracts") and (names_lua or evaluates):
                 yield f"{module.name}:{node.lineno} deals with Lua"
 
 

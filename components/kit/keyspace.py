@@ -16,6 +16,11 @@ def _key(pattern: str, name: str, part: str) -> str:
     return _stem(conf().prefix, pattern, name) + part
 
 
+def stem(pattern: str, name: str) -> str:
+    """Return what all keys of one entity begin with; the braces make it their hash tag. Raises ValueError."""
+    return _stem(conf().prefix, pattern, name)
+
+
 def ours() -> re.Pattern[bytes]:
     """What matches the beginning of every key of this app, and of no key that Django's cache makes."""
     return re.compile(rb"%b:[a-z][^:{}]*:\{" % re.escape(conf().prefix.encode()))

@@ -16,7 +16,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from hashlib import sha1
-from importlib.resources import files
 from typing import Any, TypeAlias, cast
 
 from redis import Redis, RedisCluster
@@ -28,6 +27,7 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError, S
 from components.exceptions import RedisUnavailable
 from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis
+from components.kit.contracts import Contract, contract
 from components.kit.errors import REPLY_LOST, redis_errors, translated
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
@@ -45,11 +45,26 @@ class Script:
         self.name = name
 
     @cached_property
+    def contract(self) -> Contract:
+        return contract(self.name)
+
+    @cached_property
     def source(self) -> str:
-        service, _, verb = self.name.partition("/")
-        return (files("components") / "services" / service / "lua" / f"{verb}.lua").read_text(
-            encoding="utf-8"
-        )
+        return self.contract.source
+
+    async def run(self, client: AnyRedis, keys: object, /, **args: Any) -> Any:
+        """
+        Run it with the keys of an entity, and its arguments by their names; with an asynchronous client, or with
+        either in what has a twin.
+
+        Raises RedisUnavailable when there was no answer twice, and TypeError for other arguments than its own.
+        """
+        with redis_errors():
+            return await self.send(client, keys=self.contract.keys_of(keys), args=self.contract.args_of(args))
+
+    def call(self, keys: object, /, **args: Any) -> Call:
+        """Return a call of it for many() and the like."""
+        return self.contract.keys_of(keys), self.contract.args_of(args)
 
     @cached_property
     def sha(self) -> str:

@@ -8,7 +8,7 @@ from components.kit.buckets import bucket
 from components.kit.stored import UNREADABLE
 from components.services.chat import keys
 from components.services.mailboxes import Mailbox
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import MailboxKeys
 from tests.chat.admin.conversations import guild
 from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
 
@@ -70,7 +70,7 @@ def test_members_that_cannot_be_read(reader, redis):
 def test_a_mailbox_that_cannot_be_read(reader, redis, field, value):
     Mailbox("jack").push("jill", "well")
     Mailbox("jack").pull()
-    redis.hset(mailboxes_keys.mailbox(bucket("jack"), "jack"), field, value)
+    redis.hset(MailboxKeys("jack").mailbox, field, value)
 
     assert "jack" in text_of(reader, MAILBOXES)
     if field not in ("pulled_at", "pushed"):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from django.test.utils import override_settings
@@ -46,12 +49,59 @@ from tests.support.queues import ECHO, claim, failed, hand_in, push_many, succee
 from tests.support.semaphores import Waiter, take
 from tests.support.waiting import eventually
 
-Key = Callable[..., str]
+
+@dataclass(frozen=True)
+class Key:
+    """A key of the schema: a function of its keys.py, or a property or method of one of its classes."""
+
+    service: str
+    doc: str
+    #: By the name of the entity, and of a part where it has one.
+    function: Callable[..., str]
+    has_part: bool
+
+    def __call__(self, name: str = "shop", part: str = "mail") -> str:
+        return self.function(name, part) if self.has_part else self.function(name)
+
+
+def _keys_of(service: str, module: ModuleType) -> Iterator[tuple[str, Key]]:
+    has_classes = any(
+        inspect.isclass(found) and name.endswith("Keys") for name, found in vars(module).items()
+    )
+    for name, found in vars(module).items():
+        if name.startswith("_") or getattr(found, "__module__", "") != module.__name__:
+            continue
+        if inspect.isfunction(found):
+            has_part = len(inspect.signature(found).parameters) > 1
+            label = f"{service}.{name}" if has_classes else name
+            yield label, Key(service, inspect.getdoc(found) or "", found, has_part)
+        elif inspect.isclass(found):
+            yield from _keys_of_class(service, found)
+
+
+def _keys_of_class(service: str, kind: type) -> Iterator[tuple[str, Key]]:
+    """Those of an entity: the class takes its name, and a second one where the entity has two."""
+    has_two = len(inspect.signature(kind).parameters) > 1
+
+    def make(attribute: str) -> Callable[..., str]:
+        def of(name: str, part: str = "") -> str:
+            found = getattr(kind(name, part) if has_two else kind(name), attribute)
+            return str(found if isinstance(found, str) else found(part))
+
+        return of
+
+    for attribute, found in vars(kind).items():
+        if not attribute.startswith("_") and (isinstance(found, property) or inspect.isfunction(found)):
+            doc, has_part = inspect.getdoc(found) or "", has_two or inspect.isfunction(found)
+            yield f"{kind.__name__}.{attribute}", Key(service, doc, make(attribute), has_part)
+
+
 SCHEMA: dict[str, Key] = {
-    name: function
-    for service in Path(services.__file__).parent.glob("*/keys.py")
-    for name, function in vars(import_module(f"components.services.{service.parent.name}.keys")).items()
-    if not name.startswith("_") and inspect.isfunction(function) and function.__module__.endswith(".keys")
+    label: key
+    for path in Path(services.__file__).parent.glob("*/keys.py")
+    for label, key in _keys_of(
+        path.parent.name, import_module(f"components.services.{path.parent.name}.keys")
+    )
 }
 TYPES = {
     "HASH": b"hash",
@@ -64,10 +114,6 @@ TYPES = {
 names = st.text(min_size=1, max_size=20) | st.text("a{}%7BD:", min_size=1, max_size=4)
 
 
-def make(function: Key, name: str = "shop", part: str = "mail") -> str:
-    return function(*[name, part][: len(inspect.signature(function).parameters)])
-
-
 def tag(key: str) -> str:
     """What a cluster hashes: the text between the first { and the next }."""
     match = re.search(r"\{([^}]*)\}", key)
@@ -77,45 +123,52 @@ def tag(key: str) -> str:
 
 def test_there_are_keys() -> None:
     assert len(SCHEMA) >= 15
+    assert {key.service for key in SCHEMA.values()} >= {"chat", "mailboxes", "queues"}
 
 
-@pytest.mark.parametrize("name", SCHEMA)
-def test_a_key_reads_prefix_pattern_name_part(name: str) -> None:
-    key = make(SCHEMA[name])
-
-    assert re.fullmatch(r"components:[a-z]+:\{shop\}:[a-z-]+(:mail)?", key)
+@pytest.mark.parametrize("label", SCHEMA)
+def test_a_key_reads_prefix_pattern_name_part(label: str) -> None:
+    assert re.fullmatch(r"components:[a-z]+:\{[^{}]+\}:[a-z-]+(:(mail|shop)(:mail)?)?", SCHEMA[label]())
 
 
-@pytest.mark.parametrize("name", SCHEMA)
-def test_a_key_says_its_type_and_who_lets_it_go(name: str) -> None:
-    doc = inspect.getdoc(SCHEMA[name]) or ""
+@pytest.mark.parametrize("label", SCHEMA)
+def test_a_key_says_its_type_and_who_lets_it_go(label: str) -> None:
+    doc = SCHEMA[label].doc
 
     assert re.match(r"(HASH|SET|ZSET|LIST|STRING|STREAM)\b", doc)
-    assert re.search(r"\b([Gg]oe?s?|Stays|Expires|at most one token)\b", doc)
+    assert re.search(r"\b([Gg]oe?s?|Stays|Expires|Until|at most one token)\b", doc)
 
 
-@pytest.mark.parametrize("name", SCHEMA)
-def test_another_prefix_is_another_key(name: str) -> None:
+@pytest.mark.parametrize("label", SCHEMA)
+def test_another_prefix_is_another_key(label: str) -> None:
     with override_settings(COMPONENTS={"PREFIX": "staging"}):
-        staging = make(SCHEMA[name])
+        staging = SCHEMA[label]()
 
-    assert staging == make(SCHEMA[name]).replace("components:", "staging:", 1)
+    assert staging == SCHEMA[label]().replace("components:", "staging:", 1)
 
 
-@pytest.mark.parametrize("name", SCHEMA)
-def test_a_key_needs_a_name(name: str) -> None:
-    with pytest.raises(ValueError, match="is empty"):
-        make(SCHEMA[name], name="")
+@pytest.mark.parametrize(
+    "label", [label for label in SCHEMA if "Keys." not in label]
+)  # whose callers check it
+def test_a_key_needs_a_name(label: str) -> None:
+    with pytest.raises(ValueError, match="empty"):
+        SCHEMA[label]("")
 
 
 @given(names, names)
 def test_all_keys_of_one_name_lie_in_one_slot_whatever_the_name(name: str, part: str) -> None:
-    made = [make(function, name, part) for function in SCHEMA.values()]
+    made = [(entity_of(label), key(name, part)) for label, key in SCHEMA.items()]
 
-    for _pattern, keys_of_one in groupby(made, key=lambda key: key.split(":")[1]):
-        alike = list(keys_of_one)
+    for _entity, group in groupby(made, key=itemgetter(0)):
+        alike = [key for _, key in group]
         assert len({key_slot(key.encode("utf-8", "surrogatepass")) for key in alike}) == 1
         assert len({tag(key) for key in alike}) == 1
+
+
+def entity_of(label: str) -> tuple[str, str]:
+    """What has all its keys in one slot: that of a class, or what the functions of a service are for."""
+    kind = label.partition(".")[0] if "Keys." in label else ""
+    return SCHEMA[label].service, kind or SCHEMA[label]().split(":")[1]
 
 
 @example("a}b", "a}c")
@@ -129,11 +182,11 @@ def test_different_names_have_different_keys_and_tags(name: str, other: str) -> 
 
 @given(names, names)
 def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str) -> None:
-    made = [make(function, "shop", each) for function in SCHEMA.values() for each in {part, other}]
-    simple = [function for function in SCHEMA.values() if len(inspect.signature(function).parameters) == 1]
-    repeated = len(simple) * (len({part, other}) - 1)
+    made = {label: {key("shop", each) for each in (part, other)} for label, key in SCHEMA.items()}
 
-    assert len(set(made)) == len(made) - repeated
+    for label, found in made.items():
+        assert len(found) == (len({part, other}) if SCHEMA[label].has_part else 1)
+    assert len(set().union(*made.values())) == sum(map(len, made.values()))
 
 
 def hand_over(redis: Redis, key: str) -> dict[str, str]:
@@ -184,7 +237,7 @@ def share(name: str) -> tuple[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailbox", "row", "semaphore")
+_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailboxes.", "row", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -315,8 +368,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parking.park("default", claim(consumer, 2))
     parking.unpark("default", by="default")
     queue.pause("default")
-    parts = {"mailbox_sent": correspond("default")}
-    parts |= talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
+    suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
+    parts = talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     redis.delete(
         *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
@@ -329,8 +382,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parts |= {"queue_result": good.id, "queue_ended": good.id}
     parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
     schema = {
-        make(function, entity(name), parts.get(name, "default")).encode(): inspect.getdoc(function) or ""
-        for name, function in SCHEMA.items()
+        f"{key(entity(label), parts.get(label, 'default'))}{suffixes.get(label, '')}".encode(): key.doc
+        for label, key in SCHEMA.items()
     }
 
     stored = {key: redis.type(key) for key in redis.keys("*")}

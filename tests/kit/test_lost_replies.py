@@ -64,7 +64,9 @@ from tests.support.snapshots import alike, snapshot
 from tests.support.waiting import eventually
 
 SERVICES = Path(components.__file__).parent / "services"
-SCRIPTS = {f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SERVICES.glob("*/lua/*.lua"))}
+SCRIPTS = {
+    f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SERVICES.glob("*/lua/[!_]*.lua"))
+}
 
 #: Prepares something, and returns what is then done while the reply gets lost.
 Case = Callable[[Redis], Callable[[], Any]]
@@ -409,7 +411,7 @@ def proxy(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_script_that_changes_something_has_a_case(redis: Redis, script: str) -> None:
-    source = SCRIPTS[script].read_text()
+    source = Script(script).source
     called = {command.lower() for command in re.findall(r'redis\.call\("(\w+)"', source)}
     commands = redis.command()
     changes = any("write" in commands[name]["flags"] for name in called)

@@ -1,7 +1,9 @@
 """
-The header of a script is its interface, so it is held against the body: every key and argument that one
-names, the other has. A header reads: purpose; KEYS[1] … KEYS[n], with KEYS[m..] for a tail of any length;
-ARGV likewise; Returns. The body begins by giving names to what has a fixed number.
+The header of a script is its interface, so it is held against the body: every key, argument and prelude that one
+names, the other uses. components/kit/contracts.py says how a header reads.
+
+The scripts of services that are not rewritten yet have the older header: KEYS[1] … KEYS[n], with KEYS[m..] for a tail
+of any length; ARGV likewise; Returns. Their body begins by giving names to what has a fixed number.
 """
 
 from __future__ import annotations
@@ -13,10 +15,15 @@ from pathlib import Path
 import pytest
 
 import components
+from components.kit.contracts import read_header
 
 SERVICES = Path(components.__file__).parent / "services"
-SCRIPTS = {f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SERVICES.glob("*/lua/*.lua"))}
+FILES = {f"{path.parent.parent.name}/{path.stem}": path for path in sorted(SERVICES.glob("*/lua/*.lua"))}
+FILES |= {f"kit/{path.stem}": path for path in sorted((SERVICES.parent / "kit" / "lua").glob("*.lua"))}
+PRELUDES = {name: path for name, path in FILES.items() if "/_" in name}
+SCRIPTS = {name: path for name, path in FILES.items() if name not in PRELUDES}
 LONGEST = 40  # lines of code
+LONGEST_MAIN = 60  # lines of code that are in no function
 #: A whole step of a worker in one round trip is the point of the first, and of the second that a push, its unique key
 #: and its tick are one; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
@@ -33,8 +40,6 @@ LONGER = {
     "autocomplete/complete": 130,
     "autocomplete/select": 90,
     "autocomplete/write": 135,
-    "mailboxes/pull": 60,
-    "mailboxes/push": 60,
     "counters/add": 50,
     "counters/top": 45,
     "logs/flush": 60,
@@ -69,6 +74,9 @@ def wrong(name: str, source: str) -> Iterator[str]:
     """What is wrong with a script, a sentence each."""
     lines = source.splitlines()
     header = list(_leading_comment(lines))
+    if any(line.startswith("-- RETURNS ") for line in header):
+        yield from _contract_wrong(name, source)
+        return
     code = [line for line in lines[len(header) :] if line.strip() and not line.strip().startswith("--")]
     body = re.sub(r"--.*", "", "\n".join(code))
     yield from _header_wrong(header)
@@ -123,10 +131,10 @@ def _opening(body: str) -> Iterator[str]:
         yield line
 
 
-def _body_wrong(body: str, bounded: set[str]) -> Iterator[str]:
+def _body_wrong(body: str, bounded: set[str], *, may_be_pure: bool = False) -> Iterator[str]:
     calls = len(re.findall(r"redis\.call\(", body))
     commands = re.findall(r'redis\.call\("([A-Z]+)"', body)
-    if not commands:
+    if not commands and not may_be_pure:
         yield "it calls no command"
     if len(commands) != calls:
         yield "it calls a command that is not written out in capitals"
@@ -138,9 +146,88 @@ def _body_wrong(body: str, bounded: set[str]) -> Iterator[str]:
         yield f"{name} is global"
 
 
+def _contract_wrong(name: str, source: str) -> Iterator[str]:
+    """What is wrong with a script whose header the loader reads."""
+    lines = source.splitlines()
+    header = list(_leading_comment(lines))
+    body = re.sub(r"--.*", "", "\n".join(lines[len(header) :]))
+    if not re.match(r"-- [A-Z].*\.( .*)?$", header[0]):
+        yield "its first line does not say what it does"
+    parts = [match[1] for line in header if (match := re.match(r"-- (KEYS|ARGV|USES|RETURNS) ", line))]
+    if parts != sorted(parts, key=["KEYS", "ARGV", "USES", "RETURNS"].index):
+        yield "its header is not in the order KEYS, ARGV, USES, RETURNS"
+    read = read_header(name, source)
+    preludes = dict(all_preludes(name, read.get("USES", [])))
+    everything = "\n".join([body, *(re.sub(r"--.*", "", each) for each in preludes.values())])
+    for word in [*read.get("KEYS", []), *read.get("ARGV", [])]:
+        if not re.search(rf"\b{word.removesuffix('...')}\b", everything):
+            yield f"{word} is in its header and not in its body"
+    for each in read.get("USES", []):
+        others = "\n".join([body, *(text for other, text in preludes.items() if other != each)])
+        if not any(re.search(rf"\b{word}\b", others) for word in defined_by(preludes[each])):
+            yield f"it uses nothing of _{each}.lua"
+    names = {*read.get("KEYS", []), *read.get("ARGV", [])}
+    for complaint in _body_wrong(body, BOUNDED.get(name, set()), may_be_pure=bool(preludes)):
+        if not (complaint.endswith(" is global") and complaint.split()[0] in names):
+            yield complaint
+    if "KEYS[" in body or "ARGV[" in body:
+        yield "it takes keys or arguments by number"
+    if '"TIME"' in body:
+        yield "it reads the time by itself: USES time"
+    yield from (f"line {number} is too wide" for number, line in enumerate(lines, 1) if len(line) > WIDEST)
+    main = [line for line in re.sub(r"(?ms)^local function .*?^end$", "", body).splitlines() if line.strip()]
+    if len(main) > LONGEST_MAIN:
+        yield f"{len(main)} of its lines are in no function"
+
+
+def all_preludes(name: str, wanted: list[str]) -> Iterator[tuple[str, str]]:
+    """The preludes that a script uses, and those that they use, with their sources."""
+    for each in wanted:
+        yield each, (source := prelude_source(name, each))
+        yield from all_preludes(name, read_header(each, source).get("USES", []))
+
+
+def prelude_source(name: str, prelude: str) -> str:
+    found = PRELUDES.get(f"{name.partition('/')[0]}/_{prelude}") or PRELUDES[f"kit/_{prelude}"]
+    return found.read_text(encoding="utf-8")
+
+
+def defined_by(prelude: str) -> set[str]:
+    """The names that the rest of a script has from a prelude."""
+    found = set(re.findall(r"^local function (\w+)", prelude, re.MULTILINE))
+    for names in re.findall(r"^local ([\w, ]+?) =", prelude, re.MULTILINE):
+        found |= {name.strip() for name in names.split(",")}
+    for name in re.findall(r"^-- RECORD +(\w+):", prelude, re.MULTILINE):
+        found |= {f"read_{name}", f"write_{name}"}
+    return found
+
+
 def test_there_are_scripts() -> None:
     assert {"queues/advance", "chat/send"} <= SCRIPTS.keys()
-    assert sorted(SCRIPTS.values()) == sorted(SERVICES.parent.rglob("*.lua"))
+    assert sorted(FILES.values()) == sorted(SERVICES.parent.rglob("*.lua"))
+
+
+@pytest.mark.parametrize("name", PRELUDES)
+def test_a_prelude_only_defines(name: str) -> None:
+    source = PRELUDES[name].read_text(encoding="utf-8")
+    body = re.sub(r"--.*", "", source)
+
+    assert defined_by(source)
+    assert list(_body_wrong(body, BOUNDED.get(name, set()), may_be_pure=True)) == []
+    assert '"TIME"' not in body or name == "kit/_time"
+    assert all(len(line) <= WIDEST for line in source.splitlines())
+
+
+@pytest.mark.parametrize("name", PRELUDES)
+def test_a_prelude_is_used(name: str) -> None:
+    users = [
+        each
+        for each, path in FILES.items()
+        if name.partition("/_")[2] in read_header(each, path.read_text(encoding="utf-8")).get("USES", [])
+        and name.partition("/")[0] in ("kit", each.partition("/")[0])
+    ]
+
+    assert users
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -173,6 +260,52 @@ for number = 2, #ARGV do
 end
 return #ARGV
 """
+
+
+LONG = "local a\n" * 60
+GOOD_CONTRACT = """\
+-- Do something good.
+-- KEYS    mailbox names
+-- ARGV    name titles...
+-- USES    time figure
+-- RETURNS how many
+for at, title in ipairs(titles) do
+  redis.call("HSET", mailbox, name, title)
+  redis.call("ZADD", names, NOW, title)
+end
+return figure("pushed")
+"""
+
+
+def test_a_good_contract_is_not_complained_about() -> None:
+    assert list(wrong("mailboxes/good", GOOD_CONTRACT)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("-- Do something good.\n", "", "its first line does not say what it does"),
+        ("-- Do something good.", "-- do something", "its first line does not say what it does"),
+        (
+            "-- USES    time figure\n-- RETURNS how many",
+            "-- RETURNS how many\n-- USES    time figure",
+            "order",
+        ),
+        ("name titles...", "name titles... more", "more is in its header and not in its body"),
+        ("mailbox names", "mailbox names others", "others is in its header and not in its body"),
+        ("time figure", "time figure listed", "it uses nothing of _listed.lua"),
+        ("NOW", 'redis.call("TIME")[1]', "it reads the time by itself"),
+        ('"HSET", mailbox', '"HSET", KEYS[1]', "by number"),
+        ('"HSET", mailbox', '"KEYS", mailbox', "it calls KEYS"),
+        ("return figure", LONG + "return figure", "are in no function"),
+    ],
+)
+def test_a_bad_contract_is_complained_about(old: str, new: str, complaint: str) -> None:
+    assert old in GOOD_CONTRACT
+
+    complaints = list(wrong("mailboxes/bad", GOOD_CONTRACT.replace(old, new)))
+
+    assert any(complaint in found for found in complaints)
 
 
 def test_a_good_script_is_not_complained_about() -> None:

@@ -85,7 +85,7 @@ def test_a_script_is_its_file() -> None:
 
 
 def test_a_name_without_a_file_is_an_error() -> None:
-    with pytest.raises(FileNotFoundError, match=r"queues/nothing\.lua"):
+    with pytest.raises(FileNotFoundError, match=r"queues/lua/nothing\.lua"):
         Script("queues/nothing").source  # noqa: B018
 
 

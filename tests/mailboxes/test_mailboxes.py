@@ -9,10 +9,9 @@ import pytest
 from redis import Redis
 
 from components.exceptions import Blocked, MailboxFull, MessageNotFound
-from components.kit.buckets import bucket
 from components.kit.stored import UNREADABLE
 from components.services.mailboxes import Fate, Mail, Mailbox
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import MailboxKeys
 from tests.support.mailboxes import texts, tomorrow
 
 
@@ -306,7 +305,7 @@ def test_what_was_dropped_longer_ago_than_is_remembered_is_not_called_acknowledg
     mailbox.clear()
     [later] = fill(mailbox, "four")
     mailbox.acknowledge(mailbox.pull()[0].id)
-    dropped = mailboxes_keys.mailbox_dropped(bucket("jack"), "jack")
+    dropped = MailboxKeys("jack").dropped
 
     assert mailbox.status(first).fate is Fate.ACKNOWLEDGED
     redis.zrem(dropped, second)
@@ -391,7 +390,7 @@ def test_a_message_of_a_newer_release_is_told_apart_and_stays_until_it_is_acknow
     mailbox: Mailbox, redis: Redis
 ) -> None:
     fill(mailbox, "one")
-    stream = mailboxes_keys.mailbox_messages(bucket("jack"), "jack")
+    stream = MailboxKeys("jack").messages
     redis.xadd(stream, {"from": "jill", "at": 1, "body": "znew"}, id=f"{2**52}-0")
 
     first, newer = mailbox.pull()

@@ -7,7 +7,7 @@ from redis import Redis
 
 from components.kit.buckets import bucket
 from components.services.mailboxes import Mailbox, MailboxReader
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import index
 from tests.support.mailboxes import texts
 
 NAMES = [f"person:{number}" for number in range(70)]
@@ -80,7 +80,7 @@ def test_what_was_not_used_for_a_year_leaves_the_list(redis: Redis) -> None:
     mine = [name for name in NAMES if bucket(name) == bucket(old)][1]
     for name in (old, new):
         Mailbox(name).push("jill", "one")
-    redis.zadd(mailboxes_keys.mailbox_names(bucket(old)), {old: 10_000})
+    redis.zadd(index(bucket(old)), {old: 10_000})
 
     Mailbox(mine).push("jill", "one")
 

@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from components.kit.buckets import bucket
 from components.kit.news import channel
 from components.services.mailboxes import Mailbox, Mails
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import MailboxKeys
 from tests.support.mailboxes import texts
 from tests.support.waiting import eventually
 
@@ -170,4 +169,4 @@ def test_waiting_leaves_the_mailbox_as_it_was(mailbox: Mailbox, redis: Redis) ->
     mailbox.pull(wait=0.02)
 
     assert mailbox.info().pulled_at is not None
-    assert redis.exists(mailboxes_keys.mailbox_messages(bucket("jack"), "jack")) == 0
+    assert redis.exists(MailboxKeys("jack").messages) == 0

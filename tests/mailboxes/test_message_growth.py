@@ -17,8 +17,8 @@ from redis import Redis
 from components.exceptions import MessageNotFound, TooManyBlocked
 from components.kit.buckets import bucket
 from components.services.chat import Chat, Inbox, keys
-from components.services.mailboxes import Fate, Mailbox, core
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes import Fate, Mailbox, mailbox
+from components.services.mailboxes.keys import MailboxKeys, index
 from tests.support.chats import FREE
 from tests.support.mailboxes import sent, tomorrow
 
@@ -102,7 +102,7 @@ def test_each_key_of_a_mailbox_has_an_end(redis: Redis) -> None:
 def test_what_was_dropped_is_bounded(redis: Redis) -> None:
     jack = Mailbox("jack", limit=1, when_full="drop_oldest")
     jack.push("jill", "a")
-    dropped = mailboxes_keys.mailbox_dropped(TAG, "jack")
+    dropped = MailboxKeys("jack").dropped
     redis.zadd(dropped, {str(number): number for number in range(1_000)})
 
     jack.push("jill", "b")
@@ -112,30 +112,28 @@ def test_what_was_dropped_is_bounded(redis: Redis) -> None:
 
 
 def test_names_of_mailboxes_go_a_year_after_their_last_use(redis: Redis) -> None:
-    redis.zadd(mailboxes_keys.mailbox_names(TAG), {"old": 1})
+    redis.zadd(index(TAG), {"old": 1})
 
     Mailbox("jack").push("jill", "a")
 
-    assert redis.zrange(mailboxes_keys.mailbox_names(TAG), 0, -1) == [b"jack"]
-    assert 366 < redis.ttl(mailboxes_keys.mailbox_names(TAG)) / 86_400 <= 368, (
-        "nobody may come after who uses this bucket"
-    )
+    assert redis.zrange(index(TAG), 0, -1) == [b"jack"]
+    assert 366 < redis.ttl(index(TAG)) / 86_400 <= 368, "nobody may come after who uses this bucket"
 
-    redis.delete(mailboxes_keys.mailbox_names(TAG))
+    redis.delete(index(TAG))
     Mailbox("jack").pull()
-    assert redis.ttl(mailboxes_keys.mailbox_names(TAG)) > 0
+    assert redis.ttl(index(TAG)) > 0
 
 
 def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None:
     jack = Mailbox("jack")
     jack.block("joe")
-    blocked = mailboxes_keys.mailbox_blocked(TAG, "jack")
-    redis.hset(blocked, mapping={f"other {number}": "1" for number in range(core.MAX_BLOCKED - 1)})
+    blocked = MailboxKeys("jack").blocked
+    redis.hset(blocked, mapping={f"other {number}": "1" for number in range(mailbox.MAX_BLOCKED - 1)})
 
     with pytest.raises(TooManyBlocked, match="10,000"):
         jack.block("jill")
     jack.block("joe")  # is blocked already
-    assert redis.hlen(blocked) == core.MAX_BLOCKED
+    assert redis.hlen(blocked) == mailbox.MAX_BLOCKED
     jack.unblock("joe")
     jack.block("jill")
     assert redis.hexists(blocked, "jill")

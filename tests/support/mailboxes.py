@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from components.kit.buckets import bucket
 from components.services.mailboxes import Mail
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import MailboxKeys
 
 DAY = 86_400  # seconds
 
@@ -20,7 +19,7 @@ def texts(mails: Iterable[Mail]) -> list[str]:
 
 def sent(name: str, *, ago: int = 0) -> str:
     """The key of the pushes of the day *ago* days before this one."""
-    return f"{mailboxes_keys.mailbox_sent(bucket(name), name)}:{int(time.time()) // DAY - ago}"
+    return f"{MailboxKeys(name).sent}:{int(time.time()) // DAY - ago}"
 
 
 def tomorrow(redis: Redis, name: str) -> None:

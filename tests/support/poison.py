@@ -6,7 +6,7 @@ from redis import Redis
 
 from components.kit.buckets import bucket
 from components.services.chat import keys
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import MailboxKeys
 
 _DEEP = b"[" * 1_480 + b"]" * 1_480
 _VERY_DEEP = b"[" * 30_000 + b"]" * 30_000
@@ -59,8 +59,7 @@ def put_into_chat(redis: Redis, chat_id: str, **fields: bytes) -> int:
 
 def put_into_mailbox(redis: Redis, name: str, **fields: bytes) -> int:
     """The same for a mailbox; the message's id."""
-    tag = bucket(name)
-    mailbox, stream = mailboxes_keys.mailbox(tag, name), mailboxes_keys.mailbox_messages(tag, name)
+    mailbox, stream = MailboxKeys(name).mailbox, MailboxKeys(name).messages
     message = int(redis.hincrby(mailbox, "last", 1))
     right = {"from": b"jill", "at": b"1700000000000", "body": b"thello"}
     redis.xadd(stream, {**right, **fields}, id=f"{message}-0")

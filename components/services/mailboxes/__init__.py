@@ -1,8 +1,8 @@
-"""Mailboxes: many senders push, one recipient pulls, and has a message again until it acknowledges it."""
+"""Mailboxes: many senders push, one recipient pulls, and gets a message again until they acknowledge it."""
 
-from components.services.mailboxes.mailboxes import Mailbox
-from components.services.mailboxes.readers import MailboxReader
-from components.services.mailboxes.records import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
+from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
+from components.services.mailboxes.mailbox import Mailbox
+from components.services.mailboxes.reader import MailboxReader
 
 __all__ = [
     "Delivery",

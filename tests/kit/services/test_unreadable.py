@@ -18,7 +18,7 @@ from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatReader, Inbox, Position
 from components.services.chat import keys as chat_keys
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
-from components.services.mailboxes import keys as mailboxes_keys
+from components.services.mailboxes.keys import MailboxKeys, index
 from tests.support.chats import FREE
 from tests.support.poison import BODIES, FIELDS, put_into_chat, put_into_mailbox
 
@@ -214,7 +214,7 @@ def test_what_is_beside_a_mail_fails_no_list_either(redis: Redis, field: str, va
 def test_a_mailbox_whose_figures_cannot_be_read_goes_on(redis: Redis, field: str, value: bytes) -> None:
     jack = Mailbox("jack", limit=2, when_full="drop_oldest")
     sent = [jack.push("jill", text) for text in "abc"]
-    redis.hset(mailboxes_keys.mailbox(bucket("jack"), "jack"), field, value)
+    redis.hset(MailboxKeys("jack").mailbox, field, value)
 
     assert [info.name for info in MailboxReader().page()] == ["jack"]
     assert [mail.text for mail in jack.peek()] == ["b", "c"]
@@ -230,10 +230,10 @@ def test_names_of_mailboxes_and_senders_that_are_no_text_fail_no_list(redis: Red
     jack = Mailbox("jack")
     jack.push("jill", "a")
     tag = bucket("jack")
-    redis.zadd(mailboxes_keys.mailbox_names(tag), {b"\xff": 1})
-    redis.hset(mailboxes_keys.mailbox_blocked(tag, "jack"), b"\xff", b"x")
-    redis.zadd(mailboxes_keys.mailbox_handed(tag, "jack"), {b"\xff": 1})
-    redis.zadd(mailboxes_keys.mailbox_dropped(tag, "jack"), {b"\xff": 1})
+    redis.zadd(index(tag), {b"\xff": 1})
+    redis.hset(MailboxKeys("jack").blocked, b"\xff", b"x")
+    redis.zadd(MailboxKeys("jack").handed, {b"\xff": 1})
+    redis.zadd(MailboxKeys("jack").dropped, {b"\xff": 1})
 
     assert [info.name for info in MailboxReader().page()] == ["\\xff", "jack"]
     assert list(jack.blocked()) == ["\\xff"]

@@ -1,4 +1,4 @@
-"""What mailboxes say: facts, as frozen dataclasses. Instants are aware, in UTC."""
+"""What mailboxes tell: frozen dataclasses. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Fate(StrEnum):
 class Mail:
     """A message in a mailbox."""
 
-    #: One more than that of the message before, and never given anew: the first was the server's microsecond.
+    #: One more than that of the message before; the first is the server's microsecond. Ids are never given anew.
     id: int
     sender: str
     text: str
-    #: Structured data beside the text, as JSON; None if there is none.
+    #: JSON beside the text; None if there is none.
     data: Any
     sent_at: datetime
-    #: It was handed out before, and not acknowledged.
+    #: The message was handed out before, and not acknowledged.
     is_again: bool
-    #: What is stored cannot be read by this release, or by none: the text is a placeholder.
+    #: The stored message cannot be read by this release: its text is a placeholder.
     is_unreadable: bool = False
 
 
 class Mails(list[Mail]):
-    """What a pull() hands out, oldest first."""
+    """The messages that a pull() hands out, oldest first."""
 
     def __init__(self, mails: Iterable[Mail] = (), *, missed: int = 0) -> None:
         super().__init__(mails)
-        #: How many were dropped that the recipient does not know of. It does once it acknowledges something that was
-        #: handed out together with this number.
+        #: How many messages were dropped that the recipient was not told of. They count as told when the recipient
+        #: acknowledges a message that was handed out together with this number.
         self.missed = missed
 
 
@@ -54,15 +54,15 @@ class Pushed:
 
     id: int
     sent_at: datetime
-    #: It was there already: pushed before under the same client id.
+    #: The message was there already: it was pushed before under the same client id.
     is_duplicate: bool
-    #: The ids of those that had to go for it.
+    #: The ids of the messages that were dropped to make room.
     dropped: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What the sender can see of his message."""
+    """What a sender can see of their message."""
 
     id: int
     fate: Fate
@@ -75,14 +75,14 @@ class MailboxInfo:
     """How a mailbox stands."""
 
     name: str
+    #: How many messages are there, and how many of them were handed out and not acknowledged.
     depth: int
-    #: Of these, how many were handed out and not acknowledged.
     handed_out: int
     bytes: int
-    #: When the oldest that is there was sent; None if it is empty.
+    #: When the oldest message was sent; None if the mailbox is empty.
     oldest_at: datetime | None
     pulled_at: datetime | None
-    #: Since it exists.
+    #: How many, since the mailbox exists.
     pushed: int
     acknowledged: int
     dropped: int

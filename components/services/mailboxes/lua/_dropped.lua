@@ -1,0 +1,11 @@
+-- USES    gone
+-- What is remembered of dropped messages: the ids of the last 1,000, for a month.
+local function note_dropped(id, sender)
+  redis.call("ZADD", dropped, id, id)
+  remember_sender(id, sender)
+end
+
+local function bound_dropped()
+  redis.call("ZREMRANGEBYRANK", dropped, 0, -1001)
+  redis.call("PEXPIRE", dropped, 30 * 86400000)
+end

@@ -1,0 +1,343 @@
+"""
+Mailbox: messages for one recipient, who pulls them when they have time (chapter 6.5.1 of the book).
+
+The messages are a stream. What was handed out is noted in a sorted set beside it until it is acknowledged, so a
+message comes again with each pull until then, and none is lost with the process that pulled it. Each call that
+changes something has a random name: when its reply is lost, the script is sent again and returns the same. Nothing
+happens by itself when a process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound, TooManyBlocked
+from components.kit.at_once import at_once, cancellations
+from components.kit.client import (
+    SHORTEST_BLOCK,
+    AnyRedis,
+    get_async_client,
+    get_client,
+    longest_block,
+    redis_errors,
+)
+from components.kit.instants import EPOCH, from_ms, from_ms_or_none
+from components.kit.leases import clock
+from components.kit.news import Listener, Turns, channel
+from components.kit.scripts import Script, reading
+from components.kit.stored import UNREADABLE, number_of, text_of
+from components.kit.twins import twins
+from components.kit.values import check_name, check_seconds
+from components.services.counters import tally
+from components.services.mailboxes.body import check_client_id, decode, digest, encode
+from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
+from components.services.mailboxes.keys import MailboxKeys
+
+MAX_LIMIT = 100_000  # messages in a mailbox: one script may have to acknowledge them all
+MAX_BLOCKED = 10_000  # senders whose mail one mailbox refuses
+MAX_ID = 2**53 - 1  # up to here Lua, JSON and scores count exactly
+#: Fields of the mailbox's HASH.
+FIGURES = ("pulled_at", "pushed", "acknowledged", "dropped", "limit")
+
+BLOCK = Script("mailboxes/block")
+CLEAR = Script("mailboxes/clear")
+ERASE = Script("mailboxes/erase")
+PEEK = Script("mailboxes/peek")
+PULL = Script("mailboxes/pull")
+PUSH = Script("mailboxes/push")
+STATUS = Script("mailboxes/status")
+
+
+class Mailbox:
+    """
+    The mailbox of the recipient *name*, with at most *limit* messages.
+
+    A push to a full mailbox is refused, or drops the oldest message. Only senders need to agree on *limit* and
+    *when_full*. Raises InvalidName, InvalidLimit, ValueError. Every method raises RedisUnavailable.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        limit: int = 1_000,
+        when_full: WhenFull = "refuse",
+        max_text: int = 4_000,
+        max_data: int = 8_192,
+    ) -> None:
+        self.name = check_name("mailbox", name)
+        self.limit = check_limit(limit)
+        if when_full not in ("refuse", "drop_oldest"):
+            raise ValueError(f'when_full is {when_full!r}; it must be "refuse" or "drop_oldest".')
+        self.when_full = when_full
+        self.max_text, self.max_data = max_text, max_data
+
+    async def _push(
+        self, client: AnyRedis, sender: str, text: str = "", *, data: Any = None, client_id: str | None = None
+    ) -> Pushed:
+        """
+        Put a message of *sender* into the mailbox: a text, data that are JSON, or both.
+
+        A message that the same sender pushes again under the same *client_id*, within a day at least, is stored once.
+        Raises MailboxFull, Blocked, InvalidMessage, InvalidName.
+        """
+        check_name("person", sender)
+        body = encode(text, data, max_text=self.max_text, max_data=self.max_data)
+        call = _new_call()
+        said, *facts = await PUSH.run(
+            client,
+            self._keys,
+            name=self.name,
+            sender=sender,
+            digest=digest(sender, _new_call() if client_id is None else check_client_id(client_id)),
+            call=call,
+            body=body,
+            limit=self.limit,
+            when_full=self.when_full,
+            channel=self._channel,
+        )
+        if said == b"blocked":
+            raise Blocked(f"The mailbox {self.name!r} takes no mail from {sender!r}.")
+        if said == b"full":
+            raise MailboxFull(f"The mailbox {self.name!r} is full: it has {facts[0]:,} messages.")
+        by, message, sent_at, *dropped = facts
+        if by.decode() != call:
+            return Pushed(int(message), from_ms(sent_at), is_duplicate=True)
+        tally("mailboxes:pushed")
+        return Pushed(int(message), from_ms(sent_at), is_duplicate=False, dropped=tuple(map(int, dropped)))
+
+    push, apush = twins(_push)
+
+    def pull(
+        self, limit: int | None = 10, *, after: int | None = None, newest: bool = False, wait: float = 0.0
+    ) -> Mails:
+        """
+        Return up to *limit* messages (None: all), the oldest or the *newest*, in the order in which they came.
+
+        With *after*, what was handed out up to that id is acknowledged first, in the same step. If there is no
+        message, wait *wait* seconds for one. Raises InvalidLimit, InvalidDuration, ValueError.
+        """
+        request = self._request(limit, after, newest, wait)
+        client, until = get_client(), clock() + wait
+        mails = at_once(self._pull(client, request))
+        while not mails and (left := until - clock()) > 0:
+            block = max(SHORTEST_BLOCK, min(left, longest_block(client)))
+            with redis_errors():
+                client.xread({self._keys.messages: 0}, count=1, block=round(block * 1000))
+            mails = at_once(self._pull(client, request))
+        return mails
+
+    async def apull(
+        self, limit: int | None = 10, *, after: int | None = None, newest: bool = False, wait: float = 0.0
+    ) -> Mails:
+        """pull(), awaited. All that wait in an event loop do so on one connection."""
+        request = self._request(limit, after, newest, wait)
+        client, until, cancelled = get_async_client(), clock() + wait, cancellations()
+        if wait == 0:
+            return await self._pull(client, request)
+        async with Listener.of_the_loop().interest([self._channel]) as interest:
+            while True:
+                async with Turns.of_the_loop():
+                    mails = await self._pull(client, request)
+                if cancellations() > cancelled:
+                    raise asyncio.CancelledError
+                left = until - clock()
+                if mails or left <= 0:
+                    return mails
+                await interest.wait(left)
+
+    def _request(self, limit: int | None, after: int | None, newest: bool, wait: float) -> dict[str, Any]:
+        """Return what pull.lua is asked, each time alike: so what it handed out itself is not handed out again."""
+        check_seconds("wait", wait, may_be_zero=True)
+        return {
+            "upto": 0 if after is None else _check_id(after),
+            "limit": check_pulled(limit),
+            "which": "newest" if newest else "oldest",
+            "call": _new_call(),
+        }
+
+    async def _pull(self, client: AnyRedis, request: dict[str, Any]) -> Mails:
+        acknowledged, missed, *rows = await PULL.run(client, self._keys, name=self.name, **request)
+        tally("mailboxes:pulled", len(rows))
+        tally("mailboxes:acknowledged", acknowledged)
+        return Mails((_read(*row) for row in rows), missed=missed)
+
+    async def _peek(self, client: AnyRedis, limit: int | None = 10, *, newest: bool = False) -> list[Mail]:
+        """Return the same messages without handing them out. Raises InvalidLimit."""
+        return await peek(client, self.name, first=0, limit=limit, newest=newest)
+
+    peek, apeek = twins(_peek)
+
+    async def _acknowledge(self, client: AnyRedis, id: int) -> int:
+        """
+        Remove what was handed out up to this id, and return how many messages that were.
+
+        What was not handed out stays. Raises ValueError for what cannot be an id.
+        """
+        request = {"upto": _check_id(id), "limit": 0, "which": "oldest", "call": _new_call()}
+        acknowledged, *_ = await PULL.run(client, self._keys, name=self.name, **request)
+        tally("mailboxes:acknowledged", acknowledged)
+        return int(acknowledged)
+
+    acknowledge, aacknowledge = twins(_acknowledge)
+
+    async def _status(self, client: AnyRedis, id: int, *, sender: str | None = None) -> Delivery:
+        """
+        Return what became of a message, and when its recipient last pulled.
+
+        With *sender*, only if it is theirs; that is known while the message is there, and for a day after it went.
+        Raises MessageNotFound, also for what was dropped longer ago than is remembered; ValueError.
+        """
+        asking = "" if sender is None else check_name("person", sender)
+        fate, pulled_at = await STATUS.run(client, self._keys, id=_check_id(id), asking=asking)
+        if not fate:
+            by = "" if sender is None else f" from {sender!r}"
+            raise MessageNotFound(f"The mailbox {self.name!r} knows of no message {id}{by}.")
+        return Delivery(id, Fate(fate.decode()), from_ms_or_none(pulled_at))
+
+    status, astatus = twins(_status)
+
+    async def _depth(self, client: AnyRedis) -> int:
+        """Return how many messages are there, handed out or not."""
+        return int(await reading(lambda: client.xlen(self._keys.messages)))
+
+    depth, adepth = twins(_depth)
+
+    async def _missed(self, client: AnyRedis) -> int:
+        """Return how many messages were dropped that the recipient was not told of, as Mails.missed does."""
+        dropped, known = await reading(lambda: client.hmget(self._keys.mailbox, ["dropped", "known"]))
+        return max(0, number_of(dropped) - number_of(known))
+
+    missed, amissed = twins(_missed)
+
+    async def _info(self, client: AnyRedis) -> MailboxInfo:
+        """Return how the mailbox stands now."""
+        return (await look(client, [self.name]))[0]
+
+    info, ainfo = twins(_info)
+
+    async def _block(self, client: AnyRedis, sender: str) -> None:
+        """Refuse the mail of *sender* from now on. What is there stays. Raises TooManyBlocked."""
+        sender = check_name("person", sender)
+        if not await BLOCK.run(client, self._keys, sender=sender, most=MAX_BLOCKED):
+            raise TooManyBlocked(
+                f"The mailbox {self.name!r} refuses the mail of {MAX_BLOCKED:,} senders already. Unblock some."
+            )
+
+    block, ablock = twins(_block)
+
+    async def _unblock(self, client: AnyRedis, sender: str) -> None:
+        """Take the mail of *sender* again."""
+        who = check_name("person", sender)
+        await reading(lambda: client.hdel(self._keys.blocked, who))  # twice is as once
+
+    unblock, aunblock = twins(_unblock)
+
+    async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
+        """Return whose mail is refused, and since when."""
+        found = await reading(lambda: client.hgetall(self._keys.blocked))
+        return {text_of(who): from_ms_or_none(since) or EPOCH for who, since in sorted(found.items())}
+
+    blocked, ablocked = twins(_blocked)
+
+    async def _clear(self, client: AnyRedis) -> int:
+        """Drop all messages, and return how many there were. Senders and recipient learn that they were dropped."""
+        return int(await CLEAR.run(client, self._keys, call=_new_call()))
+
+    clear, aclear = twins(_clear)
+
+    async def _erase(self, client: AnyRedis) -> None:
+        """Remove the mailbox and all that is known of it. Messages in other mailboxes belong to others."""
+        await ERASE.run(client, self._keys, name=self.name)
+
+    erase, aerase = twins(_erase)
+
+    @property
+    def _keys(self) -> MailboxKeys:
+        return MailboxKeys(self.name)  # the prefix is a setting, which is read when it is used
+
+    @property
+    def _channel(self) -> str:
+        return channel("mailbox", self.name)
+
+
+async def peek(
+    client: AnyRedis, name: str, *, first: int, limit: int | None, newest: bool = False
+) -> list[Mail]:
+    """Return messages of a mailbox from the id *first* on, without handing them out."""
+    which = "newest" if newest else "oldest"
+    rows = await PEEK.run(client, MailboxKeys(name), first=first, limit=check_pulled(limit), which=which)
+    return [_read(*row) for row in rows]
+
+
+async def look(client: AnyRedis, names: Sequence[str]) -> list[MailboxInfo]:
+    """Return how these mailboxes stand now, in one round trip to each node."""
+
+    def send() -> Any:
+        pipe = client.pipeline(transaction=False)
+        for name in names:
+            keys = MailboxKeys(name)
+            pipe.xlen(keys.messages)
+            pipe.zcard(keys.handed)
+            pipe.memory_usage(keys.messages)
+            pipe.xrange(keys.messages, count=1)
+            pipe.hmget(keys.mailbox, FIGURES)
+        return pipe.execute()
+
+    found = iter(await reading(send) if names else [])
+    return [_info(name, *five) for name, five in zip(names, zip(*[found] * 5, strict=True), strict=True)]
+
+
+def _info(
+    name: str, depth: int, handed_out: int, size: int | None, oldest: list[Any], figures: list[bytes | None]
+) -> MailboxInfo:
+    pulled_at, pushed, acknowledged, dropped, limit = figures
+    return MailboxInfo(
+        name=name,
+        depth=depth,
+        handed_out=handed_out,
+        bytes=size or 0,
+        oldest_at=from_ms_or_none(oldest[0][1].get(b"at")) if oldest else None,
+        pulled_at=from_ms_or_none(pulled_at),
+        pushed=number_of(pushed),
+        acknowledged=number_of(acknowledged),
+        dropped=number_of(dropped),
+        limit=number_of(limit) or None,
+    )
+
+
+def _read(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: bytes) -> Mail:
+    """Return a message from what the scripts tell of it; what cannot be read becomes a placeholder."""
+    try:
+        text, data = decode(body)
+        return Mail(int(message), sender.decode(), text, data, from_ms(sent_at), bool(is_again))
+    except (ValueError, OverflowError):
+        at = from_ms_or_none(sent_at) or EPOCH
+        return Mail(int(message), text_of(sender), UNREADABLE, None, at, bool(is_again), is_unreadable=True)
+
+
+def _new_call() -> str:
+    """Return a name that no other call has."""
+    return secrets.token_hex(8)
+
+
+def check_limit(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
+        raise InvalidLimit(f"The limit is {value!r}; it must be a whole number, 1 to {MAX_LIMIT:,}.")
+    return value
+
+
+def check_pulled(limit: int | None) -> int:
+    """Return how many messages to ask for at most; None is all. Raises InvalidLimit."""
+    return MAX_LIMIT if limit is None else check_limit(limit)
+
+
+def _check_id(message: object) -> int:
+    """Return *message* if it can be an id. Raises ValueError."""
+    if isinstance(message, bool) or not isinstance(message, int) or not 0 <= message <= MAX_ID:
+        raise ValueError(f"The id of a message is {message!r}; it must be a whole number, 0 to 2^53 - 1.")
+    return message

@@ -1,0 +1,73 @@
+"""
+MailboxReader: all mailboxes, by page, for the control room.
+
+The names lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their
+names, and these mailboxes for their figures: three round trips, whatever the number of mailboxes. Nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import reading
+from components.kit.stored import text_of
+from components.services.mailboxes.facts import Mail, MailboxInfo
+from components.services.mailboxes.keys import index
+from components.services.mailboxes.mailbox import check_limit, look, peek
+
+
+class MailboxReader:
+    """The mailboxes that were used within a year. Every method raises RedisUnavailable."""
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return sum(at_once(_sizes(get_client())))
+
+    def page(self, *, offset: int = 0, limit: int = 50) -> list[MailboxInfo]:
+        """
+        Return some of them, from the *offset*-th on, by name.
+
+        Use moves a mailbox to another page, once a day at most.
+        """
+        client = get_client()
+        wanted = []
+        for tag, size in zip(BUCKETS, at_once(_sizes(client)), strict=True):
+            if offset < size and limit > 0:
+                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
+                limit -= min(limit, size - offset)
+            offset = max(0, offset - size)
+        listed = at_once(_names(client, wanted))
+        return at_once(look(client, sorted(text_of(name) for names in listed for name in names)))
+
+    def find(self, name: str) -> MailboxInfo | None:
+        """Return the mailbox of this name; None if it was never used, or not for a year."""
+        if not name:
+            return None
+        [info] = at_once(look(get_client(), [name]))
+        return info if info.pushed or info.pulled_at else None
+
+    def messages(self, name: str, *, first: int = 0, limit: int = 50) -> list[Mail]:
+        """Return a page of its messages, from the id *first* on. They are not handed out by this."""
+        return at_once(peek(get_client(), name, first=first, limit=check_limit(limit)))
+
+
+async def _sizes(client: AnyRedis) -> list[int]:
+    return await _ask(client, [("zcard", index(tag)) for tag in BUCKETS])
+
+
+async def _names(client: AnyRedis, wanted: Sequence[tuple[str, int, int]]) -> list[list[bytes]]:
+    return await _ask(client, [("zrange", index(tag), first, last) for tag, first, last in wanted])
+
+
+async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def send() -> Any:
+        pipe = client.pipeline(transaction=False)
+        for command, *args in commands:
+            getattr(pipe, command)(*args)
+        return pipe.execute()
+
+    return list(await reading(send) if commands else [])

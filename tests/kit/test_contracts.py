@@ -1,0 +1,100 @@
+"""What the loader of scripts makes of a header, of preludes and of records."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis import Redis
+
+from components.kit.contracts import Contract, Names, Record, contract, read_header, record
+
+MEMBER = Record("member", ("role", "joined", "muted"))
+words = st.text(st.characters(blacklist_characters=" \0", blacklist_categories=["Cs"]), max_size=5)
+
+
+def test_a_header_is_read_line_by_line_and_a_line_goes_on_in_the_next() -> None:
+    header = read_header(
+        "a/b", "-- Do it.\n-- KEYS    one two\n-- ARGV    a\n--         b...\nlocal c = 1\n-- KEYS no"
+    )
+
+    assert header == {"KEYS": ["one", "two"], "ARGV": ["a", "b..."]}
+
+
+def test_a_line_that_comes_twice_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"a/b\.lua: its header has two lines KEYS"):
+        read_header("a/b", "-- Do it.\n-- KEYS    one\n-- KEYS    two")
+
+
+def test_a_prelude_comes_once_and_after_what_it_needs() -> None:
+    source = contract("mailboxes/push").source
+
+    assert source.count('redis.call("TIME")') == 1
+    assert (
+        source.index('redis.call("TIME")')
+        < source.index("local today, yesterday")
+        < source.index("make_room")
+    )
+
+
+def test_keys_come_from_an_entity_and_arguments_by_their_names() -> None:
+    made = Contract("a/b", Names(("one",), "others"), Names(("x", "y"), "more"), "")
+
+    assert made.keys_of(SimpleNamespace(others=["k2", "k3"], one="k1")) == ["k1", "k2", "k3"]
+    assert made.args_of({"y": 2, "more": [3, 4], "x": 1}) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("given", [{}, {"x": 1}, {"x": 1, "y": 2, "z": 3}, {"x": 1, "z": 2}])
+def test_other_arguments_than_those_of_the_script_are_an_error(given: dict[str, int]) -> None:
+    made = Contract("a/b", Names(), Names(("x", "y")), "")
+
+    with pytest.raises(TypeError, match=r"a/b\.lua takes the arguments x, y, and got"):
+        made.args_of(given)
+
+
+@given(words, words, words)
+def test_a_record_is_read_as_it_was_written(role: str, joined: str, muted: str) -> None:
+    assert MEMBER.read(MEMBER.write(role=role, joined=joined, muted=muted)) == {
+        "role": role,
+        "joined": joined,
+        "muted": muted,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (b"owner 1 2", ("owner", "1", "2")),
+        (b"owner 1", ("owner", "1", "")),
+        (b"owner  2", ("owner", "", "2")),
+        (b"owner 1 2 3", ("owner", "1", "2")),
+        (b"", ("", "", "")),
+        (b"\xff 1 2", ("\ufffd", "1", "2")),
+    ],
+)
+def test_both_languages_read_older_newer_and_damaged_records_alike(
+    redis: Redis, text: bytes, fields: tuple[str, ...]
+) -> None:
+    source = "\n".join(MEMBER.lua())
+    shows = "local m = read_member(ARGV[1]) return { m.role, m.joined, m.muted, write_member(m) }"
+
+    assert tuple(MEMBER.read(text).values()) == fields
+    *found, written = redis.eval(f"{source}\n{shows}", 0, text)
+    assert tuple(each.decode(errors="replace") for each in found) == fields
+    assert MEMBER.read(written) == MEMBER.read(text)
+
+
+def test_what_cannot_be_written_is_an_error() -> None:
+    with pytest.raises(TypeError, match="A member has the fields role, joined, muted"):
+        MEMBER.write(role="owner")
+    with pytest.raises(ValueError, match="no blanks"):
+        MEMBER.write(role="the owner", joined=1, muted="")
+
+
+def test_a_prelude_that_is_not_there_or_declares_no_record_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"no prelude _nothing\.lua"):
+        record("mailboxes", "nothing")
+    with pytest.raises(ValueError, match="RECORD  member: role joined"):
+        record("mailboxes", "figure")
