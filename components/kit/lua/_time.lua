@@ -1,6 +1,7 @@
--- The server's clock, read once: NOW in milliseconds, and as text, since ".." would round it; DAY since 1970.
+-- The server's clock, read once: NOW in milliseconds, MICROSECONDS, and DAY, counted from 1970.
 local time = redis.call("TIME")
-local NOW, DAY = time[1] * 1000 + math.floor(time[2] / 1000), math.floor(time[1] / 86400)
+local MICROSECONDS = time[1] * 1000000 + time[2]
+local NOW, DAY = math.floor(MICROSECONDS / 1000), math.floor(time[1] / 86400)
 
--- Return a whole number as text with all of its digits.
+-- Return a whole number as text with all of its digits, since ".." rounds it.
 local function text(number) return string.format("%.0f", number) end

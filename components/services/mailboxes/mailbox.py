@@ -23,8 +23,8 @@ from components.kit.client import (
     get_async_client,
     get_client,
     longest_block,
-    redis_errors,
 )
+from components.kit.errors import redis_errors
 from components.kit.instants import EPOCH, from_ms, from_ms_or_none
 from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel

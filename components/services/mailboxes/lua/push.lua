@@ -24,7 +24,7 @@ end
 -- Return the next id. They are counted on from the microsecond of the first message: so they have no gaps, and none
 -- is given anew if the mailbox was erased.
 local function next_id()
-  redis.call("HSETNX", mailbox, "first", text(time[1] * 1000000 + time[2]))
+  redis.call("HSETNX", mailbox, "first", text(MICROSECONDS))
   local newest = entries("newest", "-", 1)[1]
   return text(math.max(figure("last"), figure("first") - 1, newest and tonumber(id_of(newest)) or 0) + 1)
 end
