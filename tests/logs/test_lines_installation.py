@@ -78,9 +78,9 @@ def test_nothing_else_of_the_app_needs_what_the_extra_installs() -> None:
     }
 
     assert importers == {
-        "components/services/lines",
-        "components/services/lines/kernels",
-        "components/services/traffic",
+        "components/services/logs/lines",
+        "components/services/logs/lines/kernels",
+        "components/services/logs/traffic",
     }
 
 

@@ -36,9 +36,9 @@ def check_mail(**kwargs: Any) -> list[CheckMessage]:
 
 def _queued() -> list[str | None]:
     """The entries of MAILERS that put mail into the queue; None stands for EMAIL_BACKEND."""
-    backend = f"{_MODULE}.EmailBackend"
+    backends = ("components.mail.EmailBackend", f"{_MODULE}.EmailBackend")
     if django.VERSION >= (6, 1) and hasattr(settings, "MAILERS"):
-        return [alias for alias, entry in settings.MAILERS.items() if entry.get("BACKEND") == backend]
+        return [alias for alias, entry in settings.MAILERS.items() if entry.get("BACKEND") in backends]
     # Django 6.1 warns of each look at this setting, also where the project has not set it.
     given = settings.is_overridden("EMAIL_BACKEND") and settings.EMAIL_BACKEND  # type: ignore[misc]
-    return [None] if given == backend else []
+    return [None] if given in backends else []
