@@ -96,9 +96,7 @@ ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "template
 KNOTS = {
     ("control_room.files", "services.logs.traffic"),  # write_csv()
     ("control_room.names", "services.locks"),  # Holder
-    ("kit.commands.options", "services.queues.backend"),
     ("kit.commands.restarting", "services.counters"),
-    ("kit.worker.base", "services.queues"),  # Consumer
 }
 #: Modules of other packages that only these may import.
 ONLY = {
@@ -106,7 +104,7 @@ ONLY = {
     "redis": {"cache", "embedded", "exceptions", "kit", "servers", "services", "testing"},
     "pytest": {"testing"},
     "zstandard": {"services"},
-    "argparse": {"kit", "management"},
+    "argparse": {"kit", "management", "services"},
     "maxminddb": {"services"},
     "signal": {"kit", "management"},
     "django.contrib.admin": {"admin", "control_room", "services"},
@@ -311,7 +309,7 @@ def test_the_app_is_there() -> None:
     assert {
         "kit.client",
         "kit.scripts",
-        "kit.worker.base",
+        "kit.worker.loop",
         "conf",
         "checks",
         "embedded",

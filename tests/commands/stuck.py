@@ -15,8 +15,9 @@ from time import sleep
 import django
 
 from components.kit.commands.running import Run, run
-from components.kit.worker.base import STUCK, Worker
+from components.kit.worker.loop import STUCK
 from components.services.queues import Consumer
+from components.services.queues.worker.worker import Worker
 
 
 class Stuck(Worker):

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 
-from components.kit.worker.base import UNHEALTHY, Worker
+from components.kit.worker.loop import UNHEALTHY, Loop
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class Lifeline:
     """Dismisses *worker* when the pipe is closed, and ends the process if it takes longer than *patience*."""
 
-    def __init__(self, worker: Worker, descriptor: int, *, patience: float) -> None:
+    def __init__(self, worker: Loop, descriptor: int, *, patience: float) -> None:
         self._worker = worker
         self._descriptor = descriptor
         self._patience = patience

@@ -10,9 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from components.kit.commands.restarting import QUIETED
-from components.kit.compat import task_backends
 from components.kit.worker.limits import LOWERED, Limits, memory
-from components.services.queues.backend import RedisBackend
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -41,12 +39,6 @@ def seconds(text: str) -> float:
     if not 0 <= value < float("inf"):
         raise ArgumentTypeError(f"{text!r} is not a number of seconds")
     return value
-
-
-def add_backend(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--backend", default="default", metavar="ALIAS", help="The alias in TASKS (default: default)."
-    )
 
 
 def add_heartbeat_file(parser: ArgumentParser) -> None:
@@ -91,18 +83,6 @@ def add_processes(parser: ArgumentParser) -> None:
     parser.add_argument("--child", type=int, help=SUPPRESS)
     parser.add_argument("--lifeline", type=int, help=SUPPRESS)
     parser.add_argument(QUIETED, action="store_true", help=SUPPRESS)
-
-
-def find_backend(alias: str) -> RedisBackend:
-    """The RedisBackend behind *alias*. Raises CommandError."""
-    if alias not in task_backends.settings:
-        raise CommandError(
-            f"--backend {alias}: settings.TASKS has only {', '.join(task_backends.settings)}.", returncode=2
-        )
-    backend = task_backends[alias]
-    if not isinstance(backend, RedisBackend):
-        raise CommandError(f"--backend {alias}: TASKS[{alias!r}] is not a RedisBackend.", returncode=2)
-    return backend
 
 
 def find_limits(options: Mapping[str, Any]) -> Limits:

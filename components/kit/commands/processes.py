@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from select import select
 
 from components.kit.commands.restarting import QUIETED
-from components.kit.worker.base import DRAINED, UNHEALTHY
+from components.kit.worker.loop import DRAINED, UNHEALTHY
 from components.kit.worker.signals import QUIETING, STOPPING, TELLING
 
 logger = logging.getLogger(__name__)

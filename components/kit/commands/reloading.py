@@ -12,13 +12,13 @@ import threading
 
 from django.utils import autoreload
 
-from components.kit.worker.base import Worker
+from components.kit.worker.loop import Loop
 
 
 class Reloader:
     """Stops *worker* when code changes; whoever ran it then starts it anew (restarting.py)."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Loop) -> None:
         self._worker = worker
         #: Code has changed.
         self.is_due = False

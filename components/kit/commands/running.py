@@ -20,7 +20,7 @@ from components.kit.commands.lifeline import Lifeline
 from components.kit.commands.processes import MARGIN, Processes
 from components.kit.commands.reloading import Reloader
 from components.kit.commands.restarting import command_line, flush, restart
-from components.kit.worker.base import STUCK, UNHEALTHY, Worker
+from components.kit.worker.loop import STUCK, UNHEALTHY, Loop
 from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import release
 from components.servers import inspect_server
@@ -45,7 +45,7 @@ class Run:
     lifeline: int | None = None
 
 
-def run(worker: Worker, what: str, how: Run) -> NoReturn:
+def run(worker: Loop, what: str, how: Run) -> NoReturn:
     """
     Run *worker* to its end and exit with its code, or become a new process.
 
@@ -60,7 +60,7 @@ def run(worker: Worker, what: str, how: Run) -> NoReturn:
     reloader = Reloader(worker)
     if how.reload and is_alone:
         reloader.start()
-    name = f"{what} {worker.consumer.id}"
+    name = f"{what} {worker.id}"
     code = _guarded(name, worker.run, warns=how.lifeline is None)
     if not worker.is_dismissed and is_alone:
         if code == STUCK:

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from components.kit.commands.options import add_backend, add_heartbeat_file, find_backend
+from components.kit.commands.options import add_heartbeat_file
 from components.kit.commands.running import Run, run
+from components.services.queues.worker.options import add_backend, find_backend
 from components.services.queues.worker.poller import Poller
 
 

@@ -15,12 +15,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import RedisUnavailable
-from components.kit.commands.options import find_backend
 from components.kit.commands.running import UNREACHABLE, unreachable
 from components.kit.commands.tables import age, instant, table
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
 from components.services.queues.backend import redis_aliases
 from components.services.queues.periodic_tasks import TickInfo, overview
+from components.services.queues.worker.options import find_backend
 
 FORMAT = 1
 

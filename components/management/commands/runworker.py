@@ -12,21 +12,20 @@ from django.core.management.base import BaseCommand, CommandError
 
 from components.exceptions import InvalidQueueName
 from components.kit.commands.options import (
-    add_backend,
     add_heartbeat_file,
     add_limits,
     add_processes,
-    find_backend,
     find_limits,
     natural,
     seconds,
 )
 from components.kit.commands.running import Run, run, run_many
-from components.kit.worker.base import ALL
 from components.services.queues.backend import RedisBackend
 from components.services.queues.tasks import check_queue
 from components.services.queues.worker.choice import QueueChoice
+from components.services.queues.worker.options import add_backend, find_backend
 from components.services.queues.worker.tasks import TaskWorker
+from components.services.queues.worker.worker import ALL
 
 
 class Command(BaseCommand):

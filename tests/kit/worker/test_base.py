@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from components.kit.worker.base import Worker
 from components.kit.worker.limits import Limits
 from components.kit.worker.signals import HELD_BACK, release
 from components.services.queues import Claimed, Consumer, TaskQueue
+from components.services.queues.worker.worker import Worker
 from tests.support.queues import claim, claim_one, end_lease
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -10,11 +10,11 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit.worker import outage as module
-from components.kit.worker.base import Worker
 from components.kit.worker.outage import Outage
 from components.services.queues import Consumer, TaskQueue
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.worker import Worker
 from tests.fixtures.worker import NOTE, MakeWorker, counts, push, reaches
 from tests.support.queues import claim_one, end_lease
 

@@ -11,11 +11,11 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit.compat import InvalidTask
-from components.kit.worker.base import Worker
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from components.services.queues.declaring import Concurrency, task
 from components.services.queues.parking import Parking
 from components.services.queues.worker.concurrency import Limit
+from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
 from tests.fixtures.worker import MakeWorker, counts, push, reaches
 from tests.support.queues import claim, ids

@@ -21,7 +21,6 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.compat import TaskResult, task_enqueued
-from components.kit.worker.base import Worker
 from components.services.queues import TaskInfo, TaskQueue, Ticks, keys
 from components.services.queues import periodic_tasks as declarations
 from components.services.queues.backend import RedisBackend
@@ -38,6 +37,7 @@ from components.services.queues.records import to_us
 from components.services.queues.worker.periodic import MOST, RETRY, Ticker
 from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.runs import ServerClock
+from components.services.queues.worker.worker import Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import MakeWorker, counts, current_backend, reaches

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components.kit.worker.base import Worker
 from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.poller import Poller
+from components.services.queues.worker.worker import Worker
 from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
 from tests.support.queues import claim_one, options
 from tests.support.waiting import eventually

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from components.kit.worker.base import Worker
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.prefetch import AHEAD, MOST, Prefetch
 from components.services.queues.worker.tasks import TaskWorker
+from components.services.queues.worker.worker import Worker
 from tests import tasks
 from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches
 from tests.queues.worker import jobs

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components.kit.worker.base import Worker
 from components.services.queues import Claimed, Consumer, TaskQueue
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.suspects import MOST, PUT_OFF, Suspects
+from components.services.queues.worker.worker import Worker
 from tests import tasks
 from tests.fixtures.worker import NOTE, WAIT, MakeWorker, counts, push, reaches
 from tests.support.queues import claim, end_lease, found, ids

@@ -15,9 +15,9 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.scripts import Script
-from components.kit.worker.base import Worker
 from components.services.queues import Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
+from components.services.queues.worker.worker import Worker
 from components.testing import redis_at
 from tests import tasks
 from tests.fixtures.worker import CROWD, NOTE, WAIT, MakeWorker, counts, is_listening, push, reaches

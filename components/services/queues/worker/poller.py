@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import cast
 
 from components.kit.compat import task_backends
-from components.kit.worker.base import Worker
 from components.services.queues import Consumer, TaskQueue
 from components.services.queues.backend import RedisBackend
 from components.services.queues.worker.periodic import Ticker
 from components.services.queues.worker.runs import ServerClock
+from components.services.queues.worker.worker import Worker
 
 
 class Poller(Worker):

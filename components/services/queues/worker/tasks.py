@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import cast
 
 from components.exceptions import RedisUnavailable, StepRefused, TaskTimedOut
-from components.kit.worker.base import DRAINED, STUCK, UNHEALTHY, Worker
+from components.kit.worker.loop import DRAINED, STUCK, UNHEALTHY
 from components.kit.worker.outage import sentence
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.backend import RedisBackend
@@ -37,6 +37,7 @@ from components.services.queues.worker.prefetch import STALE, Prefetch
 from components.services.queues.worker.returns import Returns
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.suspects import PUT_OFF, WATCHED, Suspects
+from components.services.queues.worker.worker import Worker
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,117 @@
+"""
+Worker: the loop of what claims tasks under leases.
+
+A thread that waits on Redis does so only for tokens (listener.py), so the loop is never stuck in a blocking command.
+What the loop wanted to say to Redis while that was away is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from components.kit.worker.loop import Loop
+from components.services.queues import Claimed, Consumer
+from components.services.queues.worker.listener import Listener
+
+logger = logging.getLogger(__name__)
+
+ALL = "*"  # every queue there is, also those to come
+
+# What the inbox holds besides what subclasses put there: a token was taken from Redis; Redis did not answer.
+_TOKEN, _AWAY = object(), object()
+
+
+class Worker(Loop):
+    """One worker of the queues of a backend alias."""
+
+    def __init__(self, consumer: Consumer, *, lease: float) -> None:
+        super().__init__(lease=lease, harmless=lease / 3)
+        self.consumer = consumer
+        self.queues: Sequence[str] = ()
+        #: A token was taken from Redis since the last step: there is work, for this worker or for another.
+        self.has_token = False
+        self._listener = Listener(self._wait_for_token, self._wake)
+        self._lost: Counter[str] = Counter()
+
+    @property
+    def id(self) -> str:
+        return self.consumer.id
+
+    def running(self) -> Sequence[Claimed]:
+        """Return the claims to renew."""
+        return ()
+
+    def cancel(self, task_ids: Sequence[str]) -> None:
+        """Let running tasks end that somebody has cancelled."""
+
+    def serves(self) -> Sequence[str]:
+        """Return the queues, as the control room shows them."""
+        return (ALL,)
+
+    def wants_wake(self) -> bool:
+        """Return whether a token in Redis would change what the next tick does."""
+        return self.may_claim
+
+    def obey(self, order: str) -> None:
+        """Do what the answer to a heartbeat asks for: "quiet", "stop", or "" for nothing."""
+        if order == "stop" and not self.is_dismissed:
+            logger.info("Asked to stop.")
+            self.dismiss()
+        elif order == "quiet" and not self.is_quiet:
+            self.quiet()
+
+    def begin(self) -> None:
+        self.beat()
+        self._listener.start()
+
+    def end(self) -> None:
+        self._listener.end()
+
+    def close(self) -> int:
+        self.consumer.leave()
+        return super().close()
+
+    def beat(self) -> None:
+        if self.is_quiet and not self.consumer.is_quiet:
+            logger.info("Quiet: taking no more tasks until stopped.")
+            self.consumer.is_quiet = True
+            self._next_beat = 0.0  # others shall see it at once
+        super().beat()
+
+    def report(self) -> None:
+        heartbeat = self.consumer.renew(self.serves(), self.running())
+        self._see_lost(heartbeat.lost)
+        self.cancel(heartbeat.cancelled)
+        self.obey(heartbeat.order)
+
+    def _see_lost(self, task_ids: Sequence[str]) -> None:
+        """Say what has been lost since the last heartbeat: a task that still runs is reported at each."""
+        lost = Counter(task_ids)
+        for task_id in lost - self._lost:
+            logger.warning(
+                "The lease of task %s ended before it was renewed; another worker has it.", task_id
+            )
+        self._lost = lost
+
+    def _sleep(self, seconds: float) -> None:
+        if not self.outage:
+            self._listener.listen(self.wants_wake())
+        super()._sleep(seconds)
+
+    def receive_any(self, item: Any) -> None:
+        if item is _TOKEN:
+            self.has_token = True
+        elif item is _AWAY:
+            self._next_beat, self.has_token = 0.0, True  # the loop will see; the answer may have been a token
+        else:
+            super().receive_any(item)
+
+    def _wait_for_token(self) -> bool:
+        """In the thread of the listener: wait, as long as one command can."""
+        return self.consumer.wait(self.queues, float("inf"), newcomers=ALL in self.serves())
+
+    def _wake(self, has_token: bool) -> None:
+        self.put(_TOKEN if has_token else _AWAY)
