@@ -11,6 +11,12 @@ The header is the only place where the order of keys and arguments is written. I
 names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names. A
 last name that ends in "..." is a table of all that follow.
 
+    -- KEYS    names queues...(ready delayed wake)
+    -- ARGV    sender tasks...(id priority body)
+
+Where such a name has parts, it is a table of tables: tasks[1].body. Python passes objects that have attributes of
+these names; and keys in parts come from the arguments of that name, queues=[QueueKeys(...), ...], too.
+
 USES names preludes: files such as _time.lua, in the folder of the script or in the kit's, whose functions come before
 the script. A prelude may have a USES line itself; each comes once.
 
@@ -26,15 +32,17 @@ the missing ones are empty, and fields that are not known are left out: so a fie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any
 
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
 _MORE = re.compile(r"--  +(\S.*)")  # the same goes on
+_REST = re.compile(r"(.*?)(\S+)\.\.\.(?:\(([^()]*)\))?$")  # the last name, and its parts
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
 #: What Lua keeps for itself.
 _RESERVED = {
@@ -45,20 +53,46 @@ _RESERVED = {
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the keys, or of the arguments, in their order; *rest* is that of all that follow, or ""."""
+    """
+    The names of the keys, or of the arguments, in their order; *rest* is that of all that follow, or "". If *rest*
+    has *parts*, so many that follow are one entry of it.
+    """
 
     first: tuple[str, ...] = ()
     rest: str = ""
+    parts: tuple[str, ...] = ()
 
     def locals(self, table: str) -> Iterator[str]:
         """Yield the Lua that gives these names to the entries of *table*."""
+        begin, size = len(self.first), len(self.parts)
         if self.first:
-            entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
+            entries = ", ".join(f"{table}[{number}]" for number in range(1, begin + 1))
             yield f"local {', '.join(self.first)} = {entries}"
-        if self.rest:
-            begin = len(self.first)
+        if self.parts:
+            entry = ", ".join(f"{part} = {table}[at + {number}]" for number, part in enumerate(self.parts))
+            yield f"local {self.rest} = {{}}"
+            yield f"for at = {begin + 1}, #{table}, {size} do {self.rest}[#{self.rest} + 1] = {{ {entry} }} end"
+        elif self.rest:
             yield f"local {self.rest} = {{}}"
             yield f"for at = {begin + 1}, #{table} do {self.rest}[at - {begin}] = {table}[at] end"
+
+    def flat(self, entries: Sequence[Any]) -> Sequence[Any]:
+        """Return what follows the first, for *entries* of the rest."""
+        if not self.parts:
+            return entries
+        parts_of = self._parts_of
+        return [each for entry in entries for each in parts_of(entry)]
+
+    @cached_property
+    def _parts_of(self) -> Callable[[Any], Sequence[Any]]:
+        if len(self.parts) == 1:
+            only = attrgetter(self.parts[0])
+            return lambda entry: [only(entry)]
+        return attrgetter(*self.parts)
+
+    @cached_property
+    def all(self) -> frozenset[str]:
+        return frozenset([*self.first, self.rest] if self.rest else self.first)
 
 
 @dataclass(frozen=True)
@@ -70,22 +104,32 @@ class Contract:
     args: Names
     source: str
 
-    def keys_of(self, entity: object) -> list[str]:
-        """Return the keys that *entity* has for this script, in its order."""
-        found: list[str] = [getattr(entity, name) for name in self.keys.first]
-        if self.keys.rest:
-            found += getattr(entity, self.keys.rest)
+    def keys_of(self, entity: object, given: dict[str, Any]) -> list[str]:
+        """
+        Return the keys that *entity* has for this script, in its order.
+
+        Those in parts are taken out of the *given* arguments.
+        """
+        names = self.keys
+        found: list[str] = [getattr(entity, name) for name in names.first]
+        if names.parts:
+            try:
+                found += names.flat(given.pop(names.rest))
+            except KeyError:
+                raise TypeError(f"{self.name}.lua takes the keys of {names.rest} as an argument.") from None
+        elif names.rest:
+            found += getattr(entity, names.rest)
         return found
 
     def args_of(self, given: dict[str, Any]) -> list[Any]:
         """Return the arguments in the order of the script. Raises TypeError unless exactly its names are given."""
         names = self.args
-        if len(given) != len(names.first) + bool(names.rest) or not given.keys() >= {*names.first}:
+        if given.keys() != names.all:
             wanted = ", ".join([*names.first, *([names.rest] if names.rest else [])])
             raise TypeError(f"{self.name}.lua takes the arguments {wanted}, and got {', '.join(given)}.")
         found = [given[name] for name in names.first]
         if names.rest:
-            found += given[names.rest]
+            found += names.flat(given[names.rest])
         return found
 
 
@@ -121,14 +165,15 @@ def read_header(name: str, text: str) -> dict[str, list[str]]:
 
 
 def _names(name: str, words: Sequence[str]) -> Names:
-    first, rest = list(words), ""
-    if first and first[-1].endswith("..."):
-        rest = first.pop().removesuffix("...")
-    named = [*first, rest] if rest else first
-    for word in named:
-        if not _NAME.match(word) or word in _RESERVED or named.count(word) > 1:
-            raise ValueError(f"{name}.lua: {word!r} cannot be the name of a key or an argument.")
-    return Names(tuple(first), rest)
+    text, rest, parts = " ".join(words), "", ""
+    if match := _REST.match(text):
+        text, rest, parts = match[1], match[2], match[3] or ""
+    first = text.split()
+    for named in ([*first, rest] if rest else first, parts.split()):
+        for word in named:
+            if not _NAME.match(word) or word in _RESERVED or named.count(word) > 1:
+                raise ValueError(f"{name}.lua: {word!r} cannot be the name of a key or an argument.")
+    return Names(tuple(first), rest, tuple(parts.split()))
 
 
 def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[str]:

@@ -159,8 +159,8 @@ def _contract_wrong(name: str, source: str) -> Iterator[str]:
     read = read_header(name, source)
     preludes = dict(all_preludes(name, read.get("USES", [])))
     everything = "\n".join([body, *(re.sub(r"--.*", "", each) for each in preludes.values())])
-    for word in [*read.get("KEYS", []), *read.get("ARGV", [])]:
-        if not re.search(rf"\b{word.removesuffix('...')}\b", everything):
+    for word in re.findall(r"\w+", " ".join([*read.get("KEYS", []), *read.get("ARGV", [])])):
+        if not re.search(rf"\b{word}\b", everything):
             yield f"{word} is in its header and not in its body"
     for each in read.get("USES", []):
         others = "\n".join([body, *(text for other, text in preludes.items() if other != each)])
