@@ -8,14 +8,16 @@ Read the header of a Lua script, and make of it what Redis and Python need.
     -- RETURNS "done", "nothing", "unknown" or "denied"
 
 The header is the only place where the order of keys and arguments is written. In the script they are locals of these
-names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names. A
-last name that ends in "..." is a table of all that follow.
+names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names; of a
+method, which makes keys by a part, the script gets what they begin with, and appends the part.
+
+A name that ends in "..." is a table of all that follow, and where it has parts, a table of tables: tasks[1].body.
 
     -- KEYS    names queues...(ready delayed wake)
-    -- ARGV    sender tasks...(id priority body)
+    -- ARGV    sender queues...(name share) tasks...(id priority body)
 
-Where such a name has parts, it is a table of tables: tasks[1].body. Python passes objects that have attributes of
-these names; and keys in parts come from the arguments of that name, queues=[QueueKeys(...), ...], too.
+Python passes sequences, of objects that have attributes of these names where there are parts. Keys in parts come from
+an argument, too. Only the arguments can have several such tables.
 
 USES names preludes: files such as _time.lua, in the folder of the script or in the kit's, whose functions come before
 the script. A prelude may have a USES line itself; each comes once.
@@ -42,7 +44,7 @@ from typing import Any
 
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
 _MORE = re.compile(r"--  +(\S.*)")  # the same goes on
-_REST = re.compile(r"(.*?)(\S+)\.\.\.(?:\(([^()]*)\))?$")  # the last name, and its parts
+_ONE = re.compile(r"(\S+?)(?:(\.\.\.)(?:\(([^()]*)\))?)?(?: |$)")  # a name; of a table, its parts
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
 #: What Lua keeps for itself.
 _RESERVED = {
@@ -52,32 +54,14 @@ _RESERVED = {
 
 
 @dataclass(frozen=True)
-class Names:
-    """
-    The names of the keys, or of the arguments, in their order; *rest* is that of all that follow, or "". If *rest*
-    has *parts*, so many that follow are one entry of it.
-    """
+class Table:
+    """The name of what follows the others; with *parts*, so many that follow are one entry of it."""
 
-    first: tuple[str, ...] = ()
-    rest: str = ""
+    name: str
     parts: tuple[str, ...] = ()
 
-    def locals(self, table: str) -> Iterator[str]:
-        """Yield the Lua that gives these names to the entries of *table*."""
-        begin, size = len(self.first), len(self.parts)
-        if self.first:
-            entries = ", ".join(f"{table}[{number}]" for number in range(1, begin + 1))
-            yield f"local {', '.join(self.first)} = {entries}"
-        if self.parts:
-            entry = ", ".join(f"{part} = {table}[at + {number}]" for number, part in enumerate(self.parts))
-            yield f"local {self.rest} = {{}}"
-            yield f"for at = {begin + 1}, #{table}, {size} do {self.rest}[#{self.rest} + 1] = {{ {entry} }} end"
-        elif self.rest:
-            yield f"local {self.rest} = {{}}"
-            yield f"for at = {begin + 1}, #{table} do {self.rest}[at - {begin}] = {table}[at] end"
-
     def flat(self, entries: Sequence[Any]) -> Sequence[Any]:
-        """Return what follows the first, for *entries* of the rest."""
+        """Return what is sent for *entries*."""
         if not self.parts:
             return entries
         parts_of = self._parts_of
@@ -90,9 +74,42 @@ class Names:
             return lambda entry: [only(entry)]
         return attrgetter(*self.parts)
 
+    def lua(self, table: str, first: str, last: str) -> str:
+        """Return the Lua that makes it of the entries of *table* from *first* to *last*."""
+        entry = ", ".join(f"{part} = {table}[at + {number}]" for number, part in enumerate(self.parts))
+        made, size = (f"{{ {entry} }}", len(self.parts)) if self.parts else (f"{table}[at]", 1)
+        return f"for at = {first}, {last}, {size} do {self.name}[#{self.name} + 1] = {made} end"
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of the keys, or of the arguments, in their order: of single ones, then of tables."""
+
+    first: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def locals(self, table: str) -> Iterator[str]:
+        """Yield the Lua that gives these names to the entries of *table*."""
+        if self.first:
+            entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
+            yield f"local {', '.join(self.first)} = {entries}"
+        begin = str(len(self.first) + 1)
+        for each in self.tables[:-1]:  # which begin with how many entries they have
+            size, end = len(each.parts) or 1, f"{each.name}_end"
+            yield f"local {each.name}, {end} = {{}}, {begin} + {size} * {table}[{begin}]"
+            yield each.lua(table, f"{begin} + 1", end)
+            begin = f"{end} + 1"
+        for each in self.tables[-1:]:
+            yield f"local {each.name} = {{}}"
+            yield each.lua(table, begin, f"#{table}")
+
     @cached_property
-    def all(self) -> frozenset[str]:
-        return frozenset([*self.first, self.rest] if self.rest else self.first)
+    def all(self) -> tuple[str, ...]:
+        return (*self.first, *(table.name for table in self.tables))
+
+    @cached_property
+    def set(self) -> frozenset[str]:
+        return frozenset(self.all)
 
 
 @dataclass(frozen=True)
@@ -110,26 +127,28 @@ class Contract:
 
         Those in parts are taken out of the *given* arguments.
         """
-        names = self.keys
-        found: list[str] = [getattr(entity, name) for name in names.first]
-        if names.parts:
-            try:
-                found += names.flat(given.pop(names.rest))
-            except KeyError:
-                raise TypeError(f"{self.name}.lua takes the keys of {names.rest} as an argument.") from None
-        elif names.rest:
-            found += getattr(entity, names.rest)
+        found: list[str] = []
+        for name in self.keys.first:
+            key = getattr(entity, name)
+            found.append(key if isinstance(key, str) else key(""))
+        for table in self.keys.tables:
+            if table.parts and table.name not in given:
+                raise TypeError(f"{self.name}.lua takes the keys of {table.name} as an argument.")
+            found += table.flat(given.pop(table.name) if table.parts else getattr(entity, table.name))
         return found
 
     def args_of(self, given: dict[str, Any]) -> list[Any]:
         """Return the arguments in the order of the script. Raises TypeError unless exactly its names are given."""
         names = self.args
-        if given.keys() != names.all:
-            wanted = ", ".join([*names.first, *([names.rest] if names.rest else [])])
-            raise TypeError(f"{self.name}.lua takes the arguments {wanted}, and got {', '.join(given)}.")
+        if given.keys() != names.set:
+            raise TypeError(
+                f"{self.name}.lua takes the arguments {', '.join(names.all)}, and got {', '.join(given)}."
+            )
         found = [given[name] for name in names.first]
-        if names.rest:
-            found += names.flat(given[names.rest])
+        for table in names.tables:
+            if table is not names.tables[-1]:
+                found.append(len(given[table.name]))
+            found += table.flat(given[table.name])
         return found
 
 
@@ -140,9 +159,10 @@ def contract(name: str) -> Contract:
     text = (files("components") / "services" / service / "lua" / f"{verb}.lua").read_text(encoding="utf-8")
     header = read_header(name, text)
     keys, args = _names(name, header.get("KEYS", [])), _names(name, header.get("ARGV", []))
-    twice = [each for each in (*keys.first, keys.rest) if each and each in (*args.first, args.rest)]
-    if twice:
+    if twice := [each for each in keys.all if each in args.all]:
         raise ValueError(f"{name}.lua: {twice[0]} is both a key and an argument.")
+    if len(keys.tables) > 1:
+        raise ValueError(f"{name}.lua: only its arguments can have several tables.")
     preludes = _preludes(service, header.get("USES", []), set())
     parts = [*keys.locals("KEYS"), *args.locals("ARGV"), *preludes]
     return Contract(name, keys, args, "\n".join([*parts, text]))
@@ -165,15 +185,21 @@ def read_header(name: str, text: str) -> dict[str, list[str]]:
 
 
 def _names(name: str, words: Sequence[str]) -> Names:
-    text, rest, parts = " ".join(words), "", ""
-    if match := _REST.match(text):
-        text, rest, parts = match[1], match[2], match[3] or ""
-    first = text.split()
-    for named in ([*first, rest] if rest else first, parts.split()):
-        for word in named:
-            if not _NAME.match(word) or word in _RESERVED or named.count(word) > 1:
-                raise ValueError(f"{name}.lua: {word!r} cannot be the name of a key or an argument.")
-    return Names(tuple(first), rest, tuple(parts.split()))
+    first: list[str] = []
+    tables: list[Table] = []
+    for match in _ONE.finditer(" ".join(words)):
+        word, is_table, parts = match[1], match[2], (match[3] or "").split()
+        if is_table:
+            tables.append(Table(word, tuple(parts)))
+        elif not tables:
+            first.append(word)
+        for each, others in (
+            (word, [*first, *(table.name for table in tables)]),
+            *((p, parts) for p in parts),
+        ):
+            if not _NAME.match(each) or each in _RESERVED or others.count(each) != 1:
+                raise ValueError(f"{name}.lua: {each!r} cannot be the name of a key or an argument.")
+    return Names(tuple(first), tuple(tables))
 
 
 def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[str]:
