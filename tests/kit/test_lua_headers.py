@@ -32,8 +32,6 @@ LONGEST_MAIN = 60  # lines of code that are in no function
 #: is for many of them;
 #: of a flush of logs, that sums and chunks are one.
 LONGER = {
-    "queues/advance": 250,
-    "queues/push": 50,
     "locks/acquire": 65,
     "locks/release": 50,
     "semaphores/acquire": 70,
