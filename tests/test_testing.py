@@ -96,7 +96,7 @@ def test_who_waits_from_an_earlier_test_takes_nothing_of_the_next(redis_server: 
             TaskQueue().push(ECHO)
 
             assert wait.result() is False
-            assert next_client.llen(keys.queue_wake("default", "default")) == 1
+            assert next_client.llen(keys.QueueKeys("default", "default").wake) == 1
 
 
 def test_other_aliases_and_options_stay(redis_server: EmbeddedServer) -> None:

@@ -8,8 +8,16 @@ Read the header of a Lua script, and make of it what Redis and Python need.
     -- RETURNS "done", "nothing", "unknown" or "denied"
 
 The header is the only place where the order of keys and arguments is written. In the script they are locals of these
-names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names. A
-last name that ends in "..." is a table of all that follow.
+names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names; of a
+method, which makes keys by a part, the script gets what they begin with, and appends the part.
+
+A name that ends in "..." is a table of all that follow, and where it has parts, a table of tables: tasks[1].body.
+
+    -- KEYS    names queues...(ready delayed wake)
+    -- ARGV    sender queues...(name share) tasks...(id priority body)
+
+Python passes sequences, of objects that have attributes of these names where there are parts. Keys in parts come from
+an argument, too. Only the arguments can have several such tables.
 
 USES names preludes: files such as _time.lua, in the folder of the script or in the kit's, whose functions come before
 the script. A prelude may have a USES line itself; each comes once.
@@ -26,15 +34,17 @@ the missing ones are empty, and fields that are not known are left out: so a fie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any
 
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
 _MORE = re.compile(r"--  +(\S.*)")  # the same goes on
+_ONE = re.compile(r"(\S+?)(?:(\.\.\.)(?:\(([^()]*)\))?)?(?: |$)")  # a name; of a table, its parts
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
 #: What Lua keeps for itself.
 _RESERVED = {
@@ -44,21 +54,62 @@ _RESERVED = {
 
 
 @dataclass(frozen=True)
+class Table:
+    """The name of what follows the others; with *parts*, so many that follow are one entry of it."""
+
+    name: str
+    parts: tuple[str, ...] = ()
+
+    def flat(self, entries: Sequence[Any]) -> Sequence[Any]:
+        """Return what is sent for *entries*."""
+        if not self.parts:
+            return entries
+        parts_of = self._parts_of
+        return [each for entry in entries for each in parts_of(entry)]
+
+    @cached_property
+    def _parts_of(self) -> Callable[[Any], Sequence[Any]]:
+        if len(self.parts) == 1:
+            only = attrgetter(self.parts[0])
+            return lambda entry: [only(entry)]
+        return attrgetter(*self.parts)
+
+    def lua(self, table: str, first: str, last: str) -> str:
+        """Return the Lua that makes it of the entries of *table* from *first* to *last*."""
+        entry = ", ".join(f"{part} = {table}[at + {number}]" for number, part in enumerate(self.parts))
+        made, size = (f"{{ {entry} }}", len(self.parts)) if self.parts else (f"{table}[at]", 1)
+        return f"for at = {first}, {last}, {size} do {self.name}[#{self.name} + 1] = {made} end"
+
+
+@dataclass(frozen=True)
 class Names:
-    """The names of the keys, or of the arguments, in their order; *rest* is that of all that follow, or ""."""
+    """The names of the keys, or of the arguments, in their order: of single ones, then of tables."""
 
     first: tuple[str, ...] = ()
-    rest: str = ""
+    tables: tuple[Table, ...] = ()
 
     def locals(self, table: str) -> Iterator[str]:
         """Yield the Lua that gives these names to the entries of *table*."""
         if self.first:
             entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
             yield f"local {', '.join(self.first)} = {entries}"
-        if self.rest:
-            begin = len(self.first)
-            yield f"local {self.rest} = {{}}"
-            yield f"for at = {begin + 1}, #{table} do {self.rest}[at - {begin}] = {table}[at] end"
+        begin = str(len(self.first) + 1)
+        for each in self.tables[:-1]:  # which begin with how many entries they have
+            size, end = len(each.parts) or 1, f"{each.name}_end"
+            yield f"local {each.name}, {end} = {{}}, {begin} + {size} * {table}[{begin}]"
+            yield each.lua(table, f"{begin} + 1", end)
+            begin = f"{end} + 1"
+        for each in self.tables[-1:]:
+            yield f"local {each.name} = {{}}"
+            yield each.lua(table, begin, f"#{table}")
+
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        return (*self.first, *(table.name for table in self.tables))
+
+    @cached_property
+    def set(self) -> frozenset[str]:
+        return frozenset(self.all)
 
 
 @dataclass(frozen=True)
@@ -70,22 +121,34 @@ class Contract:
     args: Names
     source: str
 
-    def keys_of(self, entity: object) -> list[str]:
-        """Return the keys that *entity* has for this script, in its order."""
-        found: list[str] = [getattr(entity, name) for name in self.keys.first]
-        if self.keys.rest:
-            found += getattr(entity, self.keys.rest)
+    def keys_of(self, entity: object, given: dict[str, Any]) -> list[str]:
+        """
+        Return the keys that *entity* has for this script, in its order.
+
+        Those in parts are taken out of the *given* arguments.
+        """
+        found: list[str] = []
+        for name in self.keys.first:
+            key = getattr(entity, name)
+            found.append(key if isinstance(key, str) else key(""))
+        for table in self.keys.tables:
+            if table.parts and table.name not in given:
+                raise TypeError(f"{self.name}.lua takes the keys of {table.name} as an argument.")
+            found += table.flat(given.pop(table.name) if table.parts else getattr(entity, table.name))
         return found
 
     def args_of(self, given: dict[str, Any]) -> list[Any]:
         """Return the arguments in the order of the script. Raises TypeError unless exactly its names are given."""
         names = self.args
-        if len(given) != len(names.first) + bool(names.rest) or not given.keys() >= {*names.first}:
-            wanted = ", ".join([*names.first, *([names.rest] if names.rest else [])])
-            raise TypeError(f"{self.name}.lua takes the arguments {wanted}, and got {', '.join(given)}.")
+        if given.keys() != names.set:
+            raise TypeError(
+                f"{self.name}.lua takes the arguments {', '.join(names.all)}, and got {', '.join(given)}."
+            )
         found = [given[name] for name in names.first]
-        if names.rest:
-            found += given[names.rest]
+        for table in names.tables:
+            if table is not names.tables[-1]:
+                found.append(len(given[table.name]))
+            found += table.flat(given[table.name])
         return found
 
 
@@ -96,9 +159,10 @@ def contract(name: str) -> Contract:
     text = (files("components") / "services" / service / "lua" / f"{verb}.lua").read_text(encoding="utf-8")
     header = read_header(name, text)
     keys, args = _names(name, header.get("KEYS", [])), _names(name, header.get("ARGV", []))
-    twice = [each for each in (*keys.first, keys.rest) if each and each in (*args.first, args.rest)]
-    if twice:
+    if twice := [each for each in keys.all if each in args.all]:
         raise ValueError(f"{name}.lua: {twice[0]} is both a key and an argument.")
+    if len(keys.tables) > 1:
+        raise ValueError(f"{name}.lua: only its arguments can have several tables.")
     preludes = _preludes(service, header.get("USES", []), set())
     parts = [*keys.locals("KEYS"), *args.locals("ARGV"), *preludes]
     return Contract(name, keys, args, "\n".join([*parts, text]))
@@ -121,14 +185,21 @@ def read_header(name: str, text: str) -> dict[str, list[str]]:
 
 
 def _names(name: str, words: Sequence[str]) -> Names:
-    first, rest = list(words), ""
-    if first and first[-1].endswith("..."):
-        rest = first.pop().removesuffix("...")
-    named = [*first, rest] if rest else first
-    for word in named:
-        if not _NAME.match(word) or word in _RESERVED or named.count(word) > 1:
-            raise ValueError(f"{name}.lua: {word!r} cannot be the name of a key or an argument.")
-    return Names(tuple(first), rest)
+    first: list[str] = []
+    tables: list[Table] = []
+    for match in _ONE.finditer(" ".join(words)):
+        word, is_table, parts = match[1], match[2], (match[3] or "").split()
+        if is_table:
+            tables.append(Table(word, tuple(parts)))
+        elif not tables:
+            first.append(word)
+        for each, others in (
+            (word, [*first, *(table.name for table in tables)]),
+            *((p, parts) for p in parts),
+        ):
+            if not _NAME.match(each) or each in _RESERVED or others.count(each) != 1:
+                raise ValueError(f"{name}.lua: {each!r} cannot be the name of a key or an argument.")
+    return Names(tuple(first), tuple(tables))
 
 
 def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[str]:

@@ -60,11 +60,12 @@ class Script:
         Raises RedisUnavailable when there was no answer twice, and TypeError for other arguments than its own.
         """
         with redis_errors():
-            return await self.send(client, keys=self.contract.keys_of(keys), args=self.contract.args_of(args))
+            found = self.contract.keys_of(keys, args)
+            return await self.send(client, keys=found, args=self.contract.args_of(args))
 
     def call(self, keys: object, /, **args: Any) -> Call:
         """Return a call of it for many() and the like."""
-        return self.contract.keys_of(keys), self.contract.args_of(args)
+        return self.contract.keys_of(keys, args), self.contract.args_of(args)
 
     @cached_property
     def sha(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from random import Random
 
 from components.services.queues import NewTask
-from components.services.queues.ids import new_id
+from components.services.queues.new_task import new_id
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "45"))
 SEED = int(os.environ.get("CHAOS_SEED") or secrets.randbelow(1_000_000))

@@ -123,9 +123,9 @@ class Verdict:
                 self.complaints.append(
                     f"The hash {part} has {len(left)} fields that no dead task needs: {sorted(left)[:5]}"
                 )
-        if left := self._redis.hgetall(keys.queue_uniques("default")):
+        if left := self._redis.hgetall(keys.BackendKeys("default").uniques):
             self.complaints.append(f"Unique keys were never let go: {left}")
-        if left := self._redis.smembers(keys.queue_awaited("default")):
+        if left := self._redis.smembers(keys.BackendKeys("default").awaited):
             states = {i.decode(): (self._ended(i.decode()) or i) for i in left}
             self.complaints.append(f"{len(left)} ended tasks are still awaited: {list(states.items())[:5]}")
         results = {
@@ -140,11 +140,11 @@ class Verdict:
             stats = TaskQueue().stats(name)
             if stats.ready or stats.delayed or stats.running or stats.paused:
                 self.complaints.append(f"Queue {name} is not at rest: {stats}")
-            if (tokens := self._redis.llen(keys.queue_wake("default", name))) > 1:
+            if (tokens := self._redis.llen(keys.QueueKeys("default", name).wake)) > 1:
                 self.complaints.append(f"Queue {name} has {tokens} tokens that wake its workers.")
 
     def _fields(self, part: str) -> set[str]:
-        key = getattr(keys, f"queue_{part}")("default")
+        key = getattr(keys.BackendKeys("default"), part)
         return {task_id.decode() for task_id in self._redis.hkeys(key)}
 
     def _check_uniques(self) -> None:

@@ -105,7 +105,7 @@ def test_children_that_keep_failing_are_started_less_and_less_often(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
     with Redis.from_url(server.url) as client:
-        client.set(keys.queue_ready("default", "default"), "not a sorted set")
+        client.set(keys.QueueKeys("default", "default").ready, "not a sorted set")
     with run_workers(server.url, 2) as parent:
         for pause in (1, 2):
             assert parent.says(f"of worker 1 ended with 1; starting another in {pause} s.")

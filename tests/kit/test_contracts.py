@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis import Redis
 
-from components.kit.contracts import Contract, Names, Record, contract, read_header, record
+from components.kit.contracts import Contract, Names, Record, Table, contract, read_header, record
 
 MEMBER = Record("member", ("role", "joined", "muted"))
 words = st.text(st.characters(blacklist_characters=" \0", blacklist_categories=["Cs"]), max_size=5)
@@ -40,10 +40,44 @@ def test_a_prelude_comes_once_and_after_what_it_needs() -> None:
 
 
 def test_keys_come_from_an_entity_and_arguments_by_their_names() -> None:
-    made = Contract("a/b", Names(("one",), "others"), Names(("x", "y"), "more"), "")
+    made = Contract("a/b", Names(("one",), (Table("others"),)), Names(("x", "y"), (Table("more"),)), "")
 
-    assert made.keys_of(SimpleNamespace(others=["k2", "k3"], one="k1")) == ["k1", "k2", "k3"]
+    assert made.keys_of(SimpleNamespace(others=["k2", "k3"], one="k1"), {}) == ["k1", "k2", "k3"]
     assert made.args_of({"y": 2, "more": [3, 4], "x": 1}) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("parts", [("b",), ("b", "a")])
+def test_what_follows_may_be_in_parts(redis: Redis, parts: tuple[str, ...]) -> None:
+    tables = (Table("shares", parts), Table("words"), Table("tasks", parts))
+    made = Contract("a/b", Names(("one",), (Table("queues", parts),)), Names(("x",), tables), "")
+    entries = [SimpleNamespace(a=number, b=-number) for number in (1, 2)]
+    given = {"x": 0, "queues": entries, "tasks": entries, "shares": [], "words": ["w"]}
+
+    keys = made.keys_of(SimpleNamespace(one="k"), given)
+    args = made.args_of(given)
+    shows = """
+        local found = { one, x, #shares, words[1], #words }
+        for at, each in ipairs(tasks) do found[#found + 1] = each.b + queues[at].b end
+        return found"""
+    source = "\n".join([*made.keys.locals("KEYS"), *made.args.locals("ARGV"), shows])
+
+    flat = [getattr(entry, part) for entry in entries for part in parts]
+    assert keys == ["k", *flat]
+    assert args == [0, 0, 1, "w", *flat]
+    assert redis.eval(source, len(keys), *map(str, keys), *args) == [b"k", b"0", 0, b"w", 1, -2, -4]
+
+
+def test_keys_in_parts_that_are_not_given_are_an_error() -> None:
+    made = Contract("a/b", Names((), (Table("queues", ("ready",)),)), Names(), "")
+
+    with pytest.raises(TypeError, match=r"a/b\.lua takes the keys of queues as an argument"):
+        made.keys_of(SimpleNamespace(), {})
+
+
+def test_of_a_key_that_takes_a_part_the_script_gets_the_beginning() -> None:
+    made = Contract("a/b", Names(("result",)), Names(), "")
+
+    assert made.keys_of(SimpleNamespace(result=lambda part: f"result:{part}"), {}) == ["result:"]
 
 
 @pytest.mark.parametrize("given", [{}, {"x": 1}, {"x": 1, "y": 2, "z": 3}, {"x": 1, "z": 2}])

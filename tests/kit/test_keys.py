@@ -40,7 +40,7 @@ from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
 from components.services.queues import keys as queues_keys
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from components.services.rows import Loader, RowCache, Shape, Stored, name_and_key
 from components.services.semaphores import Semaphore
 from tests.support.logs import append, let_leases_pass, stream
@@ -177,7 +177,7 @@ def entity_of(label: str) -> tuple[str, str]:
 def test_different_names_have_different_keys_and_tags(name: str, other: str) -> None:
     assume(name != other)
 
-    assert tag(queues_keys.queue_tasks(name)) != tag(queues_keys.queue_tasks(other))
+    assert tag(queues_keys.BackendKeys(name).tasks) != tag(queues_keys.BackendKeys(other).tasks)
 
 
 @given(names, names)
@@ -379,8 +379,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     # The last: they wake those who wait, and that is forgotten within seconds.
     parts |= hand_over(redis, locks_keys.lock("00", "default"))
     parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
-    parts |= {"queue_result": good.id, "queue_ended": good.id}
-    parts |= {"queue_worker": consumer.id, "queue_order": consumer.id}
+    parts |= {"BackendKeys.result": good.id, "BackendKeys.ended": good.id}
+    parts |= {"BackendKeys.worker": consumer.id, "BackendKeys.order": consumer.id}
     schema = {
         f"{key(entity(label), parts.get(label, 'default'))}{suffixes.get(label, '')}".encode(): key.doc
         for label, key in SCHEMA.items()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,16 +19,16 @@ from redis import Redis
 import components
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable, StaleFence
+from components.kit.at_once import at_once
 from components.kit.buckets import bucket
 from components.kit.client import get_client
+from components.kit.instants import EPOCH
 from components.kit.scripts import Script
 from components.services.geo import keys as geo_keys
 from components.services.locks.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues import keys as queues_keys
-from components.services.queues.consumers import Request
-from components.services.queues.parking import Parking
-from components.services.queues.records import EPOCH
+from components.services.queues.consumer import Parking, Request
 from components.services.semaphores import Semaphore
 from components.services.semaphores import keys as semaphores_keys
 from components.testing import empty, redis_at
@@ -175,8 +176,8 @@ def trim(redis: Redis) -> Callable[[], Any]:
     old = claim(consumer, 3)
     hand_in(consumer, *map(failed, old[:2]), succeeded(old[2]))
     for key in (
-        queues_keys.queue_dead("default", "default"),
-        queues_keys.queue_successful("default", "default"),
+        queues_keys.QueueKeys("default", "default").dead,
+        queues_keys.QueueKeys("default", "default").successful,
     ):
         age(redis, key, timedelta(days=365))
     hand_in(consumer, *map(failed, claim(consumer, 5)))
@@ -235,9 +236,9 @@ def renew(redis: Redis) -> Callable[[], Any]:
 
 
 def park(redis: Redis) -> Callable[[], Any]:
-    parked = queues_keys.queue_parked("default", "api")
-    args = [60_000, 1, "one default", 2, "two default"]
-    return lambda: Script("queues/park")(get_client(), keys=[parked], args=args)
+    tasks = [SimpleNamespace(place=1, member="one default"), SimpleNamespace(place=2, member="two default")]
+    keys, script = queues_keys.BackendKeys("default"), Script("queues/park")
+    return lambda: at_once(script.run(get_client(), keys, limit="api", kept=60_000, tasks=tasks))
 
 
 def tell(redis: Redis) -> Callable[[], Any]:

@@ -83,9 +83,9 @@ def test_a_successful_task_is_a_result_and_nothing_else(queue: TaskQueue, redis:
     info = queue.get(task_id)
     assert info is not None
     assert (info.state, info.return_value, info.args) == ("successful", {"answer": [42]}, [4])
-    for part in (keys.queue_tasks, keys.queue_runs, keys.queue_errors):
-        assert not redis.exists(part("default"))
-    assert 0 < redis.pttl(keys.queue_result("default", task_id)) <= 86_400_000
+    found = keys.BackendKeys("default")
+    assert not redis.exists(found.tasks, found.runs, found.errors)
+    assert 0 < redis.pttl(keys.BackendKeys("default").result(task_id)) <= 86_400_000
 
 
 def test_a_failed_task_rests_among_the_dead_with_its_error(queue: TaskQueue) -> None:

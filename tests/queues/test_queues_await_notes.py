@@ -21,7 +21,7 @@ from tests.support.queues import (
     to_retry,
 )
 
-AWAITED = keys.queue_awaited("default")
+AWAITED = keys.BackendKeys("default").awaited
 
 
 def succeed(redis: Redis) -> None:
@@ -100,7 +100,7 @@ def test_the_note_of_a_dead_waiter_goes_with_the_end_of_the_task(
         end_lease(redis, task_id)
         step(Consumer(), 0)
     elif meanwhile is be_retried:
-        redis.zadd(keys.queue_delayed("default", "default"), {task_id: 1})
+        redis.zadd(keys.QueueKeys("default", "default").delayed, {task_id: 1})
         step(Consumer(), 0)
     end(redis)
 

@@ -29,7 +29,7 @@ from tests.support.queues import (
 )
 from tests.support.waiting import eventually
 
-AWAITED = keys.queue_awaited("default")
+AWAITED = keys.BackendKeys("default").awaited
 LONG = 30.0  # seconds: longer than any test
 
 End = Callable[[Redis, str], object]
@@ -104,7 +104,7 @@ def test_who_waits_for_a_task_is_woken_by_its_end(
     assert info == queue.get(task_id)
     assert (info and info.state) == state
     assert redis.scard(AWAITED) == 0
-    assert 0 < redis.ttl(keys.queue_ended("default", task_id)) <= 60
+    assert 0 < redis.ttl(keys.BackendKeys("default").ended(task_id)) <= 60
 
 
 def test_all_who_wait_for_a_task_are_woken(queue: TaskQueue, redis: Redis) -> None:
@@ -116,7 +116,7 @@ def test_all_who_wait_for_a_task_are_woken(queue: TaskQueue, redis: Redis) -> No
 
     assert answers == [found(task_id)] * 4
     assert redis.scard(AWAITED) == 0
-    assert redis.llen(keys.queue_ended("default", task_id)) == 1
+    assert redis.llen(keys.BackendKeys("default").ended(task_id)) == 1
 
 
 def test_a_coroutine_is_woken_as_well(queue: TaskQueue, redis: Redis) -> None:
@@ -147,7 +147,7 @@ def test_the_end_of_another_task_wakes_nobody(queue: TaskQueue, redis: Redis) ->
         info = waiter.result()
 
     assert info == found(task_id)
-    assert not redis.exists(keys.queue_ended("default", other))
+    assert not redis.exists(keys.BackendKeys("default").ended(other))
 
 
 def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
@@ -160,7 +160,7 @@ def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
         claim_one(consumer)
         end_lease(redis, task_id)
         step(consumer, 0)
-        assert not redis.exists(keys.queue_ended("default", task_id))
+        assert not redis.exists(keys.BackendKeys("default").ended(task_id))
         assert not waiter.done()
         succeed(redis, task_id)
 
@@ -217,7 +217,7 @@ def test_who_gave_up_leaves_nothing_when_the_task_has_ended(queue: TaskQueue, re
     succeed(redis, task_id)
 
     assert redis.scard(AWAITED) == 0
-    assert 0 < redis.ttl(keys.queue_ended("default", task_id)) <= 60
+    assert 0 < redis.ttl(keys.BackendKeys("default").ended(task_id)) <= 60
 
 
 @pytest.mark.parametrize("end", [succeed, die, be_cancelled], ids=lambda end: end.__name__)
@@ -228,7 +228,7 @@ def test_a_task_that_has_ended_before_is_told_at_once(queue: TaskQueue, redis: R
     assert queue.wait_for(task_id, wait=LONG) == found(task_id)
 
     assert redis.scard(AWAITED) == 0
-    assert not redis.exists(keys.queue_ended("default", task_id))
+    assert not redis.exists(keys.BackendKeys("default").ended(task_id))
 
 
 def test_what_is_not_there_is_none_at_once(queue: TaskQueue, redis: Redis) -> None:
@@ -245,11 +245,11 @@ def test_the_end_of_a_task_that_was_sent_again_is_its_next_one(
     with waiting(redis, task_id) as [waiter]:
         die(redis, task_id)
         waiter.result()
-    assert redis.llen(keys.queue_ended("default", task_id)) == 1
+    assert redis.llen(keys.BackendKeys("default").ended(task_id)) == 1
     queue.resend("default", [task_id])
 
     with waiting(redis, task_id) as [waiter]:
-        assert not redis.exists(keys.queue_ended("default", task_id))
+        assert not redis.exists(keys.BackendKeys("default").ended(task_id))
         succeed(redis, task_id)
         info = waiter.result()
 
@@ -263,4 +263,4 @@ def test_ends_that_nobody_waits_for_are_not_told(queue: TaskQueue, redis: Redis)
         ended.append(queue.push(ECHO))
         end(redis, ended[-1])
 
-    assert not redis.exists(AWAITED, *(keys.queue_ended("default", task_id) for task_id in ended))
+    assert not redis.exists(AWAITED, *(keys.BackendKeys("default").ended(task_id) for task_id in ended))

@@ -123,12 +123,12 @@ def test_a_cancelled_task_that_is_given_back_is_not_started_again(queue: TaskQue
     consumer = Consumer()
     claimed = claim_one(consumer)
     queue.cancel("default", [task_id])
-    redis.delete(keys.queue_wake("default", "default"))
+    redis.delete(keys.QueueKeys("default", "default").wake)
 
     assert consumer.release([claimed], delay=5) == 1
 
     assert places() == {"running": [task_id]}
-    assert redis.llen(keys.queue_wake("default", "default")) == 1
+    assert redis.llen(keys.QueueKeys("default", "default").wake) == 1
     assert claim(Consumer(), 5) == []
     assert places() == {"dead": [task_id]}
     info = found(task_id)

@@ -9,7 +9,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.services.queues import Cancelled, Consumer, Resent, State, TaskQueue, keys
-from components.services.queues.controls import CHUNK
+from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
@@ -50,7 +50,7 @@ def test_a_dead_task_that_is_sent_again_has_all_its_attempts_and_keeps_its_error
     low = push_new(priority=4)
     consumer = Consumer()
     hand_in(consumer, failed(claim_one(consumer)))
-    redis.delete(keys.queue_wake("default", "default"))
+    redis.delete(keys.QueueKeys("default", "default").wake)
 
     assert queue.resend("default", [task_id]) == Resent(sent=1, refused=[])
 
@@ -59,7 +59,7 @@ def test_a_dead_task_that_is_sent_again_has_all_its_attempts_and_keeps_its_error
     assert (info.state, info.starts, info.crashes, info.worker_ids) == ("ready", 0, 0, ())
     assert (info.started_at, info.last_attempted_at, info.finished_at) == (None, None, None)
     assert why(task_id) == ["builtins.ValueError"]
-    assert redis.llen(keys.queue_wake("default", "default")) == 1
+    assert redis.llen(keys.QueueKeys("default", "default").wake) == 1
     claimed = claim_one(consumer)
     assert (claimed.id, claimed.starts) == (task_id, 1)
     hand_in(consumer, failed(claimed))
@@ -225,7 +225,7 @@ def test_a_worker_hears_its_order_with_each_heartbeat(queue: TaskQueue, redis: R
     assert [told.renew(["default"]).order for _ in range(2)] == [order] * 2
     assert other.renew(["default"]).order == ""
     assert {info.id: info.order for info in queue.workers()} == {told.id: order, other.id: ""}
-    assert 86_000 < redis.ttl(keys.queue_order("default", told.id)) <= 86_400
+    assert 86_000 < redis.ttl(keys.BackendKeys("default").order(told.id)) <= 86_400
 
 
 def test_the_last_order_counts(queue: TaskQueue) -> None:

@@ -11,7 +11,7 @@ from components.exceptions import UnknownFormat
 from components.kit.compat import task_backends
 from components.services.queues import Consumer, Finished, NewTask, TaskInfo, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from components.services.queues.worker.inline import InlineExecution
 from components.services.queues.worker.runs import Run, ServerClock
 from tests.support.queues import (
@@ -30,8 +30,8 @@ from tests.support.queues import (
     succeeded,
 )
 
-TASKS, RUNS, ERRORS = keys.queue_tasks("default"), keys.queue_runs("default"), keys.queue_errors("default")
-READY = keys.queue_ready("default", "default")
+KEYS = keys.QueueKeys("default", "default")
+TASKS, RUNS, ERRORS, READY = KEYS.tasks, KEYS.runs, KEYS.errors, KEYS.ready
 FOREIGN = "foreign"
 BODY = b'{"task":"tests.tasks.echo","args":[],"kwargs":{}}'
 
@@ -118,7 +118,7 @@ def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
     queue: TaskQueue, redis: Redis, record: bytes, state: str
 ) -> None:
     redis.hset(TASKS, FOREIGN, record)
-    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {FOREIGN: LONG_AGO})
+    redis.zadd(getattr(KEYS, state), {FOREIGN: LONG_AGO})
 
     [listed] = queue.tasks("default", state)
 
@@ -130,7 +130,7 @@ def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
 
 @pytest.mark.parametrize("state", ["delayed", "running"])
 def test_foreign_ids_go_the_way_of_all_others(queue: TaskQueue, redis: Redis, state: str) -> None:
-    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {FOREIGN: LONG_AGO})
+    redis.zadd(getattr(KEYS, state), {FOREIGN: LONG_AGO})
 
     work()
 
@@ -143,7 +143,7 @@ def test_an_id_that_is_none_stops_nobody_and_hides_nothing(
     queue: TaskQueue, redis: Redis, state: str, odd: bytes
 ) -> None:
     good = push_many(2)
-    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {odd: LONG_AGO})
+    redis.zadd(getattr(KEYS, state), {odd: LONG_AGO})
 
     shown = [info.id for info in queue.tasks("default", state)]
     assert set(shown) - set(good) == (
@@ -154,7 +154,7 @@ def test_an_id_that_is_none_stops_nobody_and_hides_nothing(
 
     assert [each in places()["successful"] for each in good] == [True, True]
     if state != "successful":
-        assert redis.zrange(keys.queue_dead("default", "default"), 0, -1) == [odd]
+        assert redis.zrange(keys.QueueKeys("default", "default").dead, 0, -1) == [odd]
         [dead] = queue.tasks("default", "dead")
         assert "no readable record" in reason(dead)
 
@@ -173,7 +173,7 @@ def test_a_task_is_not_pushed_under_an_id_that_is_none(queue: TaskQueue, task_id
 @pytest.mark.parametrize("state", ["ready", "running"])
 def test_a_foreign_run_record_stops_nobody(queue: TaskQueue, redis: Redis, run: bytes, state: str) -> None:
     redis.hset(RUNS, FOREIGN, run)
-    redis.zadd(getattr(keys, f"queue_{state}")("default", "default"), {FOREIGN: LONG_AGO})
+    redis.zadd(getattr(KEYS, state), {FOREIGN: LONG_AGO})
     [good] = push_many(1)
 
     work()
@@ -260,7 +260,7 @@ def test_a_foreign_result_does_not_hide_the_others(queue: TaskQueue, redis: Redi
     first, second = push_many(2)
     consumer = Consumer()
     hand_in(consumer, *map(succeeded, claim(consumer, 2)))
-    redis.set(keys.queue_result("default", second), result)
+    redis.set(keys.BackendKeys("default").result(second), result)
 
     listed = {info.id: info for info in queue.tasks("default", "successful")}
 
@@ -288,7 +288,7 @@ def test_a_foreign_score_hides_nothing_and_stops_nobody(
     queue: TaskQueue, redis: Redis, score: str, state: str
 ) -> None:
     [task_id] = push_many(1)
-    place = getattr(keys, f"queue_{state}")("default", "default")
+    place = getattr(KEYS, state)
     redis.hset(TASKS, FOREIGN, b"1 0 0 0 0 0 - default\n" + BODY)
     redis.zadd(place, {FOREIGN: float(score)})
 
@@ -314,7 +314,7 @@ def test_a_claim_counts_on_from_none_where_the_counts_cannot_be_read(
 
 def test_names_that_are_no_text_hide_no_queue(queue: TaskQueue, redis: Redis) -> None:
     push_many(1)
-    redis.sadd(keys.queue_names("default"), b"\xff\xfe")
+    redis.sadd(keys.BackendKeys("default").names, b"\xff\xfe")
 
     assert queue.names() == ["default"]
     assert [stats.name for stats in queue.all_stats()] == ["default"]
@@ -328,8 +328,8 @@ def test_a_worker_that_cannot_be_read_hides_no_other(queue: TaskQueue, redis: Re
     good, odd = Consumer(), Consumer()
     for consumer in (good, odd):
         consumer.renew(["default"])
-    redis.hset(keys.queue_worker("default", odd.id), "about", about)
-    redis.zadd(keys.queue_workers("default"), {b"\xff\xfe": 1e15})
+    redis.hset(keys.BackendKeys("default").worker(odd.id), "about", about)
+    redis.zadd(keys.BackendKeys("default").workers, {b"\xff\xfe": 1e15})
 
     found_workers = {worker.id: worker for worker in queue.workers()}
 
@@ -341,7 +341,7 @@ def test_a_worker_that_cannot_be_read_hides_no_other(queue: TaskQueue, redis: Re
 def test_a_worker_that_was_seen_in_the_far_future_is_not_alive(queue: TaskQueue, redis: Redis) -> None:
     consumer = Consumer()
     consumer.renew(["default"])
-    redis.zincrby(keys.queue_workers("default"), 1e11, consumer.id)
+    redis.zincrby(keys.BackendKeys("default").workers, 1e11, consumer.id)
 
     [worker] = queue.workers()
 
@@ -431,7 +431,7 @@ def test_errors_of_a_newer_release_are_left_for_it(queue: TaskQueue, redis: Redi
 def test_a_result_of_a_newer_release_is_not_guessed_at(queue: TaskQueue, redis: Redis, result: bytes) -> None:
     [task_id] = push_many(1)
     work()
-    redis.set(keys.queue_result("default", task_id), result)
+    redis.set(keys.BackendKeys("default").result(task_id), result)
 
     [listed] = queue.tasks("default", "successful")
 

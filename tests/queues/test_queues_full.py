@@ -16,7 +16,7 @@ from redis import Redis
 
 from components.exceptions import RedisRefused
 from components.services.queues import Claimed, Consumer, Progress, TaskQueue, Ticks, keys
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from tests.support.queues import (
     ECHO,
     claim,
@@ -97,7 +97,7 @@ def test_a_fresh_worker_is_listed_and_leases_are_renewed(redis: Redis, queue: Ta
         assert ids_of_workers(queue) == [consumer.id]
         consumer.leave()
         assert ids_of_workers(queue) == []
-        assert redis.exists(keys.queue_worker("default", consumer.id)) == 0
+        assert redis.exists(keys.BackendKeys("default").worker(consumer.id)) == 0
 
 
 def ids_of_workers(queue: TaskQueue) -> list[str]:
@@ -173,7 +173,7 @@ def test_a_paused_queue_can_be_resumed(redis: Redis, queue: TaskQueue) -> None:
     with full(redis):
         assert queue.resume("default") is True
 
-        assert redis.lrange(keys.queue_wake("default", "default"), 0, -1) == [b"1"]
+        assert redis.lrange(keys.QueueKeys("default", "default").wake, 0, -1) == [b"1"]
         assert len(claim(Consumer())) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue, Ticks, keys
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from tests.support.queues import (
     ECHO,
     age,
@@ -46,9 +46,9 @@ def use(count: int) -> list[str]:
 def outlive(redis: Redis, *queues: str) -> None:
     """The results of *queues* have expired, and their lists are of long ago."""
     for name in queues:
-        age(redis, keys.queue_successful("default", name), timedelta(days=400))
-        age(redis, keys.queue_dead("default", name), timedelta(days=400))
-    for key in redis.scan_iter(match=keys.queue_result("default", "").replace("{", "[{]") + "*"):
+        age(redis, keys.QueueKeys("default", name).successful, timedelta(days=400))
+        age(redis, keys.QueueKeys("default", name).dead, timedelta(days=400))
+    for key in redis.scan_iter(match=keys.BackendKeys("default").result("").replace("{", "[{]") + "*"):
         redis.delete(key)
 
 
@@ -63,7 +63,7 @@ def test_queues_in_which_nothing_waits_or_runs_are_not_asked_if_there_are_many(
     assert queue.names() == ["customer-0007"]
     assert queue.all_names() == [stats.name for stats in queue.all_stats()] == names
     assert places("customer-0007")["delayed"] == [waiting]
-    assert redis.exists(*(keys.queue_wake("default", name) for name in names)) == 1
+    assert redis.exists(*(keys.QueueKeys("default", name).wake for name in names)) == 1
 
 
 def test_few_queues_are_asked_also_if_nothing_is_in_them(queue: TaskQueue) -> None:
@@ -79,12 +79,12 @@ def test_a_queue_that_is_not_asked_is_asked_again_when_something_is_pushed_and_w
 ) -> None:
     use(MANY)
     step(Consumer(), 0, queue.names())
-    redis.delete(keys.queue_wake_all("default"))
+    redis.delete(keys.BackendKeys("default").wake_all)
 
     queue.push(ECHO, queue="customer-0003")
 
     assert queue.names() == ["customer-0003"]
-    assert redis.llen(keys.queue_wake_all("default")) == 1
+    assert redis.llen(keys.BackendKeys("default").wake_all) == 1
 
 
 def test_a_dead_task_that_is_sent_again_brings_its_queue_back(queue: TaskQueue, redis: Redis) -> None:
@@ -93,13 +93,13 @@ def test_a_dead_task_that_is_sent_again_brings_its_queue_back(queue: TaskQueue, 
     consumer = Consumer()
     hand_in(consumer, failed(claim_one(consumer, names[5])))
     step(consumer, 0, names)
-    redis.delete(keys.queue_wake_all("default"))
+    redis.delete(keys.BackendKeys("default").wake_all)
     assert queue.names() == []
 
     assert queue.resend(names[5], [task_id]).sent == 1
 
     assert queue.names() == [names[5]]
-    assert redis.llen(keys.queue_wake_all("default")) == 1
+    assert redis.llen(keys.BackendKeys("default").wake_all) == 1
 
 
 @pytest.mark.parametrize("count", [1, MANY])
@@ -110,7 +110,7 @@ def test_a_queue_that_holds_no_task_is_forgotten(queue: TaskQueue, redis: Redis,
     Consumer().trim(*queue.all_names())
 
     assert queue.all_names() == queue.names() == []
-    assert not redis.exists(*(keys.queue_wake("default", name) for name in names))
+    assert not redis.exists(*(keys.QueueKeys("default", name).wake for name in names))
 
 
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead", "successful"])
@@ -183,7 +183,7 @@ def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQ
     Parking(consumer).unpark("limit", "call")
     queue.pause("mail")
     queue.tell(consumer.id, "quiet")
-    assert redis.hstrlen(keys.queue_progress("default"), bad.id) < 11_000
+    assert redis.hstrlen(keys.BackendKeys("default").progress, bad.id) < 11_000
 
     queue.resume("mail")
     queue.cancel("mail", [*places("mail")["delayed"], *places("mail").get("ready", [])])
@@ -193,7 +193,8 @@ def test_when_all_has_ended_and_was_kept_long_enough_no_key_is_left(queue: TaskQ
 
     left = {key for key in redis.scan_iter() if redis.pttl(key) == -1}
     assert left <= {
-        key.encode() for key in (keys.queue_wake_all("default"), keys.queue_wake_poller("default"))
+        key.encode()
+        for key in (keys.BackendKeys("default").wake_all, keys.BackendKeys("default").wake_poller)
     }
 
 
@@ -201,12 +202,14 @@ def test_names_of_ticks_end(redis: Redis) -> None:
     ticks = Ticks()
     ticks.declare(["once declared"])
     redis.zincrby(
-        keys.queue_periodic("default"), -timedelta(days=800) / timedelta(microseconds=1), "once declared"
+        keys.BackendKeys("default").periodic,
+        -timedelta(days=800) / timedelta(microseconds=1),
+        "once declared",
     )
 
     ticks.declare([])
 
-    assert not redis.exists(keys.queue_periodic("default"))
+    assert not redis.exists(keys.BackendKeys("default").periodic)
 
 
 def test_a_task_that_is_started_again_and_again_keeps_its_latest_workers(
@@ -214,9 +217,9 @@ def test_a_task_that_is_started_again_and_again_keeps_its_latest_workers(
 ) -> None:
     [task_id] = push_many(1)
     claim_one(Consumer())
-    run = redis.hget(keys.queue_runs("default"), task_id)
+    run = redis.hget(keys.BackendKeys("default").runs, task_id)
     assert run is not None
-    redis.hset(keys.queue_runs("default"), task_id, run + b" elsewhere" * 999)
+    redis.hset(keys.BackendKeys("default").runs, task_id, run + b",elsewhere" * 999)
     end_lease(redis, task_id)
     last = Consumer()
 

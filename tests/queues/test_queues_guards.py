@@ -10,7 +10,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.services.queues import Consumer, NewTask, TaskInfo, TaskQueue, keys
-from components.services.queues.tasks import digest
+from components.services.queues.new_task import digest
 from tests.support.queues import (
     ECHO,
     claim_one,
@@ -132,7 +132,7 @@ def test_while_a_task_is_unfinished_no_other_with_its_key_is_stored(
 def test_when_a_task_has_ended_its_key_is_free(queue: TaskQueue, redis: Redis, end: Fate) -> None:
     first = push_new(unique="a")
     end(redis, first)
-    assert not redis.exists(keys.queue_uniques("default"))
+    assert not redis.exists(keys.BackendKeys("default").uniques)
 
     second = push_new(unique="a")
 
@@ -201,12 +201,12 @@ def test_a_key_that_was_left_by_what_is_gone_keeps_nothing_back(queue: TaskQueue
     first = push_new(unique="a")
     die(redis, first)
     key = digest(ECHO, "a")
-    redis.hset(keys.queue_uniques("default"), key, "gone")
+    redis.hset(keys.BackendKeys("default").uniques, key, "gone")
 
     second = push_new(unique="a")
 
     assert places() == {"ready": [second], "dead": [first]}
-    redis.hset(keys.queue_uniques("default"), key, "gone")
+    redis.hset(keys.BackendKeys("default").uniques, key, "gone")
     assert queue.resend("default", [first]).sent == 1
     assert push_new(unique="a") == first
 
@@ -217,7 +217,7 @@ def test_what_ends_without_a_record_leaves_the_key_to_who_has_it_since(
     first = push_new(unique="a")
     consumer = Consumer()
     claimed = claim_one(consumer)
-    redis.hdel(keys.queue_tasks("default"), first)
+    redis.hdel(keys.BackendKeys("default").tasks, first)
     second = push_new(unique="a")
     assert second != first
 
@@ -236,7 +236,7 @@ def test_a_task_that_ends_between_the_push_and_the_look_at_it_gives_way(
     async def end_before(self: TaskQueue, client: Redis, task_id: str) -> TaskInfo | None:
         monkeypatch.undo()
         succeed(redis, task_id)
-        redis.delete(keys.queue_result("default", task_id))
+        redis.delete(keys.BackendKeys("default").result(task_id))
         return await look(self, client, task_id)
 
     monkeypatch.setattr(TaskQueue, "_get", end_before)

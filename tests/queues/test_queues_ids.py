@@ -8,8 +8,8 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from components.services.queues import ids
-from components.services.queues.ids import new_id
+from components.services.queues import new_task
+from components.services.queues.new_task import new_id
 
 
 def test_ids_sort_by_creation() -> None:
@@ -22,7 +22,7 @@ def test_ids_sort_by_creation() -> None:
 @pytest.mark.parametrize("ahead", [0, 86_400_000], ids=["the clock stands still", "the clock is turned back"])
 def test_ids_sort_by_creation_even_when(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     last_ms = time.time_ns() // 1_000_000 + 60_000 + ahead
-    monkeypatch.setattr(ids, "_last", last_ms << 12)
+    monkeypatch.setattr(new_task, "_last", last_ms << 12)
 
     made = [new_id() for _ in range(10_000)]
 

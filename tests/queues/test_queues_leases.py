@@ -246,7 +246,7 @@ def test_renewing_names_what_others_have_taken_over(queue: TaskQueue, redis: Red
 
     assert lost == [first]
     assert ids(claim(Consumer(), 2)) == [first]
-    assert redis.zscore(keys.queue_running("default", "default"), second) != LONG_AGO
+    assert redis.zscore(keys.QueueKeys("default", "default").running, second) != LONG_AGO
 
 
 def test_a_heartbeat_loses_nothing(queue: TaskQueue) -> None:
@@ -296,7 +296,7 @@ def test_a_lease_of_a_clock_that_had_jumped_ahead_ends(
     task_id = push_new(lease=own)
     consumer = Consumer()
     claim_one(consumer)
-    running = keys.queue_running("default", "default")
+    running = keys.QueueKeys("default", "default").running
     redis.zincrby(running, 31 * 365 * 86_400_000, task_id)
 
     with options(lease=30.0):
@@ -311,7 +311,7 @@ def test_a_lease_that_another_worker_may_have_given_is_left_alone(queue: TaskQue
     task_id = queue.push(ECHO)
     consumer = Consumer()
     claim_one(consumer)
-    running = keys.queue_running("default", "default")
+    running = keys.QueueKeys("default", "default").running
     redis.zincrby(running, 3_000_000, task_id)
     before = redis.zscore(running, task_id)
 

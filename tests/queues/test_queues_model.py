@@ -20,9 +20,9 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from components.services.queues import Claimed, Consumer, Finished, NewTask, Progress, State, TaskQueue, keys
-from components.services.queues.consumers import Request
-from components.services.queues.records import to_us
-from components.services.queues.tasks import digest
+from components.services.queues.consumer import Request
+from components.services.queues.facts import to_us
+from components.services.queues.new_task import digest
 from tests.queues.model import MAX_CRASHES, QUEUES, Model, Task
 from tests.support.queues import (
     ECHO,
@@ -100,14 +100,14 @@ class QueueMachine(RuleBasedStateMachine):
     def come_due(self, pick: int, earlier: int) -> None:
         task = self.pick(pick, "delayed")
         at = to_us(server_time() - timedelta(microseconds=earlier))
-        self.redis.zadd(keys.queue_delayed("default", task.queue), {task.id: at})
+        self.redis.zadd(keys.QueueKeys("default", task.queue).delayed, {task.id: at})
         task.runnable, task.is_due = at, True
 
     @rule(pick=picks)
     @precondition(lambda self: self.those("running"))
     def lease_ends(self, pick: int) -> None:
         task = self.pick(pick, "running")
-        self.redis.zadd(keys.queue_running("default", task.queue), {task.id: LONG_AGO})
+        self.redis.zadd(keys.QueueKeys("default", task.queue).running, {task.id: LONG_AGO})
         task.is_expired = True
 
     @rule(who=st.integers(0, 1), want=st.integers(0, 4))
@@ -197,7 +197,7 @@ class QueueMachine(RuleBasedStateMachine):
 
         assert (resent.sent, resent.refused) == ((0, [task.id]) if holder else (1, []))
         if not holder:
-            score = self.redis.zscore(keys.queue_ready("default", task.queue), task.id)
+            score = self.redis.zscore(keys.QueueKeys("default", task.queue).ready, task.id)
             assert score is not None
             self.model.tasks[task.id] = Task(
                 task.id, task.queue, task.priority, task.unique, "ready", int(score) % SPAN * 1_000
@@ -269,22 +269,22 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_queue_has_more_than_one_token(self) -> None:
-        assert all(self.redis.llen(keys.queue_wake("default", name)) <= 1 for name in QUEUES)
+        assert all(self.redis.llen(keys.QueueKeys("default", name).wake) <= 1 for name in QUEUES)
 
     @invariant()
     def each_record_is_that_of_a_task_in_place(self) -> None:
         kept = {task.id: task for task in self.model.tasks.values() if task.state not in (None, "successful")}
-        stored = {task_id.decode() for task_id in self.redis.hkeys(keys.queue_tasks("default"))}
-        run = {task_id.decode() for task_id in self.redis.hkeys(keys.queue_runs("default"))}
-        wrong = {task_id.decode() for task_id in self.redis.hkeys(keys.queue_errors("default"))}
+        stored = {task_id.decode() for task_id in self.redis.hkeys(keys.BackendKeys("default").tasks)}
+        run = {task_id.decode() for task_id in self.redis.hkeys(keys.BackendKeys("default").runs)}
+        wrong = {task_id.decode() for task_id in self.redis.hkeys(keys.BackendKeys("default").errors)}
         assert stored == kept.keys()
         assert run == {task_id for task_id, task in kept.items() if task.has_run}
         assert wrong == {task_id for task_id, task in kept.items() if task.failures}
 
     @invariant()
     def unique_keys_and_waiters_are_those_of_unfinished_tasks(self) -> None:
-        held = self.redis.hgetall(keys.queue_uniques("default"))
-        awaited = self.redis.smembers(keys.queue_awaited("default"))
+        held = self.redis.hgetall(keys.BackendKeys("default").uniques)
+        awaited = self.redis.smembers(keys.BackendKeys("default").awaited)
         unfinished = [task for task in self.model.tasks.values() if task.is_unfinished]
         assert held == {
             digest(ECHO, task.unique).encode(): task.id.encode() for task in unfinished if task.unique

@@ -205,7 +205,7 @@ def test_when_too_many_are_due_to_be_sorted_soon_tasks_start_all_the_same(
 ) -> None:
     push_many(1)
     due = {f"foreign-{number}": 1 for number in range(102_000)}
-    redis.zadd(keys.queue_delayed("default", "default"), due)
+    redis.zadd(keys.QueueKeys("default", "default").delayed, due)
 
     assert len(claim(Consumer(), 1)) == 1
 

@@ -12,8 +12,8 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.services.queues import Consumer, NewTask, TaskQueue, Ticks, keys
-from components.services.queues.periodic import KEPT
-from components.services.queues.records import LAST_INSTANT
+from components.services.queues.facts import LAST_INSTANT
+from components.services.queues.ticks import KEPT
 from components.testing import redis_at
 from tests.support.queues import ECHO, claim_one, hand_in, places, server_time, succeeded
 
@@ -189,7 +189,7 @@ def test_names_that_nobody_has_declared_for_two_years_are_forgotten(ticks: Ticks
 
 @pytest.mark.parametrize("score", ["inf", "1e300"])
 def test_what_is_no_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, score: str) -> None:
-    redis.zadd(keys.queue_periodic("default"), {NIGHTLY: score})
+    redis.zadd(keys.BackendKeys("default").periodic, {NIGHTLY: score})
 
     assert ticks.last([NIGHTLY]) == ticks.declare([NIGHTLY])[1] == {NIGHTLY: LAST_INSTANT}
 
@@ -197,7 +197,7 @@ def test_what_is_no_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, sc
 def test_looking_leaves_no_trace(ticks: Ticks, redis: Redis) -> None:
     assert ticks.last([NIGHTLY]) == {}
     assert ticks.last([]) == {}
-    assert redis.exists(keys.queue_periodic("default")) == 0
+    assert redis.exists(keys.BackendKeys("default").periodic) == 0
 
 
 def test_a_skipped_tick_is_taken_and_so_are_those_before_it(ticks: Ticks) -> None:

@@ -21,7 +21,7 @@ from tests.support.queues import (
     to_retry,
 )
 
-PROGRESS = keys.queue_progress("default")
+PROGRESS = keys.BackendKeys("default").progress
 HALF = Progress(1, 2, "halb fertig \u2028\n", datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC))
 
 

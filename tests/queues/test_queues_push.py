@@ -18,7 +18,8 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import BodyTooLarge, InvalidQueueName, NotSerializable
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
-from components.services.queues.tasks import CHUNK, LATEST, LONGEST_DELAY
+from components.services.queues.new_task import LATEST, LONGEST_DELAY
+from components.services.queues.queue import CHUNK
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
@@ -348,8 +349,8 @@ def test_what_is_pushed_keeps_nothing_that_expires(queue: TaskQueue, redis: Redi
     queue.push(ECHO)
     queue.push(ECHO, delay=60)
 
-    parts = (keys.queue_tasks("default"), keys.queue_ready("default", "default"))
-    assert [redis.ttl(key) for key in (*parts, keys.queue_delayed("default", "default"))] == [-1, -1, -1]
+    parts = (keys.BackendKeys("default").tasks, keys.QueueKeys("default", "default").ready)
+    assert [redis.ttl(key) for key in (*parts, keys.QueueKeys("default", "default").delayed)] == [-1, -1, -1]
 
 
 def test_arguments_that_contain_themselves_are_refused(queue: TaskQueue) -> None:

@@ -86,7 +86,7 @@ def test_what_was_never_pushed_is_none(queue: TaskQueue) -> None:
 def test_an_expired_result_is_none_and_no_longer_listed(
     queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
 ) -> None:
-    redis.delete(keys.queue_result("default", one_of_each["successful"]))
+    redis.delete(keys.BackendKeys("default").result(one_of_each["successful"]))
 
     assert queue.get(one_of_each["successful"]) is None
     assert queue.tasks("default", "successful") == []
@@ -152,8 +152,8 @@ def test_the_next_to_run_come_first_and_the_last_to_end(queue: TaskQueue, redis:
     consumer = Consumer()
     for finish, claimed in zip([succeeded, succeeded, failed, failed], claim(consumer, 4), strict=True):
         hand_in(consumer, finish(claimed))
-        age(redis, keys.queue_successful("default", "default"), SECOND)
-        age(redis, keys.queue_dead("default", "default"), SECOND)
+        age(redis, keys.QueueKeys("default", "default").successful, SECOND)
+        age(redis, keys.QueueKeys("default", "default").dead, SECOND)
     later, sooner = queue.push(ECHO, delay=60), queue.push(ECHO, delay=30)
 
     assert [info.id for info in queue.tasks("default", "successful")] == [tasks[1], tasks[0]]
@@ -230,7 +230,7 @@ def test_a_worker_is_listed_by_its_heartbeat(queue: TaskQueue) -> None:
 def test_the_start_of_a_worker_stays_and_its_last_sign_moves(queue: TaskQueue, redis: Redis) -> None:
     worker = Consumer()
     worker.renew(["default"])
-    age(redis, keys.queue_workers("default"), 60 * SECOND)
+    age(redis, keys.BackendKeys("default").workers, 60 * SECOND)
     [first] = queue.workers()
 
     worker.renew(["default"])
@@ -243,9 +243,9 @@ def test_the_start_of_a_worker_stays_and_its_last_sign_moves(queue: TaskQueue, r
 def test_a_worker_is_alive_for_a_lease_after_its_last_heartbeat(queue: TaskQueue, redis: Redis) -> None:
     with options(lease=20):
         Consumer().renew(["default"])
-        age(redis, keys.queue_workers("default"), 15 * SECOND)
+        age(redis, keys.BackendKeys("default").workers, 15 * SECOND)
         assert [info.alive for info in queue.workers()] == [True]
-        age(redis, keys.queue_workers("default"), 6 * SECOND)
+        age(redis, keys.BackendKeys("default").workers, 6 * SECOND)
 
         assert [info.alive for info in queue.workers()] == [False]
 
@@ -253,13 +253,13 @@ def test_a_worker_is_alive_for_a_lease_after_its_last_heartbeat(queue: TaskQueue
 def test_a_silent_worker_is_forgotten_after_a_day(queue: TaskQueue, redis: Redis) -> None:
     silent, beating = Consumer(), Consumer()
     silent.renew(["default"])
-    age(redis, keys.queue_workers("default"), timedelta(days=1))
+    age(redis, keys.BackendKeys("default").workers, timedelta(days=1))
 
     beating.renew(["default"])
 
     assert [info.id for info in queue.workers()] == [beating.id]
-    assert redis.zcard(keys.queue_workers("default")) == 1
-    assert 86_300_000 < redis.pttl(keys.queue_worker("default", silent.id)) <= 86_400_000
+    assert redis.zcard(keys.BackendKeys("default").workers) == 1
+    assert 86_300_000 < redis.pttl(keys.BackendKeys("default").worker(silent.id)) <= 86_400_000
 
 
 def test_a_worker_that_left_is_no_longer_listed(queue: TaskQueue, redis: Redis) -> None:
@@ -291,7 +291,7 @@ def test_an_overview_needs_three_round_trips_whatever_there_is(
 def test_the_last_seen_worker_comes_first(queue: TaskQueue, redis: Redis) -> None:
     workers = [Consumer() for _ in range(3)]
     for worker in workers:
-        age(redis, keys.queue_workers("default"), SECOND)
+        age(redis, keys.BackendKeys("default").workers, SECOND)
         worker.renew(["default"])
 
     assert [info.id for info in queue.workers()] == [worker.id for worker in reversed(workers)]

@@ -34,7 +34,7 @@ from tests.support.queues import (
 from tests.support.waiting import eventually
 
 MILLISECOND = timedelta(milliseconds=1)
-RUNS = keys.queue_runs("default")
+RUNS = keys.BackendKeys("default").runs
 
 
 @pytest.fixture

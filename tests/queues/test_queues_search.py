@@ -90,7 +90,7 @@ def test_each_state_is_searched_by_itself(queue: TaskQueue, state: State) -> Non
 
 
 def test_what_is_no_task_is_found_by_its_reason(queue: TaskQueue, redis: Redis) -> None:
-    redis.zadd(keys.queue_ready("default", "default"), {"foreign": LONG_AGO})
+    redis.zadd(keys.QueueKeys("default", "default").ready, {"foreign": LONG_AGO})
 
     assert ids(queue.search("default", "ready", "no readable record")) == ["foreign"]
 

@@ -13,9 +13,9 @@ from tests.support.monitoring import sent_to
 from tests.support.queues import age, claim, failed, hand_in, ids, options, places, push_many, succeeded
 from tests.support.snapshots import snapshot
 
-DEAD = keys.queue_dead
-SUCCESSFUL = keys.queue_successful
-RECORDS = (keys.queue_tasks, keys.queue_runs, keys.queue_errors)
+KEYS = keys.QueueKeys("default", "default")
+DEAD, SUCCESSFUL = KEYS.dead, KEYS.successful
+RECORDS = (KEYS.tasks, KEYS.runs, KEYS.errors)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_no_successful_task_need_be_listed(queue: TaskQueue) -> None:
 def test_what_has_expired_is_no_longer_counted(queue: TaskQueue, redis: Redis) -> None:
     with options(result_ttl=3_600):
         succeed(2)
-        age(redis, SUCCESSFUL("default", "default"), timedelta(hours=1))
+        age(redis, SUCCESSFUL, timedelta(hours=1))
         [last] = succeed()
         assert queue.stats("default").successful == 3
 
@@ -74,23 +74,23 @@ def test_what_has_expired_is_no_longer_counted(queue: TaskQueue, redis: Redis) -
 
     assert gone == 0  # of the dead
     assert places() == {"successful": [last]}
-    assert redis.zcard(SUCCESSFUL("default", "default")) == 1
+    assert redis.zcard(SUCCESSFUL) == 1
 
 
 def test_a_result_is_kept_for_its_time(queue: TaskQueue, redis: Redis) -> None:
     with options(result_ttl=100):
         [task_id] = succeed()
 
-    assert 99_000 < redis.pttl(keys.queue_result("default", task_id)) <= 100_000
+    assert 99_000 < redis.pttl(keys.BackendKeys("default").result(task_id)) <= 100_000
 
 
 def test_dead_tasks_go_when_they_are_old(queue: TaskQueue, redis: Redis) -> None:
     with options(dead_ttl=3_600):
         old = die(2)
-        age(redis, DEAD("default", "default"), timedelta(minutes=59))
+        age(redis, DEAD, timedelta(minutes=59))
         assert trim() == 0
         assert sorted(places()["dead"]) == old
-        age(redis, DEAD("default", "default"), timedelta(minutes=1))
+        age(redis, DEAD, timedelta(minutes=1))
         young = die(1)
 
         gone = trim()
@@ -98,16 +98,16 @@ def test_dead_tasks_go_when_they_are_old(queue: TaskQueue, redis: Redis) -> None
     assert gone == 2
     assert places() == {"dead": young}
     assert [queue.get(task_id) for task_id in old] == [None, None]
-    assert [redis.hlen(part("default")) for part in RECORDS] == [1, 1, 1]
+    assert [redis.hlen(part) for part in RECORDS] == [1, 1, 1]
 
 
 def test_dead_tasks_rest_for_half_a_year_unless_set_otherwise(queue: TaskQueue, redis: Redis) -> None:
     old = die()
-    age(redis, DEAD("default", "default"), timedelta(days=179))
+    age(redis, DEAD, timedelta(days=179))
     trim()
     assert places() == {"dead": old}
 
-    age(redis, DEAD("default", "default"), timedelta(days=1))
+    age(redis, DEAD, timedelta(days=1))
     trim()
 
     assert places() == {}
@@ -116,7 +116,7 @@ def test_dead_tasks_rest_for_half_a_year_unless_set_otherwise(queue: TaskQueue, 
 def test_the_oldest_dead_go_when_there_are_too_many(queue: TaskQueue, redis: Redis) -> None:
     with options(dead_limit=3):
         old = die(2)
-        age(redis, DEAD("default", "default"), timedelta(minutes=1))
+        age(redis, DEAD, timedelta(minutes=1))
         young = die(3)
 
         gone = trim()
@@ -124,7 +124,7 @@ def test_the_oldest_dead_go_when_there_are_too_many(queue: TaskQueue, redis: Red
     assert gone == 2
     assert sorted(places()["dead"]) == young
     assert [queue.get(task_id) for task_id in old] == [None, None]
-    assert [redis.hlen(part("default")) for part in RECORDS] == [3, 3, 3]
+    assert [redis.hlen(part) for part in RECORDS] == [3, 3, 3]
 
 
 def test_as_many_dead_stay_as_may_even_if_none_is_old(queue: TaskQueue) -> None:
@@ -140,7 +140,7 @@ def test_what_is_too_old_and_what_is_too_many_goes_at_once(
     queue: TaskQueue, redis: Redis, server: EmbeddedServer, old: int, left: int
 ) -> None:
     die(old)
-    age(redis, DEAD("default", "default"), timedelta(days=180))
+    age(redis, DEAD, timedelta(days=180))
     young = die(5 - old)
     trim("other")
 
@@ -154,22 +154,22 @@ def test_what_is_too_old_and_what_is_too_many_goes_at_once(
 
 def test_many_dead_go_little_by_little(queue: TaskQueue, redis: Redis, server: EmbeddedServer) -> None:
     trim()
-    redis.zadd(DEAD("default", "default"), {f"task{number:04}": number for number in range(2_300)})
-    redis.hset(keys.queue_tasks("default"), mapping={f"task{number:04}": "" for number in range(2_300)})
+    redis.zadd(DEAD, {f"task{number:04}": number for number in range(2_300)})
+    redis.hset(keys.BackendKeys("default").tasks, mapping={f"task{number:04}": "" for number in range(2_300)})
 
     with options(dead_ttl=10**10, dead_limit=50), sent_to(server) as commands:
         gone = trim()
 
     assert gone == 2_250
     assert commands == ["EVALSHA"] * 3
-    kept = [task_id.decode() for task_id in redis.zrange(DEAD("default", "default"), 0, -1)]
+    kept = [task_id.decode() for task_id in redis.zrange(DEAD, 0, -1)]
     assert kept == [f"task{number:04}" for number in range(2_250, 2_300)]
-    assert redis.hlen(keys.queue_tasks("default")) == 50
+    assert redis.hlen(keys.BackendKeys("default").tasks) == 50
 
 
 def test_a_step_lets_nothing_go(queue: TaskQueue, redis: Redis) -> None:
     dead = die(2)
-    age(redis, DEAD("default", "default"), timedelta(days=365))
+    age(redis, DEAD, timedelta(days=365))
 
     with options(dead_limit=1):
         claim(Consumer())
@@ -183,7 +183,7 @@ def test_nothing_is_left_of_a_dead_task_that_has_gone(queue: TaskQueue, redis: R
     [claimed] = claim(consumer)
     consumer.progress(claimed, Progress(1))
     hand_in(consumer, failed(claimed))
-    age(redis, DEAD("default", "default"), timedelta(days=180))
+    age(redis, DEAD, timedelta(days=180))
 
     trim()
 

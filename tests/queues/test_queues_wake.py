@@ -36,12 +36,12 @@ def queue(redis: Redis) -> TaskQueue:
 
 
 def tokens(redis: Redis, queue: str = "default") -> int:
-    return redis.llen(keys.queue_wake(ANY, queue))
+    return redis.llen(keys.QueueKeys(ANY, queue).wake)
 
 
 def forget(redis: Redis) -> None:
-    for key in (keys.queue_wake(ANY, "default"), keys.queue_wake_all(ANY), keys.queue_wake_poller(ANY)):
-        redis.delete(key)
+    found = keys.QueueKeys(ANY, "default")
+    redis.delete(found.wake, found.wake_all, found.wake_poller)
 
 
 def test_pushes_leave_one_token(queue: TaskQueue, redis: Redis) -> None:
@@ -52,7 +52,7 @@ def test_pushes_leave_one_token(queue: TaskQueue, redis: Redis) -> None:
     queue.push(ECHO, delay=60)
 
     assert tokens(redis) == 1
-    assert redis.llen(keys.queue_wake_all(ANY)) == 0
+    assert redis.llen(keys.BackendKeys(ANY).wake_all) == 0
 
 
 def test_the_first_task_of_a_queue_wakes_workers_of_all_queues(queue: TaskQueue, redis: Redis) -> None:
@@ -60,11 +60,11 @@ def test_the_first_task_of_a_queue_wakes_workers_of_all_queues(queue: TaskQueue,
     queue.push(ECHO, queue="newer")
 
     assert tokens(redis, "new") == 1
-    assert redis.llen(keys.queue_wake_all(ANY)) == 1
+    assert redis.llen(keys.BackendKeys(ANY).wake_all) == 1
 
 
 def test_only_what_is_due_before_all_others_wakes_the_poller(queue: TaskQueue, redis: Redis) -> None:
-    poller = keys.queue_wake_poller(ANY)
+    poller = keys.BackendKeys(ANY).wake_poller
     queue.push(ECHO)
     assert redis.llen(poller) == 0
 
@@ -107,10 +107,10 @@ def test_waiting_ends_after_the_time_that_was_given(queue: TaskQueue) -> None:
 
 
 def test_a_worker_does_not_hear_the_poller_nor_the_poller_the_worker(queue: TaskQueue, redis: Redis) -> None:
-    redis.rpush(keys.queue_wake_poller(ANY), "1")
+    redis.rpush(keys.BackendKeys(ANY).wake_poller, "1")
     assert Consumer().wait(["default"], 0.01) is False
     forget(redis)
-    redis.rpush(keys.queue_wake_all(ANY), "1")
+    redis.rpush(keys.BackendKeys(ANY).wake_all, "1")
 
     assert Consumer(kind="poller").wait([], 0.01) is False
 

@@ -28,8 +28,8 @@ from components.services.queues import (
     TaskQueue,
     keys,
 )
+from components.services.queues.facts import to_us
 from components.services.queues.formats import write_errors, write_result
-from components.services.queues.records import to_us
 
 STATES: tuple[State, ...] = get_args(State)
 ECHO = "tests.tasks.echo"
@@ -119,12 +119,14 @@ def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:
 def come_due(redis: Redis, *task_ids: str, queue: str = "default", at: datetime | None = None) -> None:
     """The delayed tasks are due: since *at*, or for ever."""
     score = to_us(at) if at else LONG_AGO
-    assert redis.zadd(keys.queue_delayed("default", queue), dict.fromkeys(task_ids, score), xx=True, ch=True)
+    assert redis.zadd(
+        keys.QueueKeys("default", queue).delayed, dict.fromkeys(task_ids, score), xx=True, ch=True
+    )
 
 
 def end_lease(redis: Redis, *task_ids: str, queue: str = "default") -> None:
     """The leases of the running tasks have ended."""
-    running = keys.queue_running("default", queue)
+    running = keys.QueueKeys("default", queue).running
     assert redis.zadd(running, dict.fromkeys(task_ids, LONG_AGO), xx=True, ch=True) == len(task_ids)
 
 

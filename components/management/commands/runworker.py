@@ -21,7 +21,7 @@ from components.kit.commands.options import (
 )
 from components.kit.commands.running import Run, run, run_many
 from components.services.queues.backend import RedisBackend
-from components.services.queues.tasks import check_queue
+from components.services.queues.new_task import check_queue
 from components.services.queues.worker.choice import QueueChoice
 from components.services.queues.worker.options import add_backend, find_backend
 from components.services.queues.worker.tasks import TaskWorker

@@ -44,7 +44,7 @@ from components.kit.compat import (
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue
 from components.services.queues.calls import aware, check_run_after, commit_of, named, unique_key
 from components.services.queues.declaring import PolicyTask
-from components.services.queues.tasks import check_queue
+from components.services.queues.new_task import check_queue
 
 logger = logging.getLogger(__name__)
 

@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from components.kit.compat import InvalidTask, Task
 from components.services.queues import NewTask, normalize_call
-from components.services.queues.ids import new_id
-from components.services.queues.tasks import LATEST, LONGEST_DELAY
+from components.services.queues.new_task import LATEST, LONGEST_DELAY, new_id
 
 
 def commit_of(task: Task[..., Any]) -> str | None:

@@ -1,11 +1,11 @@
 """
-How a task is written down, and how it is read.
+The strings that tasks are stored as.
 
-Strings of their own for what changes at different times, so that scripts never touch the payload: the task
-record (a head of words, a line feed, the body as pushed), the run record (words, from the first claim on), the
-errors and the progress (JSON). The result of a successful task is these, as they were, a line each. The record,
-the run and the errors begin with, or hold, the number of their format: a reader knows every older one, and
-leaves what is newer than itself to the newer release.
+What changes at different times has a string of its own, so that scripts never touch the payload: the task record (a
+line of fields and the name of the queue, then the body as pushed), the run record (from the first claim on), the
+errors and the progress (JSON). The result of a successful task is these, as they were, a line each. Records, errors
+and progress hold the number of their format: a reader knows every older one, and leaves what is newer than itself to
+the newer release. The fields are declared in lua/_task.lua and lua/_run.lua.
 """
 
 from __future__ import annotations
@@ -14,21 +14,27 @@ import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from components.exceptions import UnknownFormat
-from components.services.queues.records import (
-    EPOCH,
+from components.kit.contracts import Record, record
+from components.kit.instants import EPOCH
+from components.services.queues.facts import (
     Progress,
     State,
     TaskFailure,
     TaskInfo,
+    WorkerInfo,
     from_us,
+    read_instant,
     to_us,
 )
 
 FORMAT = 1
+TASK, RUN = record("queues", "task"), record("queues", "run")
+_HEAD = (*TASK.fields, "queue")
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
 _MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_result's default
 _LONGEST_PATH = 200  # characters of the dotted path of an exception's class
@@ -37,6 +43,14 @@ LONGEST_NOTE = 10_000  # characters of what a task says of its progress
 #: What reading raises where something else is stored than was written here; all become a ValueError.
 NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)
 
+#: What the states of a run record are to those who look.
+_STATES: dict[str, State] = {
+    "running": "running",
+    "cancelling": "running",
+    "dead": "dead",
+    "crashed": "dead",
+    "cancelled": "dead",
+}
 #: Ends that no worker wrote down.
 _UNSAID = {
     "crashed": (
@@ -60,7 +74,7 @@ def read_task(
     progress: bytes | None = None,
 ) -> TaskInfo:
     """
-    A task that has not succeeded, from its strings.
+    Return a task that has not succeeded, from its strings.
 
     Raises UnknownFormat if a newer release wrote it, ValueError if it is no task record at all.
     """
@@ -75,7 +89,11 @@ def read_task(
 
 
 def read_result(task_id: str, result: bytes) -> TaskInfo:
-    """A successful task from write_result(). Raises UnknownFormat if a newer release wrote it, or ValueError."""
+    """
+    Return a successful task from what write_result() wrote.
+
+    Raises UnknownFormat if a newer release wrote it, ValueError if it is none.
+    """
     head, rest = _split(task_id, result)
     try:
         body, run, finished_us, errors, value = rest.split(b"\n")
@@ -95,13 +113,13 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
 
 
 def write_result(record: bytes, run: bytes, errors: bytes, finished_at: datetime, value: str) -> bytes:
-    """The result of a task that was claimed with these strings and returned *value*, JSON."""
+    """Return the result of a task that was claimed with these strings and returned *value*, JSON."""
     return b"\n".join((record, run, b"%d" % to_us(finished_at), errors, value.encode()))
 
 
 def write_errors(errors: Sequence[TaskFailure], most: int = _MOST_BYTES) -> str:
     """
-    Write the JSON of *errors*, oldest first, in *most* bytes at most; return it.
+    Return the JSON of *errors*, oldest first, in *most* bytes at most.
 
     Of many errors the latest are kept. A traceback that takes more than a quarter loses its middle, and says so.
     """
@@ -133,14 +151,14 @@ def _write_error(error: TaskFailure, most: int) -> str:
 
 
 def write_progress(progress: Progress) -> str:
-    """Write the JSON of *progress*; of a long note, its beginning. Return it."""
+    """Return the JSON of *progress*; of a long note, its beginning."""
     at = to_us(progress.at) if progress.at else 0
     note = str(progress.note)[:LONGEST_NOTE]
     return json.dumps({"v": FORMAT, "done": progress.done, "total": progress.total, "note": note, "at": at})
 
 
 def unreadable(task_id: str, queue: str, state: State, reason: str, errors: bytes | None = None) -> TaskInfo:
-    """What can be shown of an entry that read_task() refused."""
+    """Return what can be shown of an entry that read_task() refused."""
     failures: tuple[TaskFailure, ...] = ()
     if errors:
         with suppress(UnknownFormat, ValueError, *NONSENSE):
@@ -158,41 +176,123 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
     )
 
 
-def run_state(run: bytes | None) -> str:
-    """
-    The word of a run record: waiting (as before any, or if it cannot be read), running, cancelling, dead, crashed or
-    cancelled.
-    """
-    words = (run or b"").split(b" ", 2)
-    return words[1].decode(errors="replace") if len(words) > 1 else "waiting"
+def read_row(
+    queue: str,
+    state: State,
+    task_id: str,
+    score: float,
+    record: bytes | None,
+    run: bytes | None,
+    errors: bytes | None,
+    progress: bytes | None,
+    result: bytes | None,
+) -> TaskInfo | None:
+    """Return a task of a listing, or None if its result has expired since it was listed."""
+    try:
+        if state == "successful":
+            return read_result(task_id, result) if result else None
+        info = read_task(task_id, state, record or b"", run, errors, progress)
+    except (UnknownFormat, ValueError) as reason:
+        return unreadable(task_id, queue, state, str(reason), errors)
+    return placed(info, due_us=score if state == "delayed" else None, ends_ms=score)
+
+
+def placed(info: TaskInfo, *, due_us: float | None, ends_ms: float | None) -> TaskInfo:
+    """Return *info* with what only its place tells: when it is due, or when its lease ends."""
+    if info.state == "running":
+        return replace(info, lease_expires_at=instant_of_ms(ends_ms) if ends_ms is not None else None)
+    return replace(info, state="delayed", due_at=read_instant(b"%f" % due_us)) if due_us is not None else info
+
+
+def instant_of_ms(score: float) -> datetime:
+    """Return the instant of a score in milliseconds; LAST_INSTANT for a score that is none."""
+    return read_instant(b"%f" % (score * 1000))
+
+
+def read_worker(
+    worker_id: str,
+    about: bytes,
+    started: bytes | None,
+    order: bytes | None,
+    seen_at: datetime,
+    now: datetime,
+    lease: timedelta,
+) -> WorkerInfo:
+    """Return what a worker says of itself; if that cannot be read, an unreadable worker that is not alive."""
+    try:
+        said = json.loads(about)
+        return WorkerInfo(
+            id=worker_id,
+            kind=str(said["kind"]),
+            host=str(said["host"]),
+            pid=int(said["pid"]),
+            queues=tuple(str(queue) for queue in said["queues"]),
+            concurrency=int(said["concurrency"]),
+            running=int(said["running"]),
+            started_at=from_us(started or b""),
+            seen_at=seen_at,
+            # What is later was seen by a clock that had jumped ahead.
+            alive=now - lease < seen_at < now + lease,
+            is_quiet=bool(said.get("quiet", False)),
+            order=(order or b"").decode(errors="replace"),
+        )
+    except (ValueError, *NONSENSE):
+        return WorkerInfo(
+            id=worker_id,
+            kind="unreadable",
+            host="",
+            pid=0,
+            queues=(),
+            concurrency=0,
+            running=0,
+            started_at=seen_at,
+            seen_at=seen_at,
+            alive=False,
+        )
+
+
+def state_of(run: bytes | None) -> State:
+    """Return the state that a run record tells; "ready" before any claim, or if it cannot be read."""
+    return _STATES.get(RUN.read(run or b"")["state"], "ready")
+
+
+def number_in(run: bytes, field: str) -> int:
+    """Return a number of a run record that a script has written."""
+    return int(_field(RUN, run, field))
 
 
 def unique_key(record: bytes) -> bytes:
-    """The unique key in a task record that read_task() has read; "-" if it has none."""
-    return record.split(b" ", 7)[6]
+    """Return the unique key in a task record that read_task() has read; "-" if it has none."""
+    return _field(TASK, record, "unique")
 
 
 def own_lease(record: bytes) -> int:
-    """The milliseconds of a record's own lease; 0 if it has none, or if it is no record."""
-    words = record.split(b" ", 6)
-    return int(words[5]) if len(words) == 7 and words[0] == b"1" and words[5].isdigit() else 0
+    """Return the milliseconds of a record's own lease; 0 if it has none, or if it is no record."""
+    task = TASK.read(record.partition(b"\n")[0])
+    return int(task["lease"]) if task["format"] == "1" and task["unique"] and task["lease"].isdigit() else 0
 
 
-def _split(task_id: str, record: bytes) -> tuple[list[str], bytes]:
+def _field(kind: Record, text: bytes, field: str) -> bytes:
+    """Return one field of a record, in less time than all take."""
+    at = kind.fields.index(field)
+    return text.split(b" ", at + 1)[at]
+
+
+def _split(task_id: str, record: bytes) -> tuple[dict[str, str], bytes]:
+    """Return the fields of a task record, the name of its queue among them, and its body."""
     head, separator, body = record.partition(b"\n")
-    words = head.decode().split(" ", 7)
+    words = head.decode().split(" ", len(TASK.fields))
     if words[0].isdigit() and int(words[0]) > FORMAT:
         raise UnknownFormat(
             f"Task {task_id} is stored in format {words[0]}, and this release knows formats up to {FORMAT}: "
             "a newer release has to run it."
         )
-    if not separator or len(words) != 8 or words[0] != str(FORMAT):
+    if not separator or len(words) != len(_HEAD) or words[0] != str(FORMAT):
         raise ValueError(f"Task {task_id} has no readable record; it begins with {record[:60]!r}.")
-    return words, body
+    return dict(zip(_HEAD, words, strict=True)), body
 
 
-def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
-    _format, enqueued, due, priority, _due_first, _lease, _unique, queue = head
+def _read_record(task_id: str, head: dict[str, str], body: bytes) -> dict[str, Any]:
     payload = json.loads(body.decode())  # of bytes, json would first guess the encoding
     for name, kind in {"task": str, "args": list, "kwargs": dict}.items():
         if not isinstance(payload[name], kind):
@@ -202,10 +302,10 @@ def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
         "name": payload["task"],
         "args": payload["args"],
         "kwargs": payload["kwargs"],
-        "queue": queue,
-        "priority": int(priority),
-        "enqueued_at": from_us(enqueued),
-        "run_after": from_us(due) if int(due) else None,
+        "queue": head["queue"],
+        "priority": int(head["priority"]),
+        "enqueued_at": from_us(head["enqueued"]),
+        "run_after": from_us(head["due"]) if int(head["due"]) else None,
         "sensitive": payload.get("sensitive", False) is True,
     }
 
@@ -213,19 +313,19 @@ def _read_record(task_id: str, head: list[str], body: bytes) -> dict[str, Any]:
 def _read_run(run: bytes | None) -> dict[str, Any]:
     if not run:
         return {}
-    version, *words = run.decode().split(" ")
-    if int(version) > FORMAT:
-        raise UnknownFormat(f"Its run is stored in format {version}, newer than {FORMAT}.")
-    state, _token, starts, crashes, first, last, ended, _score, cut, *workers = words
+    found = RUN.read(run.decode())
+    if int(found["format"]) > FORMAT:
+        raise UnknownFormat(f"Its run is stored in format {found['format']}, newer than {FORMAT}.")
+    first, last, ended = found["first"], found["last"], found["ended"]
     return {
         "started_at": from_us(first) if first != "0" else None,
         "last_attempted_at": from_us(last) if last != "0" else None,
         "finished_at": from_us(ended) if ended != "0" else None,
-        "worker_ids": tuple(workers),
-        "starts": int(starts),
-        "crashes": int(crashes),
-        "cut_off": int(cut),
-        "is_cancelled": state in ("cancelling", "cancelled"),
+        "worker_ids": tuple(found["workers"].split(",")) if found["workers"] else (),
+        "starts": int(found["starts"]),
+        "crashes": int(found["crashes"]),
+        "cut_off": int(found["cut"]),
+        "is_cancelled": found["state"] in ("cancelling", "cancelled"),
     }
 
 
@@ -236,7 +336,7 @@ def _read_errors(run: bytes | None, errors: bytes | None) -> tuple[TaskFailure, 
         if document["v"] > FORMAT:
             raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
         read = tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
-    return (*read, *_UNSAID.get(run_state(run), ()))
+    return (*read, *(_UNSAID.get(RUN.read(run)["state"], ()) if run else ()))
 
 
 def _read_progress(progress: bytes | None) -> Progress | None:

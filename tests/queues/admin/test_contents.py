@@ -127,7 +127,7 @@ def test_an_action_on_what_a_search_finds_tells_nothing_either(staff, one_of_eac
 
 def test_of_a_record_that_cannot_be_read_nothing_is_quoted(onlooker, viewer, redis):
     task_id = scene.ready()[0]
-    redis.hset(keys.queue_tasks("default"), task_id, f"nonsense {SECRET}")
+    redis.hset(keys.BackendKeys("default").tasks, task_id, f"nonsense {SECRET}")
 
     for client, is_shown in ((onlooker, False), (viewer, True)):
         page = client.get(f"{ROOT}task/", {"alias": "default", "id": task_id})

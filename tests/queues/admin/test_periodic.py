@@ -12,7 +12,7 @@ from django.contrib.admin.models import LogEntry
 from django.utils.html import strip_tags
 
 from components.services.queues import TaskQueue, Ticks, keys
-from components.services.queues.records import to_us
+from components.services.queues.facts import to_us
 from tests.queues.admin.periodic import HOURLY, NIGHTLY, UNIQUE, declare_only
 from tests.support.queues import places
 
@@ -44,7 +44,7 @@ def run(client, entry):
 
 
 def ticked(redis, entry, at):
-    redis.zadd(keys.queue_periodic("default"), {entry.name: to_us(at)})
+    redis.zadd(keys.BackendKeys("default").periodic, {entry.name: to_us(at)})
 
 
 def test_each_has_its_schedule_zone_policy_and_queue(viewer):

@@ -89,7 +89,7 @@ def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer
     scene.delayed("news")
     task_id = scene.ready("mail")[0]
     seconds, _microseconds = redis.time()
-    redis.zadd(keys.queue_ready("default", "mail"), {task_id: (seconds - 7500) * 1000})
+    redis.zadd(keys.QueueKeys("default", "mail").ready, {task_id: (seconds - 7500) * 1000})
 
     text = page(viewer)
 
@@ -99,7 +99,7 @@ def test_the_overview_says_how_long_the_oldest_waits_and_what_is_due_next(viewer
 
 def test_big_numbers_are_grouped(viewer, redis):
     scene.ready("mail")
-    redis.zadd(keys.queue_dead("default", "mail"), {str(number): number for number in range(12_345)})
+    redis.zadd(keys.QueueKeys("default", "mail").dead, {str(number): number for number in range(12_345)})
 
     assert "12,345" in page(viewer)
 
@@ -107,7 +107,7 @@ def test_big_numbers_are_grouped(viewer, redis):
 def test_the_overview_shows_workers_and_marks_in_words_the_one_that_is_silent(viewer, redis):
     alive = scene.worker("mail", "news", concurrency=8)
     silent = scene.worker("*", kind="poller")
-    redis.zadd(keys.queue_workers("default"), {silent.id: 1_700_000_000_000})
+    redis.zadd(keys.BackendKeys("default").workers, {silent.id: 1_700_000_000_000})
 
     first, second = page(viewer).split(alive.id)[1].split(silent.id)
 
@@ -265,7 +265,7 @@ def test_a_task_that_is_to_be_tried_again_says_when(viewer):
 
 def test_a_second_attempt_has_its_own_line(viewer, redis):
     task_id = scene.retrying("mail")
-    redis.zadd(keys.queue_delayed("default", "mail"), {task_id: 1})
+    redis.zadd(keys.QueueKeys("default", "mail").delayed, {task_id: 1})
     consumer = scene.worker("mail")
     assert consumer.advance(consumer.request({"mail": 1}, 1)).claimed
 
@@ -346,7 +346,7 @@ def test_half_a_surrogate_pair_is_shown_and_breaks_nothing(viewer):
 
 def test_an_entry_that_this_release_cannot_read_is_listed_with_the_reason(viewer, redis):
     task_id = scene.ready("mail")[0]
-    redis.hset(keys.queue_tasks("default"), task_id, b"9 from the future")
+    redis.hset(keys.BackendKeys("default").tasks, task_id, b"9 from the future")
 
     response = viewer.get(ROOT + "task/", {"alias": "default", "id": task_id})
 

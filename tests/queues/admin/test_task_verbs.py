@@ -304,7 +304,7 @@ def test_cancelling_says_how_many_the_dead_set_keeps(client):
 
 def test_an_entry_that_cannot_be_read_can_be_deleted_and_not_sent(client, redis):
     task_id = scene.dead()
-    redis.hset(keys.queue_tasks("default"), task_id, b"nonsense")
+    redis.hset(keys.BackendKeys("default").tasks, task_id, b"nonsense")
 
     sent, deleted = done(client, "resend", "dead", task_id), done(client, "delete", "dead", task_id)
 

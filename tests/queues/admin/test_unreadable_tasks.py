@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from components.services.queues import keys
-from components.services.queues.records import to_us
+from components.services.queues.facts import to_us
 from tests.queues.admin import scene
 from tests.queues.admin.periodic import HOURLY, declare_only
 from tests.support.queues import server_time
@@ -46,10 +46,10 @@ def text_of(client, page, **query):
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead", "successful"])
 def test_a_record(viewer, redis, state, record):
     ids = scene.one_of_each(QUEUE)
-    place = getattr(keys, f"queue_{state}")(ALIAS, QUEUE)
+    place = getattr(keys.QueueKeys(ALIAS, QUEUE), state)
     redis.zadd(place, {"odd": to_us(server_time()) // 1000})
-    redis.hset(keys.queue_tasks(ALIAS), "odd", record)
-    redis.set(keys.queue_result(ALIAS, "odd"), record + b"\n\n0\n\nnull")
+    redis.hset(keys.BackendKeys(ALIAS).tasks, "odd", record)
+    redis.set(keys.BackendKeys(ALIAS).result("odd"), record + b"\n\n0\n\nnull")
 
     for query in ({}, {"q": "market"}, {"q": "odd"}, {"select": "page"}):
         page = text_of(viewer, "tasks/", state=state, **query)
@@ -66,7 +66,7 @@ def test_a_record(viewer, redis, state, record):
 def test_a_part_of_a_task(viewer, redis, part, stored):
     ids = scene.one_of_each(QUEUE)
     for state in ("running", "dead"):
-        redis.hset(getattr(keys, f"queue_{part}")(ALIAS), ids[state], stored)
+        redis.hset(getattr(keys.BackendKeys(ALIAS), part), ids[state], stored)
 
         assert ids[state] in text_of(viewer, "tasks/", state=state)
         assert viewer.get(f"{ROOT}task/", {"alias": ALIAS, "id": ids[state]}).status_code in (200, 404)
@@ -75,7 +75,7 @@ def test_a_part_of_a_task(viewer, redis, part, stored):
 @pytest.mark.parametrize("about", [b"", b"garbage", b"[]", b"{}", DEEP, b"\xff"])
 def test_a_worker(viewer, redis, about):
     good, odd = scene.worker(QUEUE), scene.worker(QUEUE)
-    redis.hset(keys.queue_worker(ALIAS, odd.id), "about", about)
+    redis.hset(keys.BackendKeys(ALIAS).worker(odd.id), "about", about)
 
     assert good.id in text_of(viewer, "")
     shown = io.StringIO()
@@ -87,10 +87,10 @@ def test_a_worker(viewer, redis, about):
 def test_a_score(viewer, redis, score):
     ids = scene.one_of_each(QUEUE)
     for state in ("ready", "delayed", "running", "dead", "successful"):
-        redis.zadd(getattr(keys, f"queue_{state}")(ALIAS, QUEUE), {"odd": score})
+        redis.zadd(getattr(keys.QueueKeys(ALIAS, QUEUE), state), {"odd": score})
         assert ids[state] in text_of(viewer, "tasks/", state=state)
-    redis.zadd(keys.queue_workers(ALIAS), {scene.worker(QUEUE).id: score})
-    redis.sadd(keys.queue_names(ALIAS), b"\xff\xfe")
+    redis.zadd(keys.BackendKeys(ALIAS).workers, {scene.worker(QUEUE).id: score})
+    redis.sadd(keys.BackendKeys(ALIAS).names, b"\xff\xfe")
 
     assert "mail" in text_of(viewer, "")
     shown = io.StringIO()
@@ -101,7 +101,7 @@ def test_a_score(viewer, redis, score):
 @pytest.mark.parametrize("score", ["inf", "-inf", "1e300", "-1e300"])
 def test_a_tick(viewer, redis, score):
     with declare_only(HOURLY):
-        redis.zadd(keys.queue_periodic(ALIAS), {HOURLY.name: score})
+        redis.zadd(keys.BackendKeys(ALIAS).periodic, {HOURLY.name: score})
 
         assert "sweep" in text_of(viewer, "periodic/")
         call_command("queues", "--json", stdout=io.StringIO())

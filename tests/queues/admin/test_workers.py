@@ -38,7 +38,7 @@ def orders():
 
 
 def lose(redis, worker):
-    redis.zadd(keys.queue_workers("default"), {worker.id: 1_700_000_000_000})
+    redis.zadd(keys.BackendKeys("default").workers, {worker.id: 1_700_000_000_000})
 
 
 def test_a_worker_is_asked_and_the_page_says_so_until_it_has_heard(operator):

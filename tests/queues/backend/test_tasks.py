@@ -366,7 +366,7 @@ def test_a_result_that_never_was_does_not_exist() -> None:
 def test_a_result_that_has_expired_does_not_exist(redis: Redis) -> None:
     result = tasks.echo.enqueue()
     run_tasks()
-    redis.delete(keys.queue_result("default", result.id))
+    redis.delete(keys.BackendKeys("default").result(result.id))
 
     with pytest.raises(TaskResultDoesNotExist):
         result.refresh()
@@ -600,7 +600,7 @@ def test_queues_that_are_a_list_are_not(queues: Any) -> None:
 
 def test_a_result_that_a_newer_release_wrote_says_so(redis: Redis) -> None:
     result = send.enqueue()
-    redis.hset(keys.queue_tasks("default"), result.id, b"2 whatever comes then")
+    redis.hset(keys.BackendKeys("default").tasks, result.id, b"2 whatever comes then")
 
     with pytest.raises(UnknownFormat, match="a newer release has to run it"):
         send.get_result(result.id)
@@ -608,7 +608,7 @@ def test_a_result_that_a_newer_release_wrote_says_so(redis: Redis) -> None:
 
 def test_a_result_that_is_no_task_says_so(redis: Redis) -> None:
     result = send.enqueue()
-    redis.hset(keys.queue_tasks("default"), result.id, b"nonsense")
+    redis.hset(keys.BackendKeys("default").tasks, result.id, b"nonsense")
 
     with pytest.raises(ValueError, match="has no readable record"):
         send.get_result(result.id)

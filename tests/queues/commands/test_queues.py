@@ -66,7 +66,7 @@ def test_sizes_ages_and_what_is_paused(redis):
     scene.one_of_each("mail")
     task_id = scene.ready("mail", count=2)[0]
     seconds, _microseconds = redis.time()
-    redis.zadd(keys.queue_ready("default", "mail"), {task_id: (seconds - 90) * 1000})
+    redis.zadd(keys.QueueKeys("default", "mail").ready, {task_id: (seconds - 90) * 1000})
     scene.delayed("news")
     TaskQueue().pause("news")
 
@@ -87,7 +87,7 @@ def test_workers_and_what_they_were_asked(redis):
     quiet.is_quiet = True
     quiet.renew(["*"])
     TaskQueue().tell(poller.id, "stop")
-    redis.zadd(keys.queue_workers("default"), {lost.id: 1_700_000_000_000})
+    redis.zadd(keys.BackendKeys("default").workers, {lost.id: 1_700_000_000_000})
 
     found = {worker["id"]: worker for worker in document()["backends"]["default"]["workers"]}
 
@@ -104,7 +104,7 @@ def test_workers_and_what_they_were_asked(redis):
 
 
 def test_periodic_tasks_with_their_ticks(redis):
-    redis.zadd(keys.queue_periodic("default"), {HOURLY.name: 1_735_689_600_000_000})  # 2025-01-01 00:00
+    redis.zadd(keys.BackendKeys("default").periodic, {HOURLY.name: 1_735_689_600_000_000})  # 2025-01-01 00:00
 
     nightly, hourly = document()["backends"]["default"]["periodic"]
 
@@ -174,7 +174,7 @@ def test_a_wrong_alias_is_refused_with_2(redis):
 
 
 def test_a_name_that_would_break_the_table_is_written_out(redis):
-    redis.sadd(keys.queue_names("default"), "two\nlines")
+    redis.sadd(keys.BackendKeys("default").names, "two\nlines")
 
     assert r"two\nlines" in show()
     assert document()["backends"]["default"]["queues"][0]["name"] == "two\nlines"

@@ -263,7 +263,7 @@ def test_a_worker_that_ends_by_an_error_says_so_and_ends_with_1(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
     with Redis.from_url(server.url) as client:
-        client.set(keys.queue_ready("default", "default"), "not a sorted set")
+        client.set(keys.QueueKeys("default", "default").ready, "not a sorted set")
     with run_worker(server.url) as worker:
         assert worker.exit_code() == 1
 

@@ -454,7 +454,7 @@ def test_the_lease_of_its_own_is_renewed_as_it_is(redis: Redis) -> None:
     result = lease.enqueue()
     consumer = Consumer()
     claimed = claim_one(consumer)
-    redis.zadd(keys.queue_running("default", "default"), {result.id: 1})
+    redis.zadd(keys.QueueKeys("default", "default").running, {result.id: 1})
 
     consumer.renew(["default"], [claimed])
 
@@ -468,8 +468,8 @@ def test_a_result_is_kept_as_long_as_its_task_says(redis: Redis) -> None:
     own, options_ = forget.enqueue(), lease.enqueue()
     run_tasks()
 
-    assert 0 < redis.pttl(keys.queue_result("default", own.id)) <= 600_000
-    assert redis.pttl(keys.queue_result("default", options_.id)) > 600_000
+    assert 0 < redis.pttl(keys.BackendKeys("default").result(own.id)) <= 600_000
+    assert redis.pttl(keys.BackendKeys("default").result(options_.id)) > 600_000
 
 
 # --- Unique ----------------------------------------------------------------------------------------
@@ -799,7 +799,7 @@ def test_an_instant_before_1970_breaks_nothing_of_a_unique_task(redis: Redis, ye
         assert queue.resend("default", [result.id]).sent == 1
         assert claim_one(Consumer()).read().priority == 7
 
-    is_free = redis.hlen(keys.queue_uniques("default")) == 0
+    is_free = redis.hlen(keys.BackendKeys("default").uniques) == 0
     assert is_free == (verb != "resend")
     assert (only_one.enqueue().id == result.id) == (verb == "resend")
 

@@ -475,4 +475,4 @@ def test_what_was_cancelled_while_it_waited_is_not_run(
 
     assert tasks.notes == []
     assert counts() == {"dead": 1}
-    assert redis.hget(keys.queue_runs("default"), task_id).startswith(b"1 cancelled ")
+    assert redis.hget(keys.BackendKeys("default").runs, task_id).startswith(b"1 cancelled ")

@@ -10,10 +10,11 @@ import pytest
 from redis import Redis
 
 from components.exceptions import RedisUnavailable
+from components.kit.client import get_client
 from components.kit.compat import InvalidTask
 from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues.consumer import Parking
 from components.services.queues.declaring import Concurrency, task
-from components.services.queues.parking import Parking
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore
@@ -87,7 +88,7 @@ def path(declared: Any) -> str:
 
 
 def parked(name: str) -> int:
-    return int(TaskQueue()._client.zcard(keys.queue_parked("default", name)))
+    return int(get_client().zcard(keys.BackendKeys("default").parked(name)))
 
 
 def test_no_more_run_than_the_limit_in_all_workers_together(
@@ -220,7 +221,9 @@ def test_many_that_wait_come_back_by_themselves_the_later_the_more_there_are(red
     for _ in range(3):
         [task_id] = push(path(limited))
         parking.park("limit", claim(consumer, 1))
-        redis.zadd(keys.queue_parked("default", "limit"), {f"{task_id}-{n} default": n for n in range(100)})
+        redis.zadd(
+            keys.BackendKeys("default").parked("limit"), {f"{task_id}-{n} default": n for n in range(100)}
+        )
         info = TaskQueue().get(task_id)
         assert info
         assert info.due_at

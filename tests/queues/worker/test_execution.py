@@ -23,7 +23,7 @@ from redis import Redis
 from components.kit.compat import Task, TaskResult, TaskResultStatus, task, task_finished, task_started
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo, keys
 from components.services.queues.backend import RedisBackend
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.runs import Run, ServerClock
 from tests import tasks
@@ -137,7 +137,7 @@ def test_a_task_that_asks_for_its_context_learns_how_often_it_was_started(
 ) -> None:
     result = attempt.enqueue()
     dies = runner.claim()
-    redis.zadd(keys.queue_running("default", "default"), {dies.id: 1})  # its lease ended long ago
+    redis.zadd(keys.QueueKeys("default", "default").running, {dies.id: 1})  # its lease ended long ago
 
     info = runner.run(runner.claim())
 
@@ -295,7 +295,7 @@ def test_what_cannot_be_run_is_in_the_log(runner: Runner, caplog: pytest.LogCapt
 @pytest.mark.parametrize("record", [b"", b"nonsense", b"1 2 3\n{}", b"1 1 0 0 0 default\n[]", b"\xff\n{}"])
 def test_what_is_no_task_record_dies_with_the_reason(runner: Runner, redis: Redis, record: bytes) -> None:
     task_id = runner.backend.queue.push("tests.tasks.echo")
-    redis.hset(keys.queue_tasks("default"), task_id, record)
+    redis.hset(keys.BackendKeys("default").tasks, task_id, record)
 
     finished = runner.execute(runner.claim())
 
@@ -306,7 +306,7 @@ def test_what_is_no_task_record_dies_with_the_reason(runner: Runner, redis: Redi
 
 def test_a_record_of_a_newer_release_is_left_to_a_newer_worker(runner: Runner, redis: Redis) -> None:
     task_id = runner.backend.queue.push("tests.tasks.echo")
-    redis.hset(keys.queue_tasks("default"), task_id, b"2 whatever comes then")
+    redis.hset(keys.BackendKeys("default").tasks, task_id, b"2 whatever comes then")
 
     assert runner.execute(runner.claim()) is None
 

@@ -121,7 +121,7 @@ def test_what_is_no_task_is_reported_dead(backend: RedisBackend) -> None:
 
 def test_a_task_of_a_newer_release_is_left_alone(backend: RedisBackend, redis: Redis) -> None:
     (task_id,) = push(NOTE)
-    redis.hset(keys.queue_tasks("default"), task_id, b"2 whatever comes then")
+    redis.hset(keys.BackendKeys("default").tasks, task_id, b"2 whatever comes then")
 
     assert run_tasks() == []
     assert counts() == {"delayed": 1}

@@ -24,6 +24,7 @@ from components.kit.compat import TaskResult, task_enqueued
 from components.services.queues import TaskInfo, TaskQueue, Ticks, keys
 from components.services.queues import periodic_tasks as declarations
 from components.services.queues.backend import RedisBackend
+from components.services.queues.facts import to_us
 from components.services.queues.periodic_tasks import (
     MissedPolicy,
     PeriodicTask,
@@ -33,7 +34,6 @@ from components.services.queues.periodic_tasks import (
     overview,
     periodic,
 )
-from components.services.queues.records import to_us
 from components.services.queues.worker.periodic import MOST, RETRY, Ticker
 from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.runs import ServerClock
@@ -72,7 +72,7 @@ def declare(
 
 
 def was_last(redis: Redis, entry: PeriodicTask, at: datetime) -> None:
-    redis.zadd(keys.queue_periodic("default"), {entry.name: to_us(at)})
+    redis.zadd(keys.BackendKeys("default").periodic, {entry.name: to_us(at)})
 
 
 class Hand:

@@ -92,7 +92,7 @@ def test_the_poller_rests_although_tasks_are_waiting_for_workers(
     assert reaches(ready=2)
 
     assert poller.consumer.request({}, 0).number < 10  # steps so far
-    assert redis.llen(keys.queue_wake("default", "default")) == 1  # for a worker
+    assert redis.llen(keys.QueueKeys("default", "default").wake) == 1  # for a worker
 
 
 def test_the_poller_lets_a_paused_queue_rest(backend: RedisBackend, redis: Redis, start: Start) -> None:

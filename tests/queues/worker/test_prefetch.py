@@ -179,14 +179,14 @@ def test_what_is_given_back_is_as_if_it_had_never_been_claimed(
     patient: None,
 ) -> None:
     _slow, quick = push_one_slow_and(3)
-    before = redis.zrange(keys.queue_ready("default", "default"), 1, -1, withscores=True)
+    before = redis.zrange(keys.QueueKeys("default", "default").ready, 1, -1, withscores=True)
     worker = hasty()
     worker.tick()
     assert counts() == {"running": 4}
     start(worker)
 
     assert reaches(running=1, ready=3)
-    assert redis.zrange(keys.queue_ready("default", "default"), 0, -1, withscores=True) == before
+    assert redis.zrange(keys.QueueKeys("default", "default").ready, 0, -1, withscores=True) == before
     for task_id in quick:
         info = TaskQueue().get(task_id)
         assert (info.state, info.starts, info.started_at, info.worker_ids) == ("ready", 0, None, ())
@@ -211,7 +211,7 @@ def test_a_crash_while_they_wait_costs_a_start_of_each(
     """A worker that dies with tasks it had claimed ahead: others take them over, and they run."""
     task_ids = push(NOTE, 3)
     claim(Consumer(), 3)
-    redis.zadd(keys.queue_running("default", "default"), dict.fromkeys(task_ids, 1))
+    redis.zadd(keys.QueueKeys("default", "default").running, dict.fromkeys(task_ids, 1))
 
     make_worker(burst=True).run()
 

@@ -33,7 +33,7 @@ def admitted(suspects: Suspects, claimed: list[Claimed]) -> list[str]:
 
 def suspect(crashes: int) -> Claimed:
     """Claimed after so many workers have died under it."""
-    run = f"1 running token {crashes + 1} {crashes} 0 0 0 0 worker"
+    run = f"1 running token {crashes + 1} {crashes} 0 0 0 0 0 worker"
     return Claimed("id", "default", "token", crashes + 1, b"", run.encode(), b"")
 
 

@@ -463,12 +463,12 @@ def test_a_task_of_a_newer_release_is_given_back_for_a_newer_worker(
     backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
     (task_id,) = push(NOTE)
-    record = redis.hget(keys.queue_tasks("default"), task_id)
-    redis.hset(keys.queue_tasks("default"), task_id, b"2" + record[1:])
+    record = redis.hget(keys.BackendKeys("default").tasks, task_id)
+    redis.hset(keys.BackendKeys("default").tasks, task_id, b"2" + record[1:])
     start(make_worker())
     assert reaches(delayed=1)
 
-    redis.hset(keys.queue_tasks("default"), task_id, record)  # the newer worker, so to speak
+    redis.hset(keys.BackendKeys("default").tasks, task_id, record)  # the newer worker, so to speak
     come_due(redis, task_id)
     push(NOTE)
 

@@ -11,7 +11,7 @@ from components.exceptions import InvalidQueueName
 from components.models import Queue
 from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.backend import redis_aliases
-from components.services.queues.tasks import check_queue
+from components.services.queues.new_task import check_queue
 
 STATES: tuple[State, ...] = get_args(State)
 

@@ -20,7 +20,7 @@ from components.models import Queue
 from components.services.queues.admin.contents import Contents
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.backend import RedisBackend, redis_aliases
-from components.services.queues.ids import new_id
+from components.services.queues.new_task import new_id
 from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared, overview
 
 

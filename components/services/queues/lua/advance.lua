@@ -1,219 +1,209 @@
--- One step of a worker: ack what it finished, promote what is due, take over what was abandoned, claim.
--- Repeated with the same request number it changes nothing and answers the same.
--- KEYS[1] tasks     HASH id -> record
--- KEYS[2] runs      HASH id -> run record, 1 (its format) and the words state token starts crashes first last ended
---                  score, how many starts were cut off, and the workers
--- KEYS[3] errors    HASH id -> JSON
--- KEYS[4] progress  HASH id -> JSON
--- KEYS[5] uniques   HASH unique key -> id
--- KEYS[6] awaited   SET of ids whose end somebody waits for
--- KEYS[7] worker    HASH of the caller
--- KEYS[8] paused    SET of queues
--- KEYS[9] result    prefix of the result STRINGs, an id is appended
--- KEYS[10] ended    prefix of the LISTs that tell who waits, an id is appended
--- KEYS[11] active   SET of queues that workers of all queues ask
--- KEYS[12..] per queue: ready, delayed, running, dead, successful ZSETs, wake LIST
--- ARGV[1] worker id
--- ARGV[2] request number, one higher for each new request
--- ARGV[3] how many tasks are wanted, at most 1000
--- ARGV[4] lease, milliseconds, of tasks that have none of their own
--- ARGV[5] under how many dead workers a task dies itself
--- ARGV[6] how many successful tasks of a queue are listed
--- ARGV[7] how many abandoned tasks of each queue may be taken over
--- ARGV[8] number of queues
--- ARGV[9] from where what is wanted is dealt: how many tasks the caller has wanted before
--- ARGV[10..] per queue: name, how many of the wanted tasks fall to it on average (0: none, it has acks only; if all
---           together are more than are wanted, the queues are asked in strict order);
---           then per finished task, at most 1000: the words number of its queue, id, token, outcome, number,
---           unique key or "-"; and a document. The outcomes: "s" successful, number: milliseconds to keep the
---           result; "d" dead, number: when it ended, microseconds; "r" to be retried, number: microseconds until then
--- Returns now (microseconds), when to look again (or 0), {number of the queue, id, record, run record,
---         errors} of each claimed task, {ids that were no longer the caller's}
-local tasks, runs, errors, progress, uniques, awaited = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local worker, paused, result, ended, active = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local worker_id, request, want, lease, max_crashes = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local listed_limit, abandoned, queues = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
-local turn = tonumber(ARGV[9])
--- SPAN: as in push.lua. FINISHED: where the finished tasks begin. SOON: microseconds, before which an idle worker
--- looks by itself. TOLD: milliseconds that who waits for an end has to notice it.
-local SPAN, FINISHED, SOON, TOLD = 2 ^ 43, 10 + 2 * queues, 5000000, 60000
+-- Do one step of a worker: ack what it has finished, promote what is due, take over what was abandoned, claim.
+-- Repeated with the same request number it changes nothing and returns the same.
+-- A lease is milliseconds, of tasks that have none of their own. A task dies under the last of max_crashes workers.
+-- At most *abandoned* tasks of each queue are taken over, and *listed* successful ones kept in its list. *turn* says
+-- from where what is wanted is dealt: how many tasks the caller has wanted before. *share* is how many of the wanted
+-- tasks fall to a queue on average; 0 asks for none. If all together are more than are wanted, the order is strict.
+-- The outcomes: "successful", number: milliseconds to keep the result; "dead", number: the microsecond when it ended;
+-- "retry", number: microseconds until then. At most 1000 tasks are wanted, and 1000 finished.
+-- KEYS    tasks runs errors progress uniques awaited worker paused result ended active
+--         queues...(ready delayed running dead successful wake)
+-- ARGV    worker_id request wanted lease max_crashes listed abandoned turn asked...(name share)
+--         finished...(number id token outcome value unique document)
+-- USES    time rouse place task run ending bury forget
+-- RETURNS now, in microseconds; when to look again, or 0; the number of the queue, id, record, run record and errors
+--         of each claimed task; the ids that were no longer the caller's
+wanted, abandoned, max_crashes = tonumber(wanted), tonumber(abandoned), tonumber(max_crashes)
 -- PROMOTED: how many due tasks one call moves, in all queues (and LEAST of each), and how many bytes of records it
 -- reads for that: a few milliseconds. HELD: with how many more that are due a queue gives no task before all of them
 -- have been moved, or a low priority would start before a high one. MANY: with more queues than that, those where
 -- nothing waits or runs are asked no more. STARTS: of so many the workers are known. GOLDEN: its multiples are evenly
--- spread.
+-- spread. SOON: microseconds, before which an idle worker looks by itself.
 local PROMOTED, LEAST, BYTES, HELD, MANY, STARTS = 1000, 10, 4194304, 100000, 100, 1000
-local GOLDEN = 0.6180339887498949
+local GOLDEN, SOON = 0.6180339887498949, 5000000
+local me, own_token, claimed, lost = worker .. worker_id, worker_id .. ":" .. request, {}, {}
 
-local time = redis.call("TIME")
-local now, now_ms = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
-local token, claimed, lost = worker_id .. ":" .. request, {}, {}
-
--- A full server refuses a script whose first write needs memory; a script that has begun to write may go on. This
--- first write changes nothing and needs none, so that tasks are handed in and claimed however full it is.
-redis.call("HDEL", worker, "")
-
-local queue = {}
-for number = 1, queues do
-  local base = 12 + 6 * (number - 1)
-  queue[number] = {
-    number = number, name = ARGV[8 + 2 * number], share = tonumber(ARGV[9 + 2 * number]),
-    ready = KEYS[base], delayed = KEYS[base + 1], running = KEYS[base + 2],
-    dead = KEYS[base + 3], successful = KEYS[base + 4], wake = KEYS[base + 5], done = {},
-  }
+for at, queue in ipairs(queues) do
+  queue.number, queue.name, queue.share, queue.done = at, asked[at].name, tonumber(asked[at].share), {}
 end
-
-local function text(number) return string.format("%.0f", number) end
-
-local function split(line)
-  local words = {}
-  for word in string.gmatch(line, "%S+") do words[#words + 1] = word end
-  return words
-end
-
-local function read_run(record) return split(string.match(record or "", "^1 (.*)$") or "") end
-
-local function count_of(word) return tonumber(string.match(word or "", "^%d+$") or 0) end
-
-local function write_run(id, run) redis.call("HSET", runs, id, "1 " .. table.concat(run, " ")) end
 
 local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
 
--- Priority, due_first, lease and unique key of a task record.
-local function head(record) return string.match(record or "", "^1 %d+ %S+ (%-?%d+) ([01]) (%d+) (%S+) ") end
-
--- A task has ended: its unique key is free, and who waits for the end wakes.
-local function tell(id, unique)
-  if unique ~= "-" and redis.call("HGET", uniques, unique) == id then redis.call("HDEL", uniques, unique) end
-  if redis.call("SREM", awaited, id) == 1 then
-    redis.call("RPUSH", ended .. id, "1")
-    redis.call("PEXPIRE", ended .. id, TOLD)
-  end
-end
-
-local function bury(q, id, run, state, ended_at)
-  local _, _, _, unique = head(redis.call("HGET", tasks, id))
-  for part = 3, 9 do run[part] = run[part] or "0" end
-  run[1], run[2], run[7] = run[1] == "cancelling" and "cancelled" or state, "-", ended_at or text(now)
-  write_run(id, run)
-  redis.call("ZADD", q.dead, now_ms, id)
-  tell(id, unique or "-")
-end
-
 -- Put a task where it waits for its next start.
 local function put_back(zset, score, id, run)
-  run[1], run[2] = "waiting", "-"
-  write_run(id, run)
+  run.state, run.token = "waiting", "-"
+  save_run(id, run)
   redis.call("ZADD", zset, score, id)
 end
 
--- The tasks of a queue that were acked as successful.
-local function succeed(q)
+-- Put a task among the dead, unless it is there because it was cancelled.
+local function end_badly(queue, id, run, state, ended_at)
+  bury(queue.dead, id, run, run.state == "cancelling" and "cancelled" or state, ended_at)
+end
+
+-- Move the tasks of a queue that were acked as successful.
+local function succeed(queue)
   local scored = {}
-  for i, id in ipairs(q.done) do scored[2 * i - 1], scored[2 * i] = now_ms, id end
-  redis.call("ZREM", q.running, unpack(q.done))
-  redis.call("ZADD", q.successful, unpack(scored))
-  redis.call("ZREMRANGEBYRANK", q.successful, 0, -(listed_limit + 1))
-  for _, hash in ipairs({ tasks, runs, errors, progress }) do redis.call("HDEL", hash, unpack(q.done)) end
+  for at, id in ipairs(queue.done) do scored[2 * at - 1], scored[2 * at] = NOW, id end
+  redis.call("ZREM", queue.running, unpack(queue.done))
+  redis.call("ZADD", queue.successful, unpack(scored))
+  redis.call("ZREMRANGEBYRANK", queue.successful, 0, -(listed + 1))
+  forget(queue.done)
+end
+
+local function finish(done, run)
+  local queue, id = queues[tonumber(done.number)], done.id
+  if done.outcome == "successful" then
+    redis.call("SET", result .. id, done.document, "PX", done.value)
+    queue.done[#queue.done + 1] = id
+    return tell_end(id, done.unique)
+  end
+  redis.call("HSET", errors, id, done.document)
+  redis.call("ZREM", queue.running, id)
+  if done.outcome == "retry" and run.state == "running" then
+    put_back(queue.delayed, text(MICROSECONDS + done.value), id, run)
+  else
+    end_badly(queue, id, run, "dead", done.outcome == "dead" and done.value)
+  end
 end
 
 local function ack()
-  local finished, ids, acked = {}, {}, {}
-  for at = FINISHED, #ARGV, 2 do finished[#finished + 1] = split(ARGV[at]) end
-  for i, words in ipairs(finished) do ids[i] = words[2] end
-  for i, record in ipairs(many(runs, ids)) do
-    local of_queue, id, held_by, outcome, number, unique = unpack(finished[i])
-    local q, run, document = queue[tonumber(of_queue)], read_run(record), ARGV[FINISHED + 2 * i - 1]
-    acked[id] = acked[id] or run[2] == held_by and i -- of several acks of one claim the first counts
-    if acked[id] ~= i then
-      lost[#lost + 1] = id
-    elseif outcome == "s" then
-      redis.call("SET", result .. id, document, "PX", number)
-      q.done[#q.done + 1] = id
-      tell(id, unique)
+  local ids, acked = {}, {}
+  for at, done in ipairs(finished) do ids[at] = done.id end
+  for at, record in ipairs(many(runs, ids)) do
+    local done, run = finished[at], run_of(record)
+    if run.token == done.token and not acked[done.id] then -- of several acks of one claim the first counts
+      acked[done.id] = true
+      finish(done, run)
     else
-      local again_at = outcome == "r" and run[1] == "running" and text(now + number)
-      local ended_at = outcome == "d" and number
-      redis.call("HSET", errors, id, document)
-      redis.call("ZREM", q.running, id)
-      if again_at then put_back(q.delayed, again_at, id, run) else bury(q, id, run, "dead", ended_at) end
+      lost[#lost + 1] = done.id
     end
   end
-  for _, q in ipairs(queue) do if #q.done > 0 then succeed(q) end end
+  for _, queue in ipairs(queues) do
+    if #queue.done > 0 then succeed(queue) end
+  end
 end
 
--- Move tasks of a queue that are due to where they are claimed from; returns how many.
-local function promote(q, most)
-  local due = redis.call("ZRANGEBYSCORE", q.delayed, "-inf", text(now), "WITHSCORES", "LIMIT", 0, most)
+-- Move tasks of a queue that are due to where they are claimed from, and return how many.
+local function promote(queue, most)
+  local due = redis.call("ZRANGEBYSCORE", queue.delayed, "-inf", text(MICROSECONDS), "WITHSCORES", "LIMIT", 0, most)
   local ids, scored, bytes = {}, {}, 0
-  for i = 1, #due, 2 do
-    local record = redis.call("HGET", tasks, due[i])
-    local priority, due_first = head(record)
-    local rank = (100 - (priority or 0)) * 2 + 1 - (due_first or 0)
-    ids[#ids + 1] = due[i]
-    scored[i], scored[i + 1] = rank * SPAN + math.floor(due[i + 1] / 1000), due[i]
-    bytes = bytes + #(record or "")
+  for at = 1, #due, 2 do
+    local record = redis.call("HGET", tasks, due[at]) or ""
+    local task = task_of(record) or { priority = 0, due_first = 0 }
+    ids[#ids + 1] = due[at]
+    scored[at], scored[at + 1] = place(task.priority, task.due_first, math.floor(due[at + 1] / 1000)), due[at]
+    bytes = bytes + #record
     if bytes > BYTES then break end
   end
   if #ids > 0 then
-    redis.call("ZREM", q.delayed, unpack(ids))
-    redis.call("ZADD", q.ready, unpack(scored))
+    redis.call("ZREM", queue.delayed, unpack(ids))
+    redis.call("ZADD", queue.ready, unpack(scored))
   end
   return #ids
 end
 
 -- Move what is due, each queue's part first, and note which queues have more that is due.
 local function promote_all()
-  local part, left = math.max(LEAST, math.floor(PROMOTED / math.max(1, queues))), PROMOTED
-  for _, q in ipairs(queue) do
-    q.moved = promote(q, part)
-    left = left - q.moved
+  local part, left = math.max(LEAST, math.floor(PROMOTED / math.max(1, #queues))), PROMOTED
+  for _, queue in ipairs(queues) do
+    queue.moved = promote(queue, part)
+    left = left - queue.moved
   end
-  for _, q in ipairs(queue) do
-    if q.moved == part and left > 0 then left = left - promote(q, left) end
-    if q.moved > 0 then
-      local more = redis.call("ZCOUNT", q.delayed, "-inf", text(now))
-      q.held = more > 0 and more <= HELD
+  for _, queue in ipairs(queues) do
+    if queue.moved == part and left > 0 then left = left - promote(queue, left) end
+    if queue.moved > 0 then
+      local more = redis.call("ZCOUNT", queue.delayed, "-inf", text(MICROSECONDS))
+      queue.is_held = more > 0 and more <= HELD
     end
   end
 end
 
-local function take_over(q)
-  for _, id in ipairs(redis.call("ZRANGEBYSCORE", q.running, "-inf", now_ms, "LIMIT", 0, abandoned)) do
-    local run = read_run(redis.call("HGET", runs, id))
+local function take_over(queue)
+  for _, id in ipairs(redis.call("ZRANGEBYSCORE", queue.running, "-inf", NOW, "LIMIT", 0, abandoned)) do
+    local run = run_of(redis.call("HGET", runs, id))
     -- Without a place it is no record of ours; without a token it was given back to be cancelled, and nobody died.
-    local place, crashes = tonumber(run[8]), (tonumber(run[4]) or 0) + (run[2] == "-" and 0 or 1)
-    local again = place and crashes < max_crashes and run[1] ~= "cancelling"
-    run[4] = text(crashes)
-    redis.call("ZREM", q.running, id)
-    if again then put_back(q.ready, run[8], id, run) else bury(q, id, run, "crashed") end
+    local crashes = (tonumber(run.crashes) or 0) + (run.token == "-" and 0 or 1)
+    local may_start = tonumber(run.place) and crashes < max_crashes and run.state ~= "cancelling"
+    run.crashes = crashes
+    redis.call("ZREM", queue.running, id)
+    if may_start then put_back(queue.ready, run.place, id, run) else end_badly(queue, id, run, "crashed") end
   end
 end
 
--- Claim tasks of a queue; returns how many there were. An id with blanks or other than ASCII is none of ours: it
+local function count_of(field) return tonumber(string.match(field, "^%d+$") or 0) end
+
+-- Return the run record of a task that is claimed from a place among the ready.
+local function start(record, at)
+  local run = run_of(record)
+  run.format, run.state, run.token, run.ended, run.place = "1", "running", own_token, "0", text(at)
+  run.starts, run.crashes, run.cut = count_of(run.starts) + 1, count_of(run.crashes), count_of(run.cut)
+  run.last = text(MICROSECONDS)
+  if run.first == "" then run.first = run.last end
+  if run.workers == "" then
+    run.workers = worker_id
+  else
+    if #run.workers > STARTS and select(2, string.gsub(run.workers, ",", "")) >= STARTS - 1 then
+      run.workers = string.gsub(run.workers, "^[^,]*,", "")
+    end
+    run.workers = run.workers .. "," .. worker_id
+  end
+  return write_run(run)
+end
+
+-- Claim tasks of a queue, and return how many there were. An id with blanks or other than ASCII is none of ours: it
 -- would break the answer and the worker, and goes to the dead at once.
-local function claim(q, count)
-  local popped = count > 0 and redis.call("ZPOPMIN", q.ready, count) or {}
+local function claim(queue, count)
+  local popped = count > 0 and redis.call("ZPOPMIN", queue.ready, count) or {}
   local ids, places, written = {}, {}, {}
-  for i = 1, #popped, 2 do
-    if string.find(popped[i], "^[\33-\126]+$") then
-      ids[#ids + 1], places[#places + 1] = popped[i], popped[i + 1]
+  for at = 1, #popped, 2 do
+    if string.find(popped[at], "^[\33-\126]+$") then
+      ids[#ids + 1], places[#places + 1] = popped[at], popped[at + 1]
     else
-      redis.call("ZADD", q.dead, now_ms, popped[i])
+      redis.call("ZADD", queue.dead, NOW, popped[at])
     end
   end
-  for i, before in ipairs(many(runs, ids)) do
-    local run = read_run(before)
-    run[1], run[2], run[3], run[4] = "running", token, text(count_of(run[3]) + 1), text(count_of(run[4]))
-    run[5], run[6], run[7], run[8] = run[5] or text(now), text(now), "0", text(places[i])
-    run[9] = text(count_of(run[9]))
-    if #run >= 9 + STARTS then table.remove(run, 10) end
-    run[#run + 1] = worker_id
-    written[2 * i - 1], written[2 * i] = ids[i], "1 " .. table.concat(run, " ")
-    claimed[#claimed + 1] = q.number .. " " .. ids[i]
+  for at, record in ipairs(many(runs, ids)) do
+    written[2 * at - 1], written[2 * at] = ids[at], start(record, places[at])
+    claimed[#claimed + 1] = { number = queue.number, id = ids[at] }
   end
   if #written > 0 then redis.call("HSET", runs, unpack(written)) end
   return #popped / 2
+end
+
+-- Return the queues that tasks may be claimed from, and whether their order is strict.
+local function open_queues()
+  local open, all = {}, 0
+  for _, queue in ipairs(queues) do all = all + queue.share end
+  local is_strict = all > wanted + 0.5
+  for _, queue in ipairs(queues) do
+    if queue.is_held and queue.share > 0 and is_strict then break end
+    local is_asked = queue.is_open and not queue.is_held and queue.share > 0
+    if is_asked and redis.call("ZCARD", queue.ready) > 0 then open[#open + 1] = queue end
+  end
+  return open, is_strict
+end
+
+-- Claim what is still wanted from the open queues, each its part, and return those that may have more.
+local function deal_round(open, is_strict)
+  local left, total, are_alike, rest = wanted - #claimed, 0, not is_strict, {}
+  for _, queue in ipairs(open) do
+    total, are_alike = total + queue.share, are_alike and queue.share == open[1].share
+  end
+  local sum = turn * GOLDEN % 1
+  local last = math.floor(sum) + left
+  for at, queue in ipairs(open) do
+    local before, part = math.floor(sum), left
+    sum = sum + queue.share * left / total
+    if are_alike then
+      part = math.floor((left - 1 - (at - 1 - turn) % #open) / #open) + 1 -- of the turns that are left
+    elseif not is_strict then
+      part = (at < #open and math.floor(sum) or last) - before
+    end
+    part = math.min(part, wanted - #claimed)
+    if claim(queue, part) == part then rest[#rest + 1] = queue end
+  end
+  return rest
 end
 
 -- Deal what is wanted among the queues that have tasks: in strict order, or to each in proportion to its share, and
@@ -221,77 +211,71 @@ end
 -- one call goes on where the last one ended. Else the parts are whole numbers that from call to call begin elsewhere,
 -- so that over time each queue gets exactly its share.
 local function deal()
-  local open, all = {}, 0
-  for _, q in ipairs(queue) do all = all + q.share end
-  local is_strict = all > want + 0.5
-  for _, q in ipairs(queue) do
-    if q.held and q.share > 0 and is_strict then break end
-    local has_some = q.open and not q.held and q.share > 0 and redis.call("ZCARD", q.ready) > 0
-    if has_some then open[#open + 1] = q end
+  local open, is_strict = open_queues()
+  while #claimed < wanted and #open > 0 do open = deal_round(open, is_strict) end
+end
+
+-- Do the step, and remember what it claimed and what was lost.
+local function advance()
+  ack()
+  promote_all()
+  for _, queue in ipairs(queues) do
+    take_over(queue)
+    queue.is_open = redis.call("SISMEMBER", paused, queue.name) == 0
   end
-  while #claimed < want and #open > 0 do
-    local left, total, alike, rest = want - #claimed, 0, not is_strict, {}
-    for _, q in ipairs(open) do
-      total, alike = total + q.share, alike and q.share == open[1].share
-    end
-    local sum = turn * GOLDEN % 1
-    local last = math.floor(sum) + left
-    for i, q in ipairs(open) do
-      local before, part = math.floor(sum), left
-      sum = sum + q.share * left / total
-      if alike then
-        part = math.floor((left - 1 - (i - 1 - turn) % #open) / #open) + 1 -- of the turns that are left
-      elseif not is_strict then
-        part = (i < #open and math.floor(sum) or last) - before
-      end
-      part = math.min(part, want - #claimed)
-      if claim(q, part) == part then rest[#rest + 1] = q end -- it may have more
-    end
-    open = rest
+  deal()
+  local words = {}
+  for at, each in ipairs(claimed) do words[at] = each.number .. " " .. each.id end
+  redis.call("HSET", me, "request", request, "claimed", table.concat(words, " "), "lost", table.concat(lost, " "))
+end
+
+-- Recall what was claimed and lost when the same request came before; return false if it did not.
+local function recall()
+  local before = redis.call("HMGET", me, "request", "claimed", "lost")
+  if before[1] ~= request then return false end
+  for number, id in string.gmatch(before[2], "(%d+) ([^ ]+)") do
+    local is_mine = run_of(redis.call("HGET", runs, id)).token == own_token
+    if is_mine then claimed[#claimed + 1] = { number = tonumber(number), id = id } end
   end
+  for id in string.gmatch(before[3], "[^ ]+") do lost[#lost + 1] = id end
+  return true
+end
+
+-- Lease what was claimed, and return it.
+local function work()
+  local found, ids = {}, {}
+  for at, each in ipairs(claimed) do ids[at] = each.id end
+  local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
+  for at, id in ipairs(ids) do
+    local number, task = claimed[at].number, task_of(records[at])
+    local own = task and tonumber(task.lease) or 0
+    redis.call("ZADD", queues[number].running, NOW + (own > 0 and own or lease), id)
+    found[at] = { number, id, records[at] or "", held[at], wrong[at] or "" }
+  end
+  return found
 end
 
 local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
 
-local before = redis.call("HMGET", worker, "request", "claimed", "lost")
-if before[1] == request then
-  for number, id in string.gmatch(before[2], "(%d+) (%S+)") do
-    if read_run(redis.call("HGET", runs, id))[2] == token then claimed[#claimed + 1] = number .. " " .. id end
+-- Return when to look again, and wake another worker where there is more to do than this one wanted.
+local function next_look()
+  local again, is_full = math.huge, #claimed >= wanted
+  for _, queue in ipairs(queues) do
+    if #queues > MANY and redis.call("EXISTS", queue.ready, queue.delayed, queue.running) == 0 then
+      redis.call("SREM", active, queue.name)
+      redis.call("DEL", queue.wake)
+    end
+    local next_due = math.min(first(queue.delayed), abandoned > 0 and first(queue.running) * 1000 or math.huge)
+    again = math.min(again, next_due)
+    local has_more = queue.is_open and redis.call("ZCARD", queue.ready) > 0
+    if is_full and (has_more or next_due < MICROSECONDS + SOON) then rouse(queue.wake) end
   end
-  lost = split(before[3])
-else
-  ack()
-  promote_all()
-  for _, q in ipairs(queue) do
-    take_over(q)
-    q.open = redis.call("SISMEMBER", paused, q.name) == 0
-  end
-  deal()
-  redis.call("HSET", worker, "request", request, "claimed", table.concat(claimed, " "))
-  redis.call("HSET", worker, "lost", table.concat(lost, " "))
+  return again < math.huge and text(again) or "0"
 end
 
-local work, ids = {}, {}
-for i, entry in ipairs(claimed) do ids[i] = string.match(entry, "%S+$") end
-local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
-for i, id in ipairs(ids) do
-  local number = tonumber(string.match(claimed[i], "^%d+"))
-  local _, _, own = head(records[i])
-  redis.call("ZADD", queue[number].running, now_ms + ((tonumber(own) or 0) > 0 and own or lease), id)
-  work[i] = { number, id, records[i] or "", held[i], wrong[i] or "" }
-end
-
-local again, full = math.huge, #claimed >= want
-for _, q in ipairs(queue) do
-  if queues > MANY and redis.call("EXISTS", q.ready, q.delayed, q.running) == 0 then
-    redis.call("SREM", active, q.name)
-    redis.call("DEL", q.wake)
-  end
-  local next_look = math.min(first(q.delayed), abandoned > 0 and first(q.running) * 1000 or math.huge)
-  again = math.min(again, next_look)
-  local left = q.open and redis.call("ZCARD", q.ready) > 0
-  if full and (left or next_look < now + SOON) and redis.call("LLEN", q.wake) == 0 then
-    redis.call("RPUSH", q.wake, "1")
-  end
-end
-return { text(now), again < math.huge and text(again) or "0", work, lost }
+-- A full server refuses a script whose first write needs memory; a script that has begun to write may go on. This
+-- first write changes nothing and needs none, so that tasks are handed in and claimed however full it is.
+redis.call("HDEL", me, "")
+if not recall() then advance() end
+local found = work()
+return { text(MICROSECONDS), next_look(), found, lost }

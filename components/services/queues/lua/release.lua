@@ -1,50 +1,48 @@
--- Give claimed tasks back unfinished: to their old place, or to be looked at again later.
--- The start is no attempt; if the function had begun, it is counted as cut off. Repeated, it changes nothing more.
--- KEYS[1] runs  HASH id -> run record
--- KEYS[2..] per queue: ready, delayed, running ZSETs, wake LIST, STRING number of starts that were cut off
--- ARGV[1] microseconds until they may be claimed again; 0 is at once
--- ARGV[2] how long the number of starts that were cut off is kept after the last, milliseconds
--- ARGV[3..] per task the words: number of its queue, id, token, 1 if its function had begun, else 0
--- Returns how many were given back; the others were no longer the caller's
-local runs, delay, kept = KEYS[1], tonumber(ARGV[1]), ARGV[2]
-
-local time = redis.call("TIME")
-local due = time[1] * 1000000 + time[2] + delay
-local released = 0
+-- Give claimed tasks back unfinished: to their old place, or to be looked at again after so many microseconds. The
+-- start is no attempt; if the function had begun, it is counted as cut off. A repeated call changes nothing more.
+-- KEYS    runs queues...(ready delayed running wake cut)
+-- ARGV    delay cut_kept claimed...(number id token has_begun)
+-- USES    time rouse run
+-- RETURNS how many were given back; the others were no longer the caller's
+delay = tonumber(delay)
 
 -- What is to be cancelled is not started again: its lease ends, and who finds that buries it. ZREM comes first: it
 -- needs no memory, and a full server lets the rest of the script pass after it.
-local function settle(id, run, ready, delayed, running)
-  redis.call("ZREM", running, id)
-  if run[1] == "cancelling" then
-    redis.call("ZADD", running, 0, id)
+local function settle(queue, id, run)
+  redis.call("ZREM", queue.running, id)
+  if run.state == "cancelling" then
+    redis.call("ZADD", queue.running, 0, id)
     return
   end
-  run[1] = "waiting"
-  redis.call("ZADD", delay > 0 and delayed or ready, delay > 0 and due or run[8], id)
+  run.state = "waiting"
+  if delay > 0 then
+    redis.call("ZADD", queue.delayed, text(MICROSECONDS + delay), id)
+  else
+    redis.call("ZADD", queue.ready, run.place, id)
+  end
 end
 
-for at = 3, #ARGV do
-  local number, id, token, begun = string.match(ARGV[at], "^(%d+) (%S+) (%S+) ([01])$")
-  local ready, delayed, running, wake, cut = unpack(KEYS, 2 + 5 * (number - 1), 6 + 5 * (number - 1))
-  local run, record = {}, string.match(redis.call("HGET", runs, id) or "", "^1 (.*)$")
-  for word in string.gmatch(record or "", "%S+") do run[#run + 1] = word end
+local function give_back(queue, id, run, has_begun)
+  settle(queue, id, run)
+  run.token, run.starts, run.workers = "-", run.starts - 1, string.match(run.workers, "^(.*),") or ""
+  if has_begun then
+    run.cut = run.cut + 1
+    redis.call("INCR", queue.cut)
+    redis.call("PEXPIRE", queue.cut, cut_kept)
+  end
+  if run.starts == 0 and run.crashes == "0" and tonumber(run.cut) == 0 and run.state == "waiting" then
+    redis.call("HDEL", runs, id) -- as if it had never been claimed
+  else
+    save_run(id, run)
+  end
+  rouse(queue.wake)
+end
 
-  if run[2] == token then
-    settle(id, run, ready, delayed, running)
-    run[2], run[3] = "-", string.format("%d", run[3] - 1)
-    run[#run] = nil
-    if begun == "1" then run[9] = string.format("%d", run[9] + 1) end
-    if run[3] == "0" and run[4] == "0" and run[9] == "0" and run[1] == "waiting" then
-      redis.call("HDEL", runs, id) -- as if it had never been claimed
-    else
-      redis.call("HSET", runs, id, "1 " .. table.concat(run, " "))
-    end
-    if redis.call("LLEN", wake) == 0 then redis.call("RPUSH", wake, "1") end
-    if begun == "1" then
-      redis.call("INCR", cut)
-      redis.call("PEXPIRE", cut, kept)
-    end
+local released = 0
+for _, task in ipairs(claimed) do
+  local run = run_of(redis.call("HGET", runs, task.id))
+  if run.token == task.token then
+    give_back(queues[tonumber(task.number)], task.id, run, task.has_begun == "1")
     released = released + 1
   end
 end

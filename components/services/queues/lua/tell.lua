@@ -1,11 +1,7 @@
--- Write down what a worker is asked to do. Idempotent by nature.
--- KEYS[1] order  STRING
--- ARGV[1] the order
--- ARGV[2] how long it is kept, milliseconds
--- Returns 1
-local order = KEYS[1]
-local said, kept = ARGV[1], ARGV[2]
-
-redis.call("DEL", order) -- needs no memory: a full server lets the next write pass after it
-redis.call("SET", order, said, "PX", kept)
+-- Write down what a worker is asked to do, for so many milliseconds. A repeated call changes nothing.
+-- KEYS    order
+-- ARGV    worker_id said kept
+-- RETURNS 1
+redis.call("DEL", order .. worker_id) -- needs no memory: a full server lets the next write pass after it
+redis.call("SET", order .. worker_id, said, "PX", kept)
 return 1

@@ -1,10 +1,8 @@
--- Tell the last ticks of periodic tasks. Reads only.
--- KEYS[1] periodic  ZSET tick name by the microsecond of the last tick
--- ARGV[1..] the tick names
--- Returns now, and per name its last tick or when it became known, in microseconds; false for what is not known
-local periodic = KEYS[1]
-
-local time = redis.call("TIME")
-local answer = { string.format("%.0f", time[1] * 1000000 + time[2]) }
-for number, name in ipairs(ARGV) do answer[number + 1] = redis.call("ZSCORE", periodic, name) end
+-- Return the last ticks of periodic tasks. Only reads.
+-- KEYS    periodic
+-- ARGV    names...
+-- USES    time
+-- RETURNS now, and for each name its last tick or when it became known, in microseconds; false if it is not known
+local answer = { text(MICROSECONDS) }
+for at, name in ipairs(names) do answer[at + 1] = redis.call("ZSCORE", periodic, name) end
 return answer

@@ -1,11 +1,8 @@
--- Put one token into a list on which somebody may wait. Idempotent by nature.
--- KEYS[1] wake  LIST
--- ARGV[1] how long the token counts, milliseconds; 0 until it is taken
--- Returns 1
-local wake = KEYS[1]
-local life = tonumber(ARGV[1])
-
+-- Put one token into a list on which somebody may wait. A repeated call changes nothing.
+-- KEYS    wake
+-- ARGV    life
+-- RETURNS 1
 redis.call("DEL", wake) -- needs no memory: a full server lets the next writes pass after it
 redis.call("RPUSH", wake, "1")
-if life > 0 then redis.call("PEXPIRE", wake, life) end
+if tonumber(life) > 0 then redis.call("PEXPIRE", wake, life) end -- milliseconds; 0 until it is taken
 return 1

@@ -16,8 +16,8 @@ from typing import Any
 
 from components.exceptions import ComponentsError, PermitLost, RedisUnavailable
 from components.kit.compat import Task
+from components.services.queues.consumer import Parking
 from components.services.queues.declaring import Concurrency
-from components.services.queues.parking import Parking
 from components.services.semaphores import Permit, Semaphore
 
 logger = logging.getLogger(__name__)

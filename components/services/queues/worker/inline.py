@@ -14,7 +14,7 @@ from typing import Any
 from components.kit.compat import Task
 from components.services.queues import Claimed, Consumer, Finished, TaskInfo
 from components.services.queues.backend import RedisBackend
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.runs import Run, ServerClock
 from components.services.queues.worker.tasks import TOO_NEW_DELAY

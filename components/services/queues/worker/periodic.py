@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from components.exceptions import RedisRefused, RedisUnavailable
+from components.kit.instants import EPOCH
 from components.services.queues import Ticks
 from components.services.queues.backend import RedisBackend
-from components.services.queues.periodic import warn_of_jump
+from components.services.queues.facts import LAST_INSTANT
 from components.services.queues.periodic_tasks import PeriodicTask, declared
-from components.services.queues.records import EPOCH, LAST_INSTANT
+from components.services.queues.ticks import warn_of_jump
 from components.services.queues.worker.runs import ServerClock
 
 logger = logging.getLogger(__name__)

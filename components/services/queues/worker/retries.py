@@ -13,7 +13,7 @@ from components.exceptions import ResultTooLarge
 from components.kit.compat import TaskResult
 from components.services.queues import TaskInfo
 from components.services.queues.declaring import doubled
-from components.services.queues.tasks import LONGEST_DELAY
+from components.services.queues.new_task import LONGEST_DELAY
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from components.services.queues import Claimed, Consumer
-from components.services.queues.parking import Parking
+from components.services.queues.consumer import Parking
 from components.services.queues.worker.concurrency import Limit
 
 

@@ -24,9 +24,8 @@ from components.kit.worker.loop import DRAINED, STUCK, UNHEALTHY
 from components.kit.worker.outage import sentence
 from components.services.queues import Claimed, Consumer, Finished, Step
 from components.services.queues.backend import RedisBackend
-from components.services.queues.consumers import MOST, Request
+from components.services.queues.consumer import MOST, Parking, Request
 from components.services.queues.formats import own_lease
-from components.services.queues.parking import Parking
 from components.services.queues.worker.apart import Apart, is_refused
 from components.services.queues.worker.choice import QueueChoice
 from components.services.queues.worker.concurrency import Limit

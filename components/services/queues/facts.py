@@ -1,56 +1,40 @@
-"""
-What the queues speak of: a task to push, all that is known of one, a queue's sizes, a worker.
-
-How a task is written down is in formats.py.
-"""
+"""The facts of task queues: all that is known of a task, the sizes of a queue, a worker, what became of a call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from components.kit.instants import EPOCH
+
 State = Literal["ready", "delayed", "running", "dead", "successful"]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
 
 
 def from_us(microseconds: int | str | bytes) -> datetime:
-    """An instant from microseconds of the epoch, exactly."""
+    """Return the instant so many microseconds after 1970, exactly. Raises ValueError or OverflowError."""
     return EPOCH + timedelta(microseconds=int(microseconds))
 
 
 def to_us(instant: datetime) -> int:
-    """Microseconds of the epoch from an aware datetime, exactly."""
+    """Return the microseconds from 1970 to an aware datetime, exactly."""
     return (instant - EPOCH) // MICROSECOND
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewTask:
-    """One task to push. Neither *delay* (seconds) nor *at* (aware datetime) means now."""
+def read_instant(microseconds: bytes) -> datetime:
+    """Return the instant of a score; LAST_INSTANT for a score that is none."""
+    try:
+        return from_us(int(float(microseconds)))
+    except (ValueError, OverflowError):
+        return LAST_INSTANT
 
-    name: str
-    args: Sequence[Any] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    queue: str = "default"
-    priority: int = 0
-    delay: float | None = None
-    at: datetime | None = None
-    #: Seconds that a claim lasts without renewal; None is the backend's.
-    lease: float | None = None
-    #: While a task with this key is unfinished, no other with it is stored.
-    unique: str | None = None
-    #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
-    tick: tuple[str, datetime] | None = None
-    #: A last tick of that name which is later than this counts as not taken: the server's clock had jumped ahead.
-    tick_limit: datetime | None = None
-    #: The id, if it was told to somebody before (see new_id()).
-    id: str | None = None
-    #: Whether the control room never shows its arguments, result and tracebacks.
-    sensitive: bool = False
+
+def to_ms(seconds: float) -> int:
+    """Return a duration in milliseconds."""
+    return round(seconds * 1000)
 
 
 @dataclass(frozen=True)
@@ -73,7 +57,7 @@ class Progress:
 
     @property
     def percent(self) -> float | None:
-        """0 to 100; None without a total."""
+        """How much is done, 0 to 100, or None without a total."""
         return min(100.0, 100 * self.done / self.total) if self.total else None
 
 
@@ -119,7 +103,7 @@ class TaskInfo:
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> TaskInfo:
-        """As TaskInfo(**facts), in a third of the time: a frozen dataclass sets its fields one by one."""
+        """Return TaskInfo(**facts), in a third of the time: a frozen dataclass sets its fields one by one."""
         info = object.__new__(cls)
         info.__dict__.update(facts)
         return info
@@ -162,3 +146,22 @@ class WorkerInfo:
     is_quiet: bool = False
     #: What it was asked to do: "quiet", "stop" or "".
     order: str = ""
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """What became of tasks that were to be cancelled."""
+
+    #: How many waited, and are among the dead now.
+    at_once: int
+    #: How many run, and will be told.
+    asked: int
+
+
+@dataclass(frozen=True)
+class Resent:
+    """What became of dead tasks that were to be sent again."""
+
+    sent: int
+    #: Ids that stay dead: other unfinished tasks have their unique keys.
+    refused: list[str]

@@ -1,0 +1,166 @@
+"""
+NewTask: a task to push, and what is checked before it is.
+
+Ids are UUIDs of version 7 (RFC 9562), so that they sort by creation: ready tasks of one priority that became runnable
+in the same millisecond run in the order in which a process pushed them. Nothing else depends on the producer's clock.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from threading import Lock
+from typing import Any
+
+from components.conf import QueueOptions
+from components.exceptions import InvalidQueueName
+from components.services.queues.arguments import encode, normalize_call
+from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
+
+MAX_NAME = 200  # characters of a queue's name
+EARLIEST = datetime(1, 1, 2, tzinfo=UTC)  # every time zone can show it, and it is as good as any that is past
+LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and cannot hold later instants
+LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
+_PRIORITIES = range(-100, 101)
+_ID = re.compile(r"[!-~]{1,64}")
+
+_guard = Lock()
+_last = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewTask:
+    """A task to push, to run after *delay* seconds, *at* an aware datetime, or now."""
+
+    name: str
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    queue: str = "default"
+    priority: int = 0
+    delay: float | None = None
+    at: datetime | None = None
+    #: Seconds that a claim lasts without renewal; None is the backend's.
+    lease: float | None = None
+    #: While a task with this key is unfinished, no other with it is stored.
+    unique: str | None = None
+    #: A periodic task's tick: the name and the instant, which must be later than the last of that name.
+    tick: tuple[str, datetime] | None = None
+    #: A last tick of that name which is later than this counts as not taken: the server's clock had jumped ahead.
+    tick_limit: datetime | None = None
+    #: The id, if it was told to somebody before (see new_id()).
+    id: str | None = None
+    #: Whether the control room never shows its arguments, result and tracebacks.
+    sensitive: bool = False
+
+
+class CheckedTask:
+    """
+    A task that may be pushed, by the names that push.lua has for it.
+
+    Raises NotSerializable, BodyTooLarge, InvalidQueueName or ValueError.
+    """
+
+    def __init__(self, task: NewTask, options: QueueOptions) -> None:
+        self.queue = check_queue(task.queue)
+        if task.priority not in _PRIORITIES:
+            raise ValueError(
+                f"The priority of {task.name} is {task.priority!r}; it must be a whole number, -100 to 100."
+            )
+        if task.id is not None and not _ID.fullmatch(task.id):
+            raise ValueError(
+                f"The id of {task.name} is {task.id[:80]!r}; it must be 1 to 64 ASCII characters without blanks, as "
+                "new_id() makes them."
+            )
+        _check_instant(task)
+        if task.at is not None and task.at < EARLIEST:
+            task = replace(task, at=EARLIEST)
+        self.task = task
+        self.args, self.kwargs = normalize_call(task.name, task.args, task.kwargs)
+        self.id = task.id or new_id()
+        self.body = encode(
+            task.name, self.args, self.kwargs, max_body=options.max_body, sensitive=task.sensitive
+        )
+        self.priority = int(task.priority)
+        self.due: int | str = 0
+        if task.at is not None:
+            self.due = to_us(task.at)
+        elif task.delay:
+            self.due = f"+{timedelta(seconds=task.delay) // MICROSECOND}"
+        self.lease = to_ms(task.lease) if task.lease else 0
+        self.unique = digest(task.name, task.unique) if task.unique is not None else "-"
+        self.tick_name, self.tick = (task.tick[0], to_us(task.tick[1])) if task.tick else ("", 0)
+        self.tick_limit = to_us(task.tick_limit) if task.tick_limit else 0
+        #: That of its queue among those of a call.
+        self.number = 0
+
+    def stored(self, enqueued_at: datetime) -> TaskInfo:
+        """Return the task as it is once it has been stored."""
+        task = self.task
+        due = task.at and task.at.astimezone(UTC)
+        if task.delay:
+            due = enqueued_at + timedelta(seconds=task.delay)
+        is_delayed = bool(due and due > enqueued_at)
+        return TaskInfo.of(
+            {
+                "id": self.id,
+                "name": task.name,
+                "args": self.args,
+                "kwargs": self.kwargs,
+                "queue": self.queue,
+                "priority": self.priority,
+                "enqueued_at": enqueued_at,
+                "state": "delayed" if is_delayed else "ready",
+                "run_after": due,
+                "sensitive": task.sensitive,
+                "due_at": due if is_delayed else None,
+            }
+        )
+
+
+def new_id() -> str:
+    """Return 32 hexadecimal digits, greater than any that this process made before."""
+    global _last
+    with _guard:
+        # 48 bits of milliseconds and 12 of a fraction; counted up where the clock stands still or turns back.
+        _last = max(_last + 1, (time.time_ns() << 12) // 1_000_000)
+        ticks = _last
+    milliseconds, fraction = ticks >> 12, ticks & 0xFFF
+    random = secrets.randbits(62)
+    return f"{milliseconds:012x}7{fraction:03x}{(0b10 << 62) | random:016x}"
+
+
+def check_queue(name: str) -> str:
+    """Return *name*, if a queue can be called so. Raises InvalidQueueName."""
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME or not name.isprintable():
+        raise InvalidQueueName(
+            f"A queue cannot be called {name!r}: the name must have 1 to {MAX_NAME} printable characters."
+        )
+    return name
+
+
+def digest(name: str, key: str) -> str:
+    """Return the unique key as it is stored: of fixed length, whatever the task and its key are called."""
+    return blake2b(f"{name}\n{key}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _check_instant(task: NewTask) -> None:
+    if task.delay is not None and task.at is not None:
+        raise ValueError(f"{task.name} has both a delay and an instant to run at; give one of them.")
+    if task.delay is not None and not (
+        isinstance(task.delay, int | float) and 0 <= task.delay <= LONGEST_DELAY
+    ):
+        raise ValueError(
+            f"The delay of {task.name} is {task.delay!r}; it must be a number of seconds, "
+            f"0 to {LONGEST_DELAY:,}."
+        )
+    if task.at is not None and task.at.tzinfo is None:
+        raise ValueError(
+            f"{task.name} is to run at {task.at!r}, which has no time zone; give an aware datetime."
+        )
+    if task.at is not None and task.at > LATEST:
+        raise ValueError(f"{task.name} is to run at {task.at!r}, which is later than {LATEST!r}.")

@@ -1,0 +1,442 @@
+"""
+TaskQueue: the queues of one backend alias, for those who push tasks and for the control room.
+
+A push is one script for up to CHUNK tasks in any queues. It is sent again when its reply was lost: the ids are made
+here, and a task whose record or result exists is not stored again. What is done to tasks afterwards is one script
+for up to CHUNK ids, and repeated it changes nothing more. A running task is never torn away from its worker, which is
+told with its next heartbeat. Counts are cards of sorted sets and pages are ranges of them: one to three round trips,
+whatever the size of a queue.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, TypeVar, cast
+
+from components.conf import QueueOptions, queue_options
+from components.kit.at_once import answer, at_once
+from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
+from components.kit.stored import text_of
+from components.kit.twins import twins
+from components.services.counters import tally_each
+from components.services.queues.facts import (
+    Cancelled,
+    QueueStats,
+    Resent,
+    State,
+    TaskInfo,
+    WorkerInfo,
+    from_us,
+    read_instant,
+)
+from components.services.queues.formats import (
+    instant_of_ms,
+    placed,
+    read_result,
+    read_row,
+    read_task,
+    read_worker,
+    state_of,
+)
+from components.services.queues.keys import BackendKeys, QueueKeys
+from components.services.queues.new_task import CheckedTask, NewTask, check_queue
+from components.services.queues.ticks import warn_of_jump
+
+CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
+_PAGE = 500  # tasks that a search reads in one round trip
+_TOLD = 60_000  # milliseconds in which those who wait for the end of a task have to notice it
+_ORDERED = 86_400_000  # milliseconds that a worker's order is kept
+
+AWAIT = Script("queues/await")
+CANCEL = Script("queues/cancel")
+DELETE = Script("queues/delete")
+FIND = Script("queues/find")
+PAUSE = Script("queues/pause")
+PUSH = Script("queues/push")
+RESEND = Script("queues/resend")
+STATS = Script("queues/stats")
+TELL = Script("queues/tell")
+WAKE = Script("queues/wake")
+
+_T = TypeVar("_T")
+
+
+class TaskQueue:
+    """
+    The queues behind TASKS[*alias*].
+
+    Every method raises RedisUnavailable when Redis does not answer. Then nothing has happened, or what was asked has
+    happened and may be asked again.
+    """
+
+    def __init__(self, alias: str = "default") -> None:
+        self.alias = alias
+
+    @property
+    def options(self) -> QueueOptions:
+        return queue_options(self.alias)
+
+    @property
+    def _keys(self) -> BackendKeys:
+        return BackendKeys(self.alias)  # the prefix is a setting, which is read when it is used
+
+    def _keys_of(self, queue: str) -> QueueKeys:
+        return QueueKeys(self.alias, queue)
+
+    async def _push(
+        self,
+        client: AnyRedis,
+        name: str,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        queue: str = "default",
+        priority: int = 0,
+        delay: float | None = None,
+        at: datetime | None = None,
+    ) -> str:
+        """
+        Push the task *name*, the dotted path of a function declared with @task, and return its id.
+
+        It runs now, after *delay* seconds or *at* an aware datetime. Within a queue a higher *priority* (-100..100)
+        goes first, then what became runnable first. Raises NotSerializable, BodyTooLarge, InvalidQueueName or
+        ValueError, and stores nothing then.
+        """
+        task = NewTask(
+            name=name, args=args, kwargs=kwargs or {}, queue=queue, priority=priority, delay=delay, at=at
+        )
+        [info] = await self._push_many(client, [task])
+        assert info is not None, "only a tick that was taken is not stored"
+        return info.id
+
+    push, apush = twins(_push)
+
+    async def _push_many(self, client: AnyRedis, tasks: Iterable[NewTask]) -> list[TaskInfo | None]:
+        """
+        Push all *tasks*, in one round trip for each CHUNK, and return them as they were stored.
+
+        All are checked before the first is stored. In the place of a task whose unique key another has stands that
+        other, and None in that of a tick that was taken. Raises as push().
+        """
+        options, found = self.options, list[TaskInfo | None]()
+        checked = [CheckedTask(task, options) for task in tasks]
+        for chunk in _chunks(checked):
+            numbers: dict[str, int] = {}
+            for new in chunk:
+                new.number = numbers.setdefault(new.queue, len(numbers) + 1)
+            answers, ahead = await PUSH.run(
+                client,
+                self._keys,
+                queues=[self._keys_of(queue) for queue in numbers],
+                due_first=int(options.due_first),
+                pushed=chunk,
+            )
+            for name, last in zip(ahead[::2], ahead[1::2], strict=True):
+                warn_of_jump(name.decode(), read_instant(last))
+            stored = [said.isdigit() for said in answers]
+            tally_each(
+                "tasks:enqueued", [new.queue for new, is_new in zip(chunk, stored, strict=True) if is_new]
+            )
+            for new, said, is_new in zip(chunk, answers, stored, strict=True):
+                found.append(new.stored(from_us(said)) if is_new else await self._other(client, new, said))
+        return found
+
+    push_many, apush_many = twins(_push_many)
+
+    async def _other(self, client: AnyRedis, new: CheckedTask, said: bytes) -> TaskInfo | None:
+        """Return the task that has the unique key of *new*; if it has ended and is forgotten since, push *new*."""
+        if not said:
+            return None
+        return await self._get(client, said[1:].decode()) or (await self._push_many(client, [new.task]))[0]
+
+    def foresee(self, tasks: Iterable[NewTask]) -> list[TaskInfo]:
+        """Check *tasks* as push_many() does, and return how they would be stored now, by this machine's clock."""
+        now = datetime.now(UTC)
+        return [CheckedTask(task, self.options).stored(now) for task in tasks]
+
+    def pause(self, queue: str) -> bool:
+        """Let no worker claim from *queue* until resume(). Return False if it was paused. Pushes go on."""
+        check_queue(queue)
+        client = get_client()
+        with redis_errors():
+            was_paused = client.sismember(self._keys.paused, queue)
+        at_once(PAUSE.run(client, self._keys, queue=queue))
+        return not was_paused
+
+    def resume(self, queue: str) -> bool:
+        """Let workers claim from *queue* again, and wake one. Return False if it was not paused."""
+        # No transaction: a server that is full would take none, and such a queue could not be drained.
+        client = get_client()
+        with redis_errors():
+            resumed = client.srem(self._keys.paused, queue)
+        at_once(WAKE.run(client, self._keys_of(queue), life=0))
+        return bool(resumed)
+
+    def cancel(self, queue: str, task_ids: Sequence[str]) -> Cancelled:
+        """
+        Cancel tasks of *queue*.
+
+        Waiting ones go to the dead, with TaskCancelled as their error. Running coroutines are cancelled with the next
+        heartbeat of their worker, and running functions learn it from is_cancelled(). A running task that succeeds
+        nevertheless is successful.
+        """
+        said: list[bytes] = []
+        for ids in _chunks(task_ids):
+            said += at_once(CANCEL.run(get_client(), self._keys_of(queue), ids=ids))
+        return Cancelled(said.count(b"cancelled"), said.count(b"cancelling"))
+
+    def delete(self, queue: str, state: State, task_ids: Sequence[str]) -> int:
+        """
+        Delete tasks of *queue* that are in *state*, with their results. Return how many of them are not there now.
+
+        Raises ValueError for running tasks: cancel them.
+        """
+        if state == "running":
+            raise ValueError("A running task cannot be deleted: cancel it, and delete it when it is dead.")
+        keys, client = self._keys_of(queue), get_client()
+        return sum(at_once(DELETE.run(client, keys, state=state, ids=ids)) for ids in _chunks(task_ids))
+
+    def resend(self, queue: str, task_ids: Sequence[str]) -> Resent:
+        """Send dead tasks of *queue* again: now, with all their attempts. Their errors stay."""
+        sent, refused = 0, list[str]()
+        for ids in _chunks(task_ids):
+            held, number = at_once(RESEND.run(get_client(), self._keys_of(queue), queue=queue, ids=ids))
+            sent += int(number)
+            refused += [task_id.decode() for task_id in held]
+        return Resent(sent, refused)
+
+    def tell(self, worker_id: str, order: Literal["quiet", "stop"]) -> None:
+        """Ask a worker to claim nothing more, or to end when its running tasks have. Its next heartbeat tells it."""
+        at_once(TELL.run(get_client(), self._keys, worker_id=worker_id, said=order, kept=_ORDERED))
+
+    async def _wait_for(self, client: AnyRedis, task_id: str, *, wait: float) -> TaskInfo | None:
+        """
+        Return the task when it has ended (state "successful" or "dead"), or as it is after *wait* seconds.
+
+        None if there is none, or none any more. It takes a connection for the time, and no polling.
+        """
+        until, ended = time.monotonic() + wait, self._keys.ended(task_id)
+        token = None
+        while True:
+            # Only of a task that has not ended: whoever notes it may die, and only its end takes the note away.
+            await AWAIT.run(client, self._keys, id=task_id)
+            info = await self._get(client, task_id)
+            has_ended = info is None or info.state in ("successful", "dead")
+            left = until - time.monotonic()
+            with redis_errors():
+                if has_ended and token:  # wake the next of those who wait for the same task
+                    await WAKE.acall(client, keys=[ended], args=[_TOLD])
+                if has_ended or left <= 0:
+                    return info
+                # A token of an end before the task was sent again is taken out, and not passed on.
+                seconds = max(SHORTEST_BLOCK, min(left, longest_block(client)))
+                token = await answer(client.blpop([ended], timeout=seconds))
+
+    wait_for, await_for = twins(_wait_for)
+
+    async def _get(self, client: AnyRedis, task_id: str) -> TaskInfo | None:
+        """
+        Return one task, or None if it was never pushed, or if its result has expired.
+
+        Raises UnknownFormat if a newer release wrote it, ValueError if it is no task.
+        """
+        record, run, errors, progress, result = await FIND.run(client, self._keys, id=task_id)
+        if result:
+            return read_result(task_id, result)
+        if not record:
+            return None
+        info = read_task(task_id, state_of(run), record, run, errors, progress)
+        if info.state == "dead":
+            return info
+        keys = self._keys_of(info.queue)
+        with redis_errors():
+            pipe = client.pipeline(transaction=False)
+            pipe.zscore(keys.delayed, info.id)
+            pipe.zscore(keys.running, info.id)
+            due_us, ends_ms = await answer(pipe.execute())
+        return placed(info, due_us=due_us, ends_ms=ends_ms)
+
+    get, aget = twins(_get)
+
+    def names(self) -> list[str]:
+        """Return the queues in which tasks may wait or run, sorted: those that workers of all queues ask."""
+        return self._members(self._keys.active)
+
+    def all_names(self) -> list[str]:
+        """Return the queues that hold a task in any state, or are paused, sorted."""
+        return self._members(self._keys.names)
+
+    def _members(self, key: str) -> list[str]:
+        with redis_errors():
+            return _read_names(cast("set[bytes]", get_client().smembers(key)))
+
+    def stats(self, queue: str) -> QueueStats:
+        """Return the sizes of one queue."""
+        return self._stats([queue])[1][0]
+
+    def all_stats(self) -> list[QueueStats]:
+        """Return the sizes of every queue of all_names()."""
+        return self._stats(self.all_names())[1]
+
+    def workers(self) -> list[WorkerInfo]:
+        """Return the workers and pollers that were seen within a day, the latest heartbeat first."""
+        return self.overview()[1]
+
+    def overview(self) -> tuple[list[QueueStats], list[WorkerInfo]]:
+        """Return all_stats() and workers(), in three round trips."""
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            pipe.smembers(self._keys.names)
+            pipe.zrange(self._keys.workers, 0, -1, desc=True, withscores=True)
+            names, seen = pipe.execute()
+        now, stats = self._stats(_read_names(names))
+        return stats, self._workers(seen, now)
+
+    def _stats(self, queues: Sequence[str]) -> tuple[datetime, list[QueueStats]]:
+        keys = [self._keys_of(queue) for queue in queues]
+        now, *answers = at_once(STATS.run(get_client(), self._keys, queues=keys, names=queues))
+        return from_us(now), [
+            QueueStats(
+                name=queue,
+                ready=ready,
+                delayed=delayed,
+                running=running,
+                dead=dead,
+                successful=successful,
+                paused=bool(paused),
+                oldest_age=age / 1000 if age >= 0 else None,
+                next_due_at=read_instant(due) if due != b"0" else None,
+                cut_off=cut,
+            )
+            for queue, (ready, delayed, running, dead, successful, paused, age, due, cut) in zip(
+                queues, answers, strict=True
+            )
+        ]
+
+    def _workers(self, seen: Sequence[tuple[bytes, float]], now: datetime) -> list[WorkerInfo]:
+        named = [(worker_id.decode(), at) for worker_id, at in seen if _is_text(worker_id)]
+        if not named:
+            return []
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            for worker_id, _at in named:
+                pipe.hmget(self._keys.worker(worker_id), "about", "started")
+                pipe.get(self._keys.order(worker_id))
+            answers = pipe.execute()
+        lease = timedelta(seconds=self.options.lease)
+        return [
+            read_worker(worker_id, about, started, order, instant_of_ms(at), now, lease)
+            for (worker_id, at), (about, started), order in zip(
+                named, answers[::2], answers[1::2], strict=True
+            )
+            if about
+        ]
+
+    def present(self, queue: str, states: Sequence[State], task_ids: Sequence[str]) -> list[str]:
+        """Return those of *task_ids* that are in one of *states* of *queue* now."""
+        if not task_ids:
+            return []
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            for state in states:
+                pipe.zmscore(getattr(self._keys_of(queue), state), list(task_ids))
+            places = pipe.execute()
+        found = zip(task_ids, *places, strict=True)
+        return [task_id for task_id, *scores in found if any(score is not None for score in scores)]
+
+    def search(
+        self,
+        queue: str,
+        state: State,
+        text: str,
+        *,
+        window: int = 1_000,
+        shows: Callable[[TaskInfo], bool] = lambda info: True,
+    ) -> Iterator[TaskInfo]:
+        """
+        Yield the tasks of *queue* in *state* whose id, name, arguments or latest error hold *text*, in any case.
+
+        Only the first *window* tasks of the listing are searched. Of a task that *shows* denies, only the id, the
+        name and the class of the latest error are searched.
+        """
+        wanted = text.casefold()
+        for offset in range(0, window, _PAGE):
+            page = self.tasks(queue, state, offset=offset, limit=min(_PAGE, window - offset))
+            yield from (info for info in page if wanted in _searched(info, shows(info)))
+            if not page:
+                return
+
+    def tasks(self, queue: str, state: State, *, offset: int = 0, limit: int = 50) -> list[TaskInfo]:
+        """
+        Return a page of the tasks of *queue* in *state*: the next to run first, or the latest to end first.
+
+        What is no task of this release is listed too, without a name and with the reason as its error.
+        """
+        keys = self._keys
+        with redis_errors():
+            page = self._page(queue, state, offset, limit)
+            if not page:
+                return []
+            ids = [task_id for task_id, _score in page]
+            with get_client().pipeline(transaction=False) as pipe:
+                for key in (keys.tasks, keys.runs, keys.errors, keys.progress):
+                    pipe.hmget(key, ids)
+                for task_id in ids:
+                    pipe.get(keys.result(task_id))
+                records, runs, errors, progress, *results = pipe.execute()
+        rows = zip(page, records, runs, errors, progress, results, strict=True)
+        found = (read_row(queue, state, task_id, score, *strings) for (task_id, score), *strings in rows)
+        return [info for info in found if info is not None]
+
+    def ids(self, queue: str, state: State, *, limit: int) -> list[str]:
+        """Return the ids of up to *limit* tasks of *queue* in *state*, in the order of the listing."""
+        with redis_errors():
+            return [task_id for task_id, _score in self._page(queue, state, 0, limit)]
+
+    def _page(self, queue: str, state: State, offset: int, limit: int) -> list[tuple[str, float]]:
+        key, latest_first = getattr(self._keys_of(queue), state), state in ("dead", "successful")
+        page = get_client().zrange(key, offset, offset + limit - 1, desc=latest_first, withscores=True)
+        return [(text_of(task_id), score) for task_id, score in cast("list[tuple[bytes, float]]", page)]
+
+
+def execute_later(queue: str, name: str, args: Sequence[Any], delay: float = 0) -> str:
+    """
+    Push the task *name* into *queue* of the default backend, to run after *delay* seconds, or at once if that is 0 or
+    less; return the id.
+
+    This is the book's own call. Like the book's, it takes no kwargs and no priority: use TaskQueue.push for these.
+    """
+    is_over = isinstance(delay, int | float) and delay <= 0
+    return TaskQueue().push(name, args, queue=queue, delay=None if is_over else delay)
+
+
+def _chunks(many: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(many), CHUNK):
+        yield many[start : start + CHUNK]
+
+
+def _read_names(names: Iterable[bytes]) -> list[str]:
+    """Return the names of queues, sorted. Leave out bytes that are not UTF-8: no queue has such a name."""
+    return sorted(name.decode() for name in names if _is_text(name))
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _searched(info: TaskInfo, shows: bool) -> str:
+    """Return the text of a task in which a search looks."""
+    error = info.errors[-1] if info.errors else None
+    parts = [info.id, info.name, error.exception_class_path if error else ""]
+    if shows:
+        with suppress(RecursionError):  # it is nested too deeply to be looked into
+            parts.append(json.dumps([info.args, info.kwargs], ensure_ascii=False))
+        parts.append(error.traceback if error else "")
+    return "\n".join(parts).casefold()
