@@ -12,8 +12,8 @@ from functools import lru_cache
 from hashlib import sha256
 
 from components.exceptions import ForeignPermit
+from components.kit.holders import Holder, new_token
 from components.kit.stored import number_of
-from components.services.locks import Holder, new_token
 
 _DIGITS = 12  # of the digest: two names of a project are not mistaken for each other
 _ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")

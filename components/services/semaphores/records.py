@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from components.kit.holders import Holder
 from components.kit.stored import instant_of, number_of, text_of
-from components.services.locks import Holder
 from components.services.semaphores.ids import holder_of, weight_of
 
 #: The figures that Redis keeps, in the order of the fields below.
