@@ -13,8 +13,8 @@ from urllib.parse import quote, unquote
 from django.http import HttpRequest
 
 from components.control_room.base import ControlRoomAdmin
+from components.kit.holders import Holder
 from components.models import Anchor
-from components.services.locks import Holder
 from components.templatetags.control_room import legible
 
 

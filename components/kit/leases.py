@@ -21,6 +21,10 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 from weakref import WeakKeyDictionary, ref
 
+from redis import Redis
+
+from components.kit.errors import redis_errors
+
 logger = logging.getLogger(__name__)
 
 _PART = 3  # a lease is renewed when a third of it has passed
@@ -34,6 +38,13 @@ def clock() -> float:
 
 
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def server_clock(client: Redis) -> int:
+    """Return the microsecond since 1970 by the server's clock, which ends leases. Raises RedisUnavailable."""
+    with redis_errors():
+        seconds, microseconds = client.time()
+    return int(seconds) * 1_000_000 + int(microseconds)
 
 
 class Lease(Protocol):

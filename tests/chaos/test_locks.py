@@ -22,8 +22,8 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.buckets import bucket
+from components.kit.holders import Holder
 from components.services.locks import keys, lock
-from components.services.locks.tokens import Holder
 from components.testing import redis_at
 from tests.chaos import lockers
 from tests.chaos.lockers import TIMEOUT, Acquisition, locker

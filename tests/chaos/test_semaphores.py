@@ -19,10 +19,9 @@ from pathlib import Path
 import pytest
 
 from components.embedded import EmbeddedServer
-from components.kit.buckets import bucket
 from components.kit.leases import clock
 from components.services.semaphores import Semaphore
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from components.testing import redis_at
 from tests.chaos.sharers import LEASE, LIMIT, NAME
 from tests.commands.processes import Command
@@ -239,12 +238,6 @@ def test_waiters_are_served_in_order_and_the_dead_among_them_hold_nobody_up(
 
 
 def redis_is_clean(server: EmbeddedServer) -> bool:
-    tag = bucket(NAME)
+    keys = SemaphoreKeys(NAME)
     with redis_at(server.url) as redis:
-        parts = (
-            semaphores_keys.semaphore_holders,
-            semaphores_keys.semaphore_heavy,
-            semaphores_keys.semaphore_since,
-        )
-        parts += (semaphores_keys.semaphore_queue, semaphores_keys.semaphore_beats)
-        return not any(redis.exists(part(tag, NAME)) for part in parts)
+        return not redis.exists(keys.holders, keys.heavy, keys.since, keys.queue, keys.beats)

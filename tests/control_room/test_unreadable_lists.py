@@ -14,7 +14,7 @@ from components.services.locks import lock
 from components.services.rows import RowCache, member
 from components.services.rows import keys as rows_keys
 from components.services.semaphores import Semaphore
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.rows import SHAPE
 
 NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
@@ -34,12 +34,12 @@ def test_every_page_is_there(admin_client, redis, score):
     row = member("items", "good")
     for key in (
         locks_keys.lock_held(bucket("good")),
-        semaphores_keys.semaphore_names(bucket("good")),
-        semaphores_keys.semaphore_holders(bucket("good"), "good"),
-        semaphores_keys.semaphore_since(bucket("good"), "good"),
-        semaphores_keys.semaphore_heavy(bucket("good"), "good"),
-        semaphores_keys.semaphore_queue(bucket("good"), "good"),
-        semaphores_keys.semaphore_beats(bucket("good"), "good"),
+        SemaphoreKeys("good").names,
+        SemaphoreKeys("good").holders,
+        SemaphoreKeys("good").since,
+        SemaphoreKeys("good").heavy,
+        SemaphoreKeys("good").queue,
+        SemaphoreKeys("good").beats,
         counters_keys.counter_names(bucket("good:one")),
         rows_keys.rows_schedule(bucket(row)),
     ):

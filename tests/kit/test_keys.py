@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import import_module
 from itertools import groupby
 from operator import itemgetter
@@ -91,11 +92,13 @@ def _keys_of_class(service: str, kind: type) -> Iterator[tuple[str, Key]]:
         return of
 
     for attribute, found in vars(kind).items():
-        if not attribute.startswith("_") and (isinstance(found, property) or inspect.isfunction(found)):
+        if not attribute.startswith("_") and (isinstance(found, KEYS) or inspect.isfunction(found)):
             doc, has_part = inspect.getdoc(found) or "", has_two or inspect.isfunction(found)
             yield f"{kind.__name__}.{attribute}", Key(service, doc, make(attribute), has_part)
 
 
+#: How a class has a key that needs no part.
+KEYS = (property, cached_property)
 SCHEMA: dict[str, Key] = {
     label: key
     for path in Path(services.__file__).parent.glob("*/keys.py")
@@ -225,15 +228,15 @@ def look_up(redis: Redis, name: str) -> dict[str, str]:
     return {"book_call": "a", "contacts_call": "a"}
 
 
-def share(name: str) -> tuple[str, str]:
-    """One permit is released, a heavy one held, one waited for; the ids of the first and of who waits."""
+def share(name: str) -> dict[str, str]:
+    """One permit is released, a heavy one held, one waited for; what follows the keys that are prefixes."""
     semaphore = Semaphore(name, limit=3)
     released, _held = take(semaphore)[0], take(semaphore, weight=2)
     waiter = Waiter(semaphore, weight=3)
     waiter.ask()
     released.release()
     semaphore.set_limit(4)
-    return released.id, waiter.id
+    return {"SemaphoreKeys.ended": f":{released.id}", "SemaphoreKeys.wake": f":{waiter.id}"}
 
 
 #: What lies in buckets by name, beginnings of keys.
@@ -378,7 +381,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     FencedValue("default").set("a", fence=1, ttl=60)
     # The last: they wake those who wait, and that is forgotten within seconds.
     parts |= hand_over(redis, locks_keys.lock("00", "default"))
-    parts["semaphore_ended"], parts["semaphore_wake"] = share("default")
+    suffixes |= share("default")
     parts |= {"BackendKeys.result": good.id, "BackendKeys.ended": good.id}
     parts |= {"BackendKeys.worker": consumer.id, "BackendKeys.order": consumer.id}
     schema = {

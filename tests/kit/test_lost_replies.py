@@ -20,7 +20,6 @@ import components
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable, StaleFence
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
 from components.kit.instants import EPOCH
 from components.kit.scripts import Script
@@ -30,7 +29,7 @@ from components.services.queues import Claimed, Consumer, NewTask, Progress, Sta
 from components.services.queues import keys as queues_keys
 from components.services.queues.consumer import Parking, Request
 from components.services.semaphores import Semaphore
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from components.testing import empty, redis_at
 from tests.support import (
     lost_books,
@@ -286,9 +285,9 @@ def acquire_permit_after_all_others_died(redis: Redis) -> Callable[[], Any]:
     Semaphore("api", limit=5).acquire(weight=5)
     for each in (waiter, other):
         each.ask()
-    redis.zadd(semaphores_keys.semaphore_queue(bucket("api"), "api"), {waiter.id: LONG_AGO})
+    redis.zadd(SemaphoreKeys("api").queue, {waiter.id: LONG_AGO})
     let_pass(redis, "api", 30)
-    redis.zadd(semaphores_keys.semaphore_beats(bucket("api"), "api"), {waiter.id: 2**53, other.id: 2**53})
+    redis.zadd(SemaphoreKeys("api").beats, {waiter.id: 2**53, other.id: 2**53})
     return waiter.ask
 
 

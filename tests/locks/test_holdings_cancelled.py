@@ -21,7 +21,7 @@ from components.kit.buckets import bucket
 from components.services.locks import AsyncLock, alock, alocks, keys, lock
 from components.services.locks.names import key_of
 from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 
 ROUNDS = 120
 NAMES = ("a", "b", "c")
@@ -109,8 +109,8 @@ def left(redis: Redis) -> dict[str, Any]:
     found: dict[str, Any] = {key_of(name): redis.get(key_of(name)) for name in NAMES}
     for name in NAMES:
         found[f"queue {name}"] = redis.zrange(keys.lock_queue(bucket(name), name), 0, -1)
-    found["holders"] = redis.zrange(semaphores_keys.semaphore_holders(bucket("a"), "a"), 0, -1)
-    found["queue"] = redis.zrange(semaphores_keys.semaphore_queue(bucket("a"), "a"), 0, -1)
+    found["holders"] = redis.zrange(SemaphoreKeys("a").holders, 0, -1)
+    found["queue"] = redis.zrange(SemaphoreKeys("a").queue, 0, -1)
     return {key: value for key, value in found.items() if value}
 
 

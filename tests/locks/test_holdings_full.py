@@ -17,8 +17,8 @@ from components.services.locks.core import RELEASE
 from components.services.locks.fences import FencedValue
 from components.services.locks.names import key_of
 from components.services.semaphores import Semaphore
-from components.services.semaphores import core as semaphores
-from components.services.semaphores.controls import release as GIVE_BACK  # noqa: N812  (a script)
+from components.services.semaphores import semaphore as semaphores
+from components.services.semaphores.controls import RELEASE as GIVE_BACK
 from tests.support.semaphores import Waiter, take
 
 
@@ -104,8 +104,8 @@ def test_a_permit_is_refreshed_released_and_evicted(redis: Redis) -> None:
         assert first.renew()
         first.release()
         assert waiter.is_woken(redis)
-        args = [first.id, first.call]
-        assert GIVE_BACK(redis, keys=semaphore._keys.release, args=args) == first.call.encode()
+        again = GIVE_BACK.run(redis, semaphore._keys, permit=first.id, call=first.call)
+        assert at_once(again) == first.call.encode()
         assert waiter.is_woken(redis)
         assert semaphore.evict(second.id)
         waiter.leave()

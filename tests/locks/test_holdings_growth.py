@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from functools import cached_property
 
 import pytest
 from redis import Redis
@@ -17,12 +18,12 @@ from components.services.locks.core import RELEASE
 from components.services.locks.fences import FencedValue
 from components.services.locks.names import LockKeys, key_of
 from components.services.semaphores import Semaphore, SemaphoreReader
-from components.services.semaphores import core as semaphores
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores import semaphore as semaphores
+from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.semaphores import Waiter, let_pass, take
 
 DAY = 86_400_000  # milliseconds
-NEVER_EXPIRES = {"semaphore_limits"}  # what was set by hand is reset by hand
+NEVER_EXPIRES = {"limits", "names"}  # what was set by hand is reset by hand
 
 
 def kinds(redis: Redis) -> Counter[str]:
@@ -187,19 +188,16 @@ def test_dead_waiters_that_nobody_is_behind_go_by_themselves(redis: Redis) -> No
     take(semaphore)
     Waiter(semaphore).ask()
 
-    for key in (
-        keys.lock_queue,
-        keys.lock_beats,
-        semaphores_keys.semaphore_queue,
-        semaphores_keys.semaphore_beats,
-    ):
-        assert 0 < redis.pttl(key(bucket("a"), "a")) <= 6_000
+    made = [keys.lock_queue(bucket("a"), "a"), keys.lock_beats(bucket("a"), "a")]
+    made += [SemaphoreKeys("a").queue, SemaphoreKeys("a").beats]
+    for key in made:
+        assert 0 < redis.pttl(key) <= 6_000
 
 
 def test_a_name_of_a_semaphore_goes_a_month_after_its_last_use_also_if_it_was_the_last(redis: Redis) -> None:
     semaphore = Semaphore("a", limit=1)
     semaphore.acquire().release()
-    names = semaphores_keys.semaphore_names(bucket("a"))
+    names = SemaphoreKeys("a").names
     assert 30 * DAY < redis.pttl(names) <= 33 * DAY
 
     semaphore.set_limit(3)
@@ -247,8 +245,12 @@ def test_everything_of_what_is_held_waited_for_lost_and_ended_expires(
         key = make(*(["a"] if list(takes) == ["name"] else [tag, ""] if len(takes) == 2 else [tag]))
         of_it = [each for each in stored if each.startswith(key.removesuffix(":"))]
         assert of_it, name
-        expires = {redis.pttl(each) > 0 for each in of_it}
-        assert expires == {name not in NEVER_EXPIRES and name != "semaphore_names"}, name
+        assert {redis.pttl(each) > 0 for each in of_it} == {True}, name
+    for name, found in vars(SemaphoreKeys).items():
+        if isinstance(found, cached_property):
+            of_it = [each for each in stored if each.startswith(getattr(SemaphoreKeys("a"), name))]
+            assert of_it, name
+            assert {redis.pttl(each) > 0 for each in of_it} == {name not in NEVER_EXPIRES}, name
 
 
 def test_what_dead_holders_of_permits_held_goes_with_the_next_who_asks(redis: Redis) -> None:
@@ -258,13 +260,8 @@ def test_what_dead_holders_of_permits_held_goes_with_the_next_who_asks(redis: Re
 
     take(Semaphore("a", limit=1))
 
-    tag = bucket("a")
-    sizes = [
-        redis.zcard(make(tag, "a"))
-        for make in (semaphores_keys.semaphore_holders, semaphores_keys.semaphore_since)
-    ]
-    assert sizes == [1, 1]
-    assert redis.zcard(semaphores_keys.semaphore_heavy(tag, "a")) == 0
+    assert redis.zcard(SemaphoreKeys("a").holders) == redis.zcard(SemaphoreKeys("a").since) == 1
+    assert redis.zcard(SemaphoreKeys("a").heavy) == 0
 
 
 def test_a_fenced_value_and_its_fence_end(redis: Redis) -> None:

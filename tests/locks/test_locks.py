@@ -13,9 +13,9 @@ from redis.exceptions import LockError, LockNotOwnedError
 from components.exceptions import InvalidDuration, InvalidName, LockLost, LockNotAcquired
 from components.kit.at_once import at_once
 from components.kit.buckets import bucket
+from components.kit.holders import Holder
 from components.services.locks import LockReader, alock, keys, lock
 from components.services.locks.names import key_of
-from components.services.locks.tokens import Holder
 
 
 def end(redis: Redis, name: str) -> None:

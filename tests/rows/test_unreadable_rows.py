@@ -19,7 +19,7 @@ from components.services.queues import NewTask, TaskQueue
 from components.services.rows import Loader, RowReader, Shape, member
 from components.services.rows import keys as rows_keys
 from components.services.semaphores import Semaphore, SemaphoreReader
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys, index
 from tests.chat.test_chat_input import nested
 from tests.support.poison import FIELDS
 from tests.support.queues import ECHO
@@ -86,9 +86,9 @@ def test_names_that_are_no_text_fail_no_list(redis: Redis, name: bytes) -> None:
     assert held.acquire()
     tag = bucket("good")
     later = 4e15
-    redis.zadd(semaphores_keys.semaphore_names(tag), {name: 1})
-    redis.zadd(semaphores_keys.semaphore_holders(tag, "good"), {name: later})
-    redis.zadd(semaphores_keys.semaphore_heavy(tag, "good"), {name: 2})
+    redis.zadd(index(tag), {name: 1})
+    redis.zadd(SemaphoreKeys("good").holders, {name: later})
+    redis.zadd(SemaphoreKeys("good").heavy, {name: 2})
     redis.zadd(counters_keys.counter_families(tag), {name: 1})
 
     assert "good" in [info.name for info in SemaphoreReader().page()]
@@ -104,6 +104,6 @@ def test_figures_of_semaphores_that_cannot_be_read_fail_no_list(
 ) -> None:
     semaphore = Semaphore("good", limit=2)
     semaphore.acquire()
-    redis.hset(semaphores_keys.semaphore_stats(bucket("good"), "good"), field, value)
+    redis.hset(SemaphoreKeys("good").stats, field, value)
 
     assert [info.name for info in SemaphoreReader().page()] == ["good"]

@@ -14,7 +14,7 @@ from components.embedded import EmbeddedServer
 from components.exceptions import ForeignPermit, InvalidLimit, PermitLost
 from components.kit.buckets import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import index
 from tests.support.monitoring import sent_to
 from tests.support.semaphores import Waiter, let_pass, take
 
@@ -307,8 +307,8 @@ def test_what_was_not_used_for_a_month_is_forgotten_unless_its_limit_was_set(red
         take(Semaphore(name, limit=7))
     SemaphoreControls("set").set_limit(9)
     for tag in BUCKETS:
-        for name, day in redis.zrange(semaphores_keys.semaphore_names(tag), 0, -1, withscores=True):
-            redis.zadd(semaphores_keys.semaphore_names(tag), {name: day - 32})
+        for name, day in redis.zrange(index(tag), 0, -1, withscores=True):
+            redis.zadd(index(tag), {name: day - 32})
     for tag in BUCKETS:  # something in each bucket is used
         number = next(each for each in range(1_000) if bucket(f"any {each}") == tag)
         take(Semaphore(f"any {number}", limit=1))
@@ -326,11 +326,7 @@ def test_a_limit_that_is_reset_is_forgotten_again(redis: Redis) -> None:
 
     controls.reset_limit()
 
-    [(_name, day)] = [
-        entry
-        for tag in BUCKETS
-        for entry in redis.zrange(semaphores_keys.semaphore_names(tag), 0, -1, withscores=True)
-    ]
+    [(_name, day)] = [entry for tag in BUCKETS for entry in redis.zrange(index(tag), 0, -1, withscores=True)]
     assert day == redis_day(redis)
 
 

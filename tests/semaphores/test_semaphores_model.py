@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 from redis import Redis
 
 from components.exceptions import PermitLost, PermitReleased
-from components.services.semaphores import Semaphore, core
+from components.services.semaphores import Semaphore, semaphore
 from tests.semaphores.semaphore_model import Model
 from tests.support.semaphores import Waiter, let_pass, queued
 
@@ -175,7 +175,7 @@ class SemaphoreMachine(RuleBasedStateMachine):
 
 
 def test_it_behaves_as_the_model(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "ALIVE", LIFE)
+    monkeypatch.setattr(semaphore, "ALIVE", LIFE)
     run_state_machine_as_test(
         lambda: SemaphoreMachine(redis),
         settings=settings(

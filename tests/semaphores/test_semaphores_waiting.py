@@ -12,9 +12,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import SemaphoreFull
-from components.kit.buckets import bucket
 from components.services.semaphores import Permit, Semaphore
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.semaphores import Waiter, queued, take
 from tests.support.waiting import eventually
 
@@ -135,13 +134,12 @@ def test_a_wake_up_that_gets_lost_is_made_up_for(
     [permit] = take(semaphore)
     waiting = start(pool, redis, semaphore)
     [waiter] = queued(redis, "api")
-    tag = bucket("api")
     # As if it had been given back, and the wake-up taken by somebody who died.
-    redis.zrem(semaphores_keys.semaphore_holders(tag, "api"), permit.id)
+    redis.zrem(SemaphoreKeys("api").holders, permit.id)
 
     waiting.result(20).release()
 
-    assert redis.exists(semaphores_keys.semaphore_wake(tag, waiter)) == 0
+    assert redis.exists(f"{SemaphoreKeys('api').wake}:{waiter}") == 0
 
 
 def test_a_limit_that_is_raised_wakes_who_waits(

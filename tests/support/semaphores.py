@@ -12,10 +12,9 @@ from typing import Any
 from redis import Redis
 
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
 from components.services.semaphores import Permit, Semaphore
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 
 
 class Waiter:
@@ -42,7 +41,7 @@ class Waiter:
 
     def is_woken(self, redis: Redis, *, keep: bool = False) -> bool:
         """Whether somebody has told it to look; it has looked then, unless it is to *keep* what it was told."""
-        wake = self._semaphore._keys.wake + self.id
+        wake = f"{self._semaphore._keys.wake}:{self.id}"
         return bool(redis.llen(wake)) if keep else redis.lpop(wake) is not None
 
     def become(self, permit: str) -> None:
@@ -52,12 +51,12 @@ class Waiter:
 
 def let_pass(redis: Redis, name: str, seconds: float) -> None:
     """All that is known of the semaphore is older by so much."""
-    tag = bucket(name)
+    keys = SemaphoreKeys(name)
     for part in ("holders", "since", "queue", "beats"):
-        key = getattr(semaphores_keys, f"semaphore_{part}")(tag, name)
+        key = getattr(keys, part)
         for member, score in redis.zrange(key, 0, -1, withscores=True):
             redis.zadd(key, {member: score - seconds * 1e6})
-    for key in redis.scan_iter(f"{semaphores_keys.semaphore_ended(tag, '')}*"):
+    for key in redis.scan_iter(f"{keys.ended}:*"):
         redis.pexpire(key, redis.pttl(key) - round(seconds * 1e3))
 
 
@@ -69,6 +68,4 @@ def take(semaphore: Semaphore, count: int = 1, **options: Any) -> list[Permit]:
 
 
 def queued(redis: Redis, name: str) -> list[str]:
-    return [
-        waiter.decode() for waiter in redis.zrange(semaphores_keys.semaphore_queue(bucket(name), name), 0, -1)
-    ]
+    return [waiter.decode() for waiter in redis.zrange(SemaphoreKeys(name).queue, 0, -1)]

@@ -26,6 +26,7 @@ from components.exceptions import LockLost, NotReplicated
 from components.kit.at_once import answer, cancellations
 from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, redis_errors
+from components.kit.holders import new_token
 from components.kit.leases import clock
 from components.kit.scripts import Script
 from components.kit.values import LONGEST, check_seconds
@@ -33,7 +34,7 @@ from components.services.counters import tally
 from components.services.locks.holdings import Holding
 from components.services.locks.names import LockKeys
 from components.services.locks.replicas import send_and_wait
-from components.services.locks.tokens import GivenToken, asker_of, new_token
+from components.services.locks.tokens import GivenToken, asker_of
 
 #: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
 DEFAULT_SLEEP = 0.1

@@ -19,11 +19,11 @@ from components.exceptions import InvalidName
 from components.kit.buckets import BUCKETS
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.holders import Holder
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of, text_of
 from components.services.locks import keys
 from components.services.locks.names import LockKeys, key_of, name_of
-from components.services.locks.tokens import Holder
 
 _release = Script("locks/release")
 

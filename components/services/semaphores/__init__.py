@@ -3,13 +3,12 @@ Semaphores: no more than so many at a time. `Semaphore` takes permits and gives 
 around a call, `SemaphoreControls` and `SemaphoreReader` are for whoever looks after them.
 """
 
-from components.services.semaphores.acquisitions import Acquisition
 from components.services.semaphores.controls import SemaphoreControls
-from components.services.semaphores.limiters import limit_concurrency
-from components.services.semaphores.permits import Permit
-from components.services.semaphores.readers import SemaphoreReader
-from components.services.semaphores.records import HolderInfo, SemaphoreInfo, WaiterInfo
-from components.services.semaphores.semaphores import Semaphore
+from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
+from components.services.semaphores.limiter import limit_concurrency
+from components.services.semaphores.permit import Acquisition, Permit
+from components.services.semaphores.reader import SemaphoreReader
+from components.services.semaphores.semaphore import Semaphore
 
 __all__ = [
     "Acquisition",

@@ -1,66 +1,97 @@
-"""The keys of semaphores."""
+"""The keys of semaphores. The entity is a bucket of semaphores, so that one index lists all of a bucket."""
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from functools import cached_property, lru_cache
 
-# Semaphores. The entity is a bucket, for semaphores by name. (services/semaphores)
-
-
-def semaphore_holders(tag: str, name: str) -> str:
-    """ZSET permit by the microsecond its lease ends. Goes on release or after that end. Expires after a month."""
-    return _key("semaphores", tag, f"holders:{name}")
+from components.conf import conf
+from components.kit.buckets import bucket
+from components.kit.keyspace import stem
 
 
-def semaphore_heavy(tag: str, name: str) -> str:
-    """ZSET permit by its weight, if that is above 1. Goes with the holder. Expires after a month."""
-    return _key("semaphores", tag, f"heavy:{name}")
+class SemaphoreKeys:
+    """The keys of the semaphore *name*, by the names that the scripts have for them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._bucket = stem("semaphores", bucket(name))
+
+    @staticmethod
+    def of(name: str) -> SemaphoreKeys:
+        """Return the keys of a semaphore, as they were made before."""
+        return _made(conf().prefix, name)
+
+    @cached_property
+    def holders(self) -> str:
+        """ZSET permit by the microsecond its lease ends. Goes on release or after that end. Expires after a month."""
+        return f"{self._bucket}holders:{self._name}"
+
+    @cached_property
+    def heavy(self) -> str:
+        """ZSET permit by its weight, if that is above 1. Goes with the holder. Expires after a month."""
+        return f"{self._bucket}heavy:{self._name}"
+
+    @cached_property
+    def since(self) -> str:
+        """ZSET permit by the microsecond it was granted. Goes with the holder. Expires after a month."""
+        return f"{self._bucket}since:{self._name}"
+
+    @cached_property
+    def queue(self) -> str:
+        """
+        ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after
+        the last heartbeat of all.
+        """
+        return f"{self._bucket}queue:{self._name}"
+
+    @cached_property
+    def beats(self) -> str:
+        """
+        ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after
+        the last heartbeat of all.
+        """
+        return f"{self._bucket}beats:{self._name}"
+
+    @cached_property
+    def stats(self) -> str:
+        """HASH declared limit and figures of contention. Expires a month after the last use."""
+        return f"{self._bucket}stats:{self._name}"
+
+    @cached_property
+    def wake(self) -> str:
+        """
+        LIST per waiter (prefix of it: ends in ":" and the waiter's permit), of at most one token, which says "look".
+        Expires after seconds.
+        """
+        return f"{self._bucket}wake"
+
+    @cached_property
+    def ended(self) -> str:
+        """
+        STRING per permit (prefix of it: ends in ":" and the permit), the call that ended it, for a call that is sent
+        again. Expires after half a minute.
+        """
+        return f"{self._bucket}ended"
+
+    @cached_property
+    def limits(self) -> str:
+        """HASH name -> limit that was set by hand, of the bucket. An entry goes when it is reset."""
+        return f"{self._bucket}limits"
+
+    @cached_property
+    def names(self) -> str:
+        """
+        ZSET name by the day of its last use, of the bucket. An entry goes a month after, unless its limit was set by
+        hand; so do all, a month after the last use in this bucket.
+        """
+        return f"{self._bucket}names"
 
 
-def semaphore_since(tag: str, name: str) -> str:
-    """ZSET permit by the microsecond it was granted. Goes with the holder. Expires after a month."""
-    return _key("semaphores", tag, f"since:{name}")
+@lru_cache(maxsize=1_024)
+def _made(prefix: str, name: str) -> SemaphoreKeys:
+    return SemaphoreKeys(name)
 
 
-def semaphore_queue(tag: str, name: str) -> str:
-    """
-    ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after the
-    last heartbeat of all.
-    """
-    return _key("semaphores", tag, f"queue:{name}")
-
-
-def semaphore_beats(tag: str, name: str) -> str:
-    """
-    ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after the
-    last heartbeat of all.
-    """
-    return _key("semaphores", tag, f"beats:{name}")
-
-
-def semaphore_wake(tag: str, permit: str) -> str:
-    """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
-    return _key("semaphores", tag, f"wake:{permit}")
-
-
-def semaphore_ended(tag: str, permit: str) -> str:
-    """STRING, the call that ended a permit, for one that is sent again. Expires after half a minute."""
-    return _key("semaphores", tag, f"ended:{permit}")
-
-
-def semaphore_stats(tag: str, name: str) -> str:
-    """HASH declared limit and figures of contention. Expires a month after the last use."""
-    return _key("semaphores", tag, f"stats:{name}")
-
-
-def semaphore_limits(tag: str) -> str:
-    """HASH name -> limit that was set by hand. An entry goes when it is reset."""
-    return _key("semaphores", tag, "limits")
-
-
-def semaphore_names(tag: str) -> str:
-    """
-    ZSET name by the day of its last use. An entry goes a month after, unless its limit was set by hand; so do all,
-    a month after the last use in this bucket.
-    """
-    return _key("semaphores", tag, "names")
+def index(tag: str) -> str:
+    """ZSET name by the day of its last use, of a bucket. An entry goes a month after, and the key with the last."""
+    return f"{stem('semaphores', tag)}names"

@@ -16,7 +16,7 @@ from components.services.locks.names import LockKeys, key_of
 from components.services.rows import RowCache, RowReader, member
 from components.services.rows import keys as rows_keys
 from components.services.semaphores import Semaphore, SemaphoreReader
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.rows import SHAPE
 
 NAMES = [b"", b"\xff\xfe", b"x" * 2_000, b"a\0b", b"{", b"a/b/c"]
@@ -42,16 +42,9 @@ def test_locks(redis: Redis, score: float) -> None:
 @pytest.mark.parametrize("score", SCORES)
 def test_semaphores(redis: Redis, score: float) -> None:
     permit = Semaphore("good", limit=3).acquire()
-    tag = bucket("good")
-    for part in (
-        semaphores_keys.semaphore_holders,
-        semaphores_keys.semaphore_since,
-        semaphores_keys.semaphore_queue,
-        semaphores_keys.semaphore_beats,
-    ):
-        redis.zadd(part(tag, "good"), dict.fromkeys(NAMES, score))
-    redis.zadd(semaphores_keys.semaphore_heavy(tag, "good"), dict.fromkeys(NAMES, score))
-    redis.zadd(semaphores_keys.semaphore_names(tag), dict.fromkeys(NAMES, score))
+    keys = SemaphoreKeys("good")
+    for key in (keys.holders, keys.since, keys.queue, keys.beats, keys.heavy, keys.names):
+        redis.zadd(key, dict.fromkeys(NAMES, score))
     semaphore = Semaphore("good", limit=3)
 
     assert "good" in [info.name for info in SemaphoreReader().page(limit=1_000)]

@@ -9,7 +9,7 @@ from components.kit.buckets import bucket
 from components.kit.client import get_client
 from components.services.locks import Lock, keys, lock
 from components.services.semaphores import Permit, Semaphore
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.semaphores import Waiter
 
 LATER = 9e15  # microseconds: a waiter that never misses a heartbeat
@@ -58,5 +58,5 @@ def waits_for_permit(name: str = "api", *, limit: int = 3, count: int = 1, weigh
     waiters = [Waiter(semaphore(name, limit=limit), weight) for _ in range(count)]
     for waiter in waiters:
         assert waiter.ask() == "wait"
-        get_client().zadd(semaphores_keys.semaphore_beats(bucket(name), name), {waiter.id: LATER})
+        get_client().zadd(SemaphoreKeys(name).beats, {waiter.id: LATER})
     return waiters

@@ -11,9 +11,8 @@ from django.contrib.admin.models import LogEntry
 
 from components.control_room.names import shortened
 from components.exceptions import PermitLost
-from components.kit.buckets import bucket
 from components.services.semaphores import SemaphoreControls, SemaphoreReader
-from components.services.semaphores import keys as semaphores_keys
+from components.services.semaphores.keys import SemaphoreKeys
 from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
 from tests.locks.admin import holdings
@@ -57,7 +56,7 @@ def test_a_semaphore_is_listed_with_how_it_stands_and_how_it_went(viewer, redis)
     holdings.permit("api")
     holdings.waits_for_permit("api", count=4)
     figures = {"waits": 4, "waited": 6_000_000, "longest": 2_500_000, "given_up": 7, "expired": 1}
-    redis.hset(semaphores_keys.semaphore_stats(bucket("api"), "api"), mapping=figures)
+    redis.hset(SemaphoreKeys("api").stats, mapping=figures)
 
     assert rows_of(viewer, ROOT) == ["api 3 of 3 3 4 2 4 after a wait 1.5 s longest 2.5 s 7 1"]
 
@@ -95,7 +94,7 @@ def test_a_long_list_has_pages_that_hold_each_semaphore_once(viewer):
 
 def test_a_semaphore_whose_figures_are_forgotten_breaks_no_list(viewer, redis):
     holdings.permit("api").release()
-    redis.delete(semaphores_keys.semaphore_stats(bucket("api"), "api"))
+    redis.delete(SemaphoreKeys("api").stats)
 
     assert rows_of(viewer, ROOT) == [f"api 0 {DASH} 0 0 {DASH} 0 0"]
 

@@ -19,7 +19,7 @@ from components.control_room.base import Action, Done, Paging
 from components.control_room.names import NamedPages, mean, searched, shortened, who
 from components.exceptions import ForeignPermit, InvalidLimit
 from components.services.semaphores import HolderInfo, SemaphoreControls, SemaphoreInfo, SemaphoreReader
-from components.services.semaphores.controls import check_count
+from components.services.semaphores.permit import check_count
 from components.templatetags.control_room import duration, grouped, legible
 
 WAITERS = 50  # that a page shows

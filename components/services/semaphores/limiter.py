@@ -20,9 +20,8 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 from weakref import ref
 
-from components.services.semaphores.acquisitions import Acquisition
-from components.services.semaphores.permits import AwaitedPermit, Permit
-from components.services.semaphores.semaphores import Semaphore
+from components.services.semaphores.permit import Acquisition, AwaitedPermit, Permit
+from components.services.semaphores.semaphore import Semaphore
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -1,0 +1,16 @@
+-- USES    time
+-- Who waits: in `queue` by the microsecond of their arrival, in `beats` by that until which they count as alive.
+
+local function first_waiter() return redis.call("ZRANGE", queue, 0, 0)[1] end
+
+local function remove_waiter(waiter)
+  redis.call("ZREM", beats, waiter)
+  return redis.call("ZREM", queue, waiter)
+end
+
+-- Remove the waiters that have missed their heartbeats, and return how many there were.
+local function remove_dead_waiters()
+  local dead = redis.call("ZRANGEBYSCORE", beats, "-inf", text(MICROSECONDS))
+  for _, waiter in ipairs(dead) do remove_waiter(waiter) end
+  return #dead
+end

@@ -1,0 +1,272 @@
+"""
+Permit: a place in a semaphore, which belongs to its holder until they give it back or its lease runs out.
+
+Until when it is surely held is counted by the holder's own monotonic clock from before the request was sent, so it is
+never longer than the server counts. Redis has the last word: release() and refresh() ask it, and raise if it is lost.
+
+The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/holders.py describes.
+The process that asks makes the id before it asks. So a request that is sent again is recognised, nothing else has to
+be stored about who holds or waits, and the permit of another semaphore is recognised without asking Redis.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import threading
+from collections.abc import Callable, Coroutine, Generator, Hashable
+from functools import lru_cache
+from hashlib import sha256
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from components.exceptions import (
+    ForeignPermit,
+    InvalidLimit,
+    PermitLost,
+    PermitReleased,
+    RedisUnavailable,
+)
+from components.kit import leases
+from components.kit.holders import Holder, new_token
+from components.kit.stored import number_of
+
+if TYPE_CHECKING:
+    from components.services.semaphores.semaphore import Semaphore
+
+logger = logging.getLogger(__name__)
+
+_MOST = 2**31 - 1  # of a limit or a weight: sums of them are exact
+_DIGITS = 12  # of the digest: enough to tell the names of one project apart
+_ID = re.compile(rf"[0-9a-f]{{{_DIGITS}}}/[1-9][0-9]*/.+")
+
+
+class Permit:
+    """
+    A permit of a semaphore, to be used in a with block or given back with release(), or by the twins of both.
+
+    Leaving the block raises PermitLost if the permit was lost meanwhile, unless the block raises something itself.
+    """
+
+    def __init__(
+        self, semaphore: Semaphore, permit_id: str, *, weight: int, lease: float, valid_until: float
+    ) -> None:
+        self._semaphore = semaphore
+        self.id = permit_id
+        self.weight = weight
+        #: Seconds, from when it is granted or refreshed.
+        self.lease = lease
+        #: Until then it is surely held, by components.kit.leases.clock().
+        self.valid_until = valid_until
+        #: Whether its holder gave it back.
+        self.is_released = False
+        #: Names the release, so that one that is sent again is recognised.
+        self.call = f"release {secrets.token_hex(8)}"
+        self._is_renewed = False
+        self._lost: Any = None
+
+    @property
+    def name(self) -> str:
+        """The name of the semaphore."""
+        return self._semaphore.name
+
+    @property
+    def remaining(self) -> float:
+        """Seconds for which it is surely still held."""
+        return max(0.0, self.valid_until - leases.clock())
+
+    @property
+    def lost(self) -> Any:
+        """An event that is set when the permit is lost: threading's, or asyncio's if the permit was awaited."""
+        if self._lost is None:
+            self._lost = self._new_event()
+            if not self.is_released and not self.remaining:
+                self._lost.set()
+            elif not self.is_released:
+                self._watch()
+        return self._lost
+
+    def ensure_held(self) -> None:
+        """Raise PermitLost or PermitReleased unless it is surely held. Redis is not asked."""
+        if self.is_released:
+            raise PermitReleased(f"The permit {self.id} of the semaphore {self.name!r} was released.")
+        if not self.remaining:
+            raise PermitLost(
+                f"The permit {self.id} of the semaphore {self.name!r} is not surely held any more: its lease ran "
+                "out, or it was evicted."
+            )
+
+    def refresh(self) -> None:
+        """Begin its lease anew. Raises PermitLost, PermitReleased."""
+        self._semaphore.refresh(self)
+
+    async def arefresh(self) -> None:
+        """refresh(), awaited."""
+        await self._semaphore.arefresh(self)
+
+    def release(self) -> None:
+        """Give it back. Raises PermitLost if its lease ran out before, PermitReleased if it was given back before."""
+        self._semaphore.release(self)
+
+    async def arelease(self) -> None:
+        """release(), awaited."""
+        await self._semaphore.arelease(self)
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that has it; see leases.Lease."""
+        return self._semaphore.server
+
+    def renew(self) -> bool:
+        """Refresh it for leases.keep(), and return False if it is lost."""
+        try:
+            self.refresh()
+        except (PermitLost, PermitReleased):
+            return False
+        return True
+
+    async def arenew(self) -> bool:
+        """renew(), awaited."""
+        try:
+            await self.arefresh()
+        except (PermitLost, PermitReleased):
+            return False
+        return True
+
+    def lose(self) -> None:
+        """Note that it is not held any more, as Redis or the clock says."""
+        self.valid_until = min(self.valid_until, leases.clock())
+        if self._lost is not None:
+            self._lost.set()
+
+    def end(self, *, is_released: bool) -> None:
+        """Note that it was given back or, when it was to be given back, found to be lost."""
+        self.is_released = is_released
+        self.valid_until = min(self.valid_until, leases.clock())
+        if not is_released:
+            self.lose()
+
+    def keep(self) -> None:
+        """Renew it from now on."""
+        self._is_renewed = True
+        leases.keep(self)
+
+    def drop(self) -> None:
+        """Stop renewing and watching it."""
+        leases.drop(self)
+
+    def _new_event(self) -> Any:
+        return threading.Event()
+
+    def _watch(self) -> None:
+        if not self._is_renewed:
+            leases.watch(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if not self.is_released:
+                self.release()
+        except (PermitLost, PermitReleased, RedisUnavailable) as reason:
+            self._exit(reason, error)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if not self.is_released:
+                await self.arelease()
+        except (PermitLost, PermitReleased, RedisUnavailable) as reason:
+            self._exit(reason, error)
+
+    def _exit(self, reason: Exception, error: BaseException | None) -> None:
+        """Raise *reason*, or log it if the block itself raised an *error*, which must not be hidden."""
+        if error is None:
+            raise reason
+        logger.warning("After %r in its block: %s", error, reason)
+
+
+class AwaitedPermit(Permit):
+    """A permit that was awaited: the running event loop renews it."""
+
+    def keep(self) -> None:
+        self._is_renewed = True
+        leases.akeep(self)
+
+    def drop(self) -> None:
+        leases.adrop(self)
+
+    def _new_event(self) -> Any:
+        return asyncio.Event()
+
+    def _watch(self) -> None:
+        if not self._is_renewed:
+            leases.awatch(self)
+
+
+class Acquisition:
+    """
+    What Semaphore.aacquire() returns, before anything is asked; *start* asks for the permit.
+
+    It can be awaited, and gives the Permit; or it can stand in an async with block, which gives the permit back at
+    its end.
+    """
+
+    def __init__(self, start: Callable[[], Coroutine[Any, Any, Permit]]) -> None:
+        self._start = start
+        self._permit: Permit | None = None
+
+    def __await__(self) -> Generator[Any, None, Permit]:
+        return self._start().__await__()
+
+    async def __aenter__(self) -> Permit:
+        self._permit = await self._start()
+        return self._permit
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        permit, self._permit = self._permit, None
+        if permit is not None:
+            await permit.__aexit__(kind, error, trace)
+
+
+def new_id(name: str, weight: int, owner: str | None, *, is_coroutine: bool = False) -> str:
+    """Return the id of a permit that nobody else has."""
+    return f"{_digest(name)}/{weight}/{new_token(owner, is_coroutine=is_coroutine).decode()}"
+
+
+def check_id(name: str, permit: object) -> str:
+    """Return *permit* if it is the id of a permit of the semaphore *name*. Raises ForeignPermit."""
+    if not isinstance(permit, str) or not _ID.fullmatch(permit):
+        raise ForeignPermit(f"{permit!r} is not the id of a permit, as Permit.id gives it.")
+    if not permit.startswith(f"{_digest(name)}/"):
+        raise ForeignPermit(f"The permit {permit} is of another semaphore, not of {name!r}.")
+    return permit
+
+
+def weight_of(permit: str) -> int:
+    """Return the weight of the permit with this id; 1 for what is not an id."""
+    return number_of(permit.split("/")[1], 1) if permit.count("/") > 1 else 1
+
+
+def holder_of(permit: str) -> Holder:
+    """Return who asked for the permit with this id, as far as it tells."""
+    return Holder.of(permit.split("/", 2)[-1])
+
+
+def check_count(what: str, value: object) -> int:
+    """Return *value* if it can be a limit or a weight. Raises InvalidLimit."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
+        raise InvalidLimit(f"The {what} is {value!r}; it must be a whole number, 1 to {_MOST:,}.")
+    return value
+
+
+@lru_cache(maxsize=1_024)
+def _digest(name: str) -> str:
+    return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]

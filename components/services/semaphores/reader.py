@@ -1,0 +1,115 @@
+"""
+SemaphoreReader: all semaphores, by page, for the control room.
+
+The names lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their
+names, and these semaphores for their figures: four round trips, whatever the number of semaphores. Nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from redis import Redis
+
+from components.kit.buckets import BUCKETS
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.leases import server_clock
+from components.kit.stored import number_of, text_of
+from components.services.semaphores.facts import SemaphoreInfo
+from components.services.semaphores.keys import SemaphoreKeys, index
+
+#: Fields of the HASH of figures.
+FIGURES = ("declared", "granted", "waits", "waited", "longest", "given_up", "expired")
+
+
+class SemaphoreReader:
+    """
+    The semaphores that were used within a month, or have a limit that was set by hand.
+
+    Every method raises RedisUnavailable.
+    """
+
+    def count(self) -> int:
+        """Return how many there are."""
+        return sum(_sizes(get_client()))
+
+    def page(self, *, offset: int = 0, limit: int = 50) -> list[SemaphoreInfo]:
+        """
+        Return some of them, from the *offset*-th on, by name.
+
+        Use moves a semaphore to another page, once a day at most.
+        """
+        client = get_client()
+        wanted = []
+        for tag, size in zip(BUCKETS, _sizes(client), strict=True):
+            if offset < size and limit > 0:
+                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
+                limit -= min(limit, size - offset)
+            offset = max(0, offset - size)
+        listed = _ask(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:], desc=True))
+        return look(client, sorted(text_of(name) for names in listed for name in names))
+
+    def find(self, name: str) -> SemaphoreInfo | None:
+        """Return the semaphore of this name; None if it was never used, or not for a month."""
+        [info] = look(get_client(), [name])
+        return info if info.limit is not None else None
+
+
+def look(client: Redis, names: Sequence[str]) -> list[SemaphoreInfo]:
+    """Return how these semaphores stand now, in two round trips."""
+    if not names:
+        return []
+    now = server_clock(client)
+
+    def add(pipe: Any, name: str) -> None:
+        keys = SemaphoreKeys(name)
+        pipe.zcount(keys.holders, f"({now}", "+inf")
+        pipe.zrangebyscore(keys.holders, "-inf", now)  # leases that have ended, and were not cleared away yet
+        pipe.zrange(keys.heavy, 0, -1, withscores=True)
+        pipe.zcount(keys.beats, f"({now}", "+inf")
+        pipe.hget(keys.limits, name)
+        pipe.hmget(keys.stats, FIGURES)
+
+    found = iter(_ask(client, names, add))
+    return [_info(name, *six) for name, six in zip(names, zip(*[found] * 6, strict=True), strict=True)]
+
+
+def _info(
+    name: str,
+    holders: int,
+    over: list[bytes],
+    weights: list[tuple[bytes, float]],
+    waiting: int,
+    override: bytes | None,
+    figures: list[bytes | None],
+) -> SemaphoreInfo:
+    of = {name: number_of(value) for name, value in zip(FIGURES, figures, strict=True)}
+    heavier = sum(number_of(weight, 1) - 1 for permit, weight in weights if permit not in over)
+    return SemaphoreInfo(
+        name=name,
+        declared=of["declared"] or None,
+        override=number_of(override) or None if override else None,
+        used=holders + heavier,
+        holders=holders,
+        waiting=waiting,
+        granted=of["granted"],
+        waits=of["waits"],
+        total_waited=of["waited"] / 1e6,
+        longest_wait=of["longest"] / 1e6,
+        given_up=of["given_up"],
+        expired=of["expired"],
+    )
+
+
+def _sizes(client: Redis) -> list[int]:
+    return _ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))
+
+
+def _ask(client: Redis, things: Sequence[Any], add: Callable[[Any, Any], object]) -> list[Any]:
+    """Return the answers to the commands that *add* puts into a pipeline for each of *things*."""
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        for thing in things:
+            add(pipe, thing)
+        return list(pipe.execute())

@@ -1,0 +1,330 @@
+"""
+Semaphore: a counting semaphore that is fair, and whose permits are leased (chapter 6.3 of the book).
+
+Permits are in one sorted set by the end of their lease, waiters in another by arrival. What is free is the limit less
+the weights of the leases that have not ended; each script counts it anew, by the server's clock. So the permits of
+holders that died come back when their leases end. Only the head of the queue may be granted a permit: nobody passes
+the queue, and a heavy permit is not starved by light ones.
+
+A waiter blocks on a list of its own. It asks again when it is woken, at its heartbeat, and when a lease or another
+waiter's life ends: so a wake-up that got lost, or a waiter that was killed, delays the others by 0.8 seconds at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+from collections.abc import Hashable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from components.exceptions import (
+    InvalidDuration,
+    InvalidLimit,
+    PermitLost,
+    PermitReleased,
+    RedisUnavailable,
+    SemaphoreFull,
+)
+from components.kit.at_once import answer, at_once, cancellations, to_its_end
+from components.kit.client import (
+    SHORTEST_BLOCK,
+    AnyRedis,
+    get_async_client,
+    get_client,
+    longest_block,
+    server_of,
+)
+from components.kit.errors import redis_errors
+from components.kit.leases import clock
+from components.kit.scripts import Script
+from components.kit.twins import twins
+from components.kit.values import check_seconds
+from components.services.counters import tally
+from components.services.semaphores.controls import RELEASE, SemaphoreControls
+from components.services.semaphores.facts import SemaphoreInfo
+from components.services.semaphores.permit import (
+    Acquisition,
+    AwaitedPermit,
+    Permit,
+    check_count,
+    check_id,
+    new_id,
+)
+
+BEAT = 0.4  # seconds between two heartbeats of a waiter
+ALIVE = 0.8  # seconds after a heartbeat in which a waiter keeps its place: two beats
+MAX_LEASE = 7 * 86_400  # seconds: who holds a permit for longer should refresh it now and then
+
+ACQUIRE = Script("semaphores/acquire")
+REFRESH = Script("semaphores/refresh")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A permit that is asked for."""
+
+    id: str
+    weight: int
+    #: Seconds; None for ever.
+    wait: float | None
+    is_renewed: bool
+
+
+class Semaphore(SemaphoreControls):
+    """
+    At most *limit* permits at a time, each for *lease* seconds unless it is refreshed.
+
+    Raises InvalidName, InvalidLimit, InvalidDuration. Every method raises RedisUnavailable.
+    """
+
+    def __init__(self, name: str, *, limit: int, lease: float = 30.0) -> None:
+        super().__init__(name)
+        self.limit = check_count("limit", limit)
+        self.lease = check_seconds("lease", lease)
+        if lease > MAX_LEASE:
+            raise InvalidDuration(
+                f"The lease is {lease!r}; it must be {MAX_LEASE:,} seconds at most. Refresh the permit instead."
+            )
+
+    def acquire(
+        self,
+        *,
+        wait: float | None = None,
+        weight: int = 1,
+        owner: str | None = None,
+        auto_renewal: bool = False,
+    ) -> Permit:
+        """
+        Return a permit that counts as *weight*, within *wait* seconds (None: however long it takes).
+
+        With *auto_renewal* it is refreshed until it is given back or nobody refers to it. *owner* is for people to
+        read. Raises SemaphoreFull if no permit became free in time, InvalidLimit if *weight* is above the limit.
+        """
+        wish = self._wish(wait, weight, owner, auto_renewal)
+        permit = self._take(wish)
+        if permit is None:
+            raise self._full(wish)
+        return permit
+
+    def try_acquire(
+        self, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
+    ) -> Permit | None:
+        """Return a permit if one is free that nobody waits for, else None."""
+        return self._take(self._wish(0, weight, owner, auto_renewal))
+
+    def aacquire(
+        self,
+        *,
+        wait: float | None = None,
+        weight: int = 1,
+        owner: str | None = None,
+        auto_renewal: bool = False,
+    ) -> Acquisition:
+        """acquire(), to be awaited or to stand in an async with block. The permit belongs to the running loop."""
+
+        async def start() -> Permit:
+            wish = self._wish(wait, weight, owner, auto_renewal, is_coroutine=True)
+            permit = await self._atake(wish)
+            if permit is None:
+                raise self._full(wish)
+            return permit
+
+        return Acquisition(start)
+
+    async def atry_acquire(
+        self, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
+    ) -> Permit | None:
+        """try_acquire(), awaited."""
+        return await self._atake(self._wish(0, weight, owner, auto_renewal, is_coroutine=True))
+
+    def release(self, permit: Permit | str) -> None:
+        """
+        Give back a permit, or the permit of this id.
+
+        Raises PermitReleased if that was done before, PermitLost if its lease ran out or it was evicted,
+        ForeignPermit if it is of another semaphore.
+        """
+        at_once(self._release(get_client(), permit))
+
+    async def arelease(self, permit: Permit | str) -> None:
+        """
+        release(), awaited.
+
+        If it is cancelled, however often, the permit is given back nevertheless before CancelledError is raised.
+        """
+        client = get_async_client()
+        try:
+            await self._release(client, permit)
+        except asyncio.CancelledError:
+            with suppress(PermitLost, PermitReleased, RedisUnavailable):
+                await to_its_end(lambda: self._release(client, permit))
+            raise
+
+    async def _release(self, client: AnyRedis, permit: Permit | str) -> None:
+        permit_id, held = self._own(permit)
+        call = held.call if held else f"release {secrets.token_hex(8)}"
+        if held:
+            if held.is_released:
+                raise _ended(permit_id, self.name, "release")
+            held.drop()  # before, so that no renewal comes after
+        ended_by: str = (await RELEASE.run(client, self._keys, permit=permit_id, call=call)).decode()
+        if held:
+            held.end(is_released=ended_by.startswith("release"))
+        if ended_by != call:
+            raise _ended(permit_id, self.name, ended_by)
+
+    async def _refresh(self, client: AnyRedis, permit: Permit | str) -> None:
+        """Begin the lease of a permit anew. Raises PermitLost, PermitReleased, ForeignPermit."""
+        permit_id, held = self._own(permit)
+        if held and held.is_released:
+            raise _ended(permit_id, self.name, "release")
+        asked_at, lease = clock(), held.lease if held else self.lease
+        said = await REFRESH.run(client, self._keys, permit=permit_id, lease=_microseconds(lease))
+        if said != b"refreshed":
+            if held:
+                held.lose()
+            raise _ended(permit_id, self.name, said.decode())
+        if held:
+            held.valid_until = asked_at + lease
+
+    refresh, arefresh = twins(_refresh)
+
+    def info(self) -> SemaphoreInfo:
+        """Return how it stands now."""
+        info = super().info()
+        return replace(info, declared=self.limit) if info.declared is None else info
+
+    def check(self, *, wait: float | None, weight: int) -> None:
+        """Raise what acquire() would raise because of these: InvalidLimit, InvalidDuration."""
+        if check_count("weight", weight) > self.limit:
+            raise self._too_heavy(weight, self.limit)
+        if wait is not None:
+            check_seconds("wait", wait, may_be_zero=True)
+
+    @property
+    def server(self) -> Hashable:
+        """What stands for the server that has its permits; see leases.Lease."""
+        return server_of(get_client(), self._keys.holders)
+
+    def _wish(
+        self,
+        wait: float | None,
+        weight: int,
+        owner: str | None,
+        is_renewed: bool,
+        *,
+        is_coroutine: bool = False,
+    ) -> Wish:
+        self.check(wait=wait, weight=weight)
+        return Wish(new_id(self.name, weight, owner, is_coroutine=is_coroutine), weight, wait, is_renewed)
+
+    def _take(self, wish: Wish) -> Permit | None:
+        client = get_client()
+        try:
+            return self._made(Permit, wish, at_once(self._wait(client, wish)))
+        except BaseException:  # Ctrl-C among them
+            with suppress(RedisUnavailable):  # then its place, or what was granted, ends by itself
+                at_once(self._leave(client, wish))
+            raise
+
+    async def _atake(self, wish: Wish) -> Permit | None:
+        client = get_async_client()
+        try:
+            return self._made(AwaitedPermit, wish, await self._wait(client, wish))
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
+        except BaseException:  # a cancellation among them
+            with suppress(RedisUnavailable):
+                await to_its_end(lambda: self._leave(client, wish))
+            raise
+
+    def _made(self, kind: type[Permit], wish: Wish, valid_until: float | None) -> Permit | None:
+        if valid_until is None:
+            return None
+        permit = kind(self, wish.id, weight=wish.weight, lease=self.lease, valid_until=valid_until)
+        if wish.is_renewed:
+            permit.keep()
+        return permit
+
+    async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
+        """Return until when the permit is held, by clock(); None if none is free, and the wish is not to wait."""
+        until = math.inf if wish.wait is None else clock() + wish.wait
+        cancelled, has_waited = cancellations(), False
+        while True:
+            asked_at = clock()
+            said, number = await self._ask(client, wish)
+            if cancellations() > cancelled:
+                raise asyncio.CancelledError
+            if said == b"granted":
+                tally("semaphores:acquired")
+                return asked_at + int(number) / 1e6
+            if said == b"full":
+                return None
+            if said != b"wait":
+                raise self._refused(wish, said, number)
+            if (left := until - clock()) <= 0:
+                raise self._full(wish)
+            tally("semaphores:waited", 0 if has_waited else 1)
+            has_waited = True
+            await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
+
+    async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
+        """Return what acquire.lua says now."""
+        said, number = await ACQUIRE.run(
+            client,
+            self._keys,
+            name=self.name,
+            permit=wish.id,
+            weight=wish.weight,
+            declared=self.limit,
+            lease=_microseconds(self.lease),
+            life=_microseconds(ALIVE) if wish.wait != 0 else 0,
+        )
+        return said, number
+
+    async def _sleep(self, client: AnyRedis, wake: str, seconds: float) -> None:
+        """Wait until there is a reason to ask again, or *seconds* have passed."""
+        timeout = max(SHORTEST_BLOCK, min(seconds, longest_block(client)))
+        with suppress(RedisUnavailable), redis_errors():  # it keeps its place if Redis answers the next time
+            await answer(client.blpop([wake], timeout=timeout))
+
+    async def _leave(self, client: AnyRedis, wish: Wish) -> None:
+        """Give up a wish, whether or not the permit was granted."""
+        await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {secrets.token_hex(8)}")
+
+    def _own(self, permit: Permit | str) -> tuple[str, Permit | None]:
+        """Return the id of a permit, and the permit itself if it was given. Raises ForeignPermit."""
+        held = permit if isinstance(permit, Permit) else None
+        return check_id(self.name, held.id if held else permit), held
+
+    def _refused(self, wish: Wish, said: bytes, why: int | bytes) -> Exception:
+        if said == b"heavy":
+            return self._too_heavy(wish.weight, int(why))
+        return _ended(wish.id, self.name, bytes(why).decode())
+
+    def _too_heavy(self, weight: int, limit: int) -> InvalidLimit:
+        return InvalidLimit(
+            f"The weight is {weight}, above the limit of the semaphore {self.name!r}, which is {limit}."
+        )
+
+    def _full(self, wish: Wish) -> SemaphoreFull:
+        return SemaphoreFull(
+            f"The semaphore {self.name!r} had no permit of weight {wish.weight} free within {wish.wait:g} s."
+        )
+
+
+def _ended(permit: str, name: str, ended_by: str) -> PermitLost | PermitReleased:
+    which = f"The permit {permit} of the semaphore {name!r}"
+    if ended_by.startswith("release"):
+        return PermitReleased(f"{which} was released before.")
+    tally("semaphores:lost")
+    if ended_by.startswith("evict"):
+        return PermitLost(f"{which} was evicted.")
+    return PermitLost(f"{which} is not held any more: its lease ran out.")
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)
