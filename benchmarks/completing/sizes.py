@@ -60,7 +60,7 @@ def select(bench: Bench, book: AddressBook, count: int, most: int) -> float:
 
 def forget_calls(bench: Bench) -> None:
     """What scripts were answered, which they know for a minute."""
-    for key in bench.redis.scan_iter(match="*:call:*", count=1_000):
+    for key in bench.redis.scan_iter(match="*:calls:*", count=1_000):
         bench.redis.unlink(key)
 
 

@@ -8,17 +8,16 @@ import pytest
 from redis import Redis
 
 from components.exceptions import BookNotFound, InvalidEntry
+from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
 from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,
     Completions,
     RankedEntry,
-    core,
     keys,
-    loading,
 )
-from components.services.autocomplete.folding import FOLDING
+from components.services.autocomplete.loading import Load, row
 from tests.support.books import assert_whole
 from tests.support.snapshots import snapshot
 
@@ -60,23 +59,23 @@ def test_a_selection_during_a_load_that_does_not_end_leaves_nothing_for_ever(
     with pytest.raises(InvalidEntry):
         book.load(entries(), replace=True)
 
-    assert redis.exists(keys.book_next_selected(book.name))
-    assert redis.ttl(keys.book_next_selected(book.name)) > 0
+    assert redis.exists(keys.BookKeys(book.name).next_selected)
+    assert redis.ttl(keys.BookKeys(book.name).next_selected) > 0
 
 
 def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(redis: Redis) -> None:
     """Who is not in the first load leaves; but when his rank is to be forgotten, he is in the second already."""
 
+    second = Load("guild", replaces=True)
+
     class Overtaken(AddressBook):
         """Between the end of a load and what follows it, a second begins and loads its first batch."""
 
         async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
-            if not redis.exists(keys.book_loading("guild")):
-                loading._begin(redis, keys=core.Keys("guild", "begin").begin, args=["second"])
-                rows = [core.row(one, label, words=True) for one, label in ((1, "ann"), (2, "anna"))]
-                core._write(
-                    redis, keys=core.Keys("guild", "write").write, args=["second", "put", FOLDING, *rows]
-                )
+            if not redis.exists(keys.BookKeys("guild").loading):
+                await second.begin(client)
+                rows = [row(one, label, words=True) for one, label in ((1, "ann"), (2, "anna"))]
+                await second.write(client, rows)
             return await super()._ranked(client, first, last)
 
     book = AddressBook("guild")
@@ -84,7 +83,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
     book.select(2)
     Overtaken("guild").load([(1, "ann")], replace=True)
 
-    loading._finish(redis, keys=core.Keys("guild", "finish").finish, args=["second", FOLDING])
+    at_once(second.finish(redis))
 
     assert ids(book.complete("a")) == ["2", "1"]
     assert_whole(redis, "guild")
@@ -123,18 +122,18 @@ def test_many_of_one_long_name_cost_no_more_than_of_a_short_one(book: AddressBoo
     for number in range(80):
         book.select(number)
 
-    assert {len(prefix) for prefix in redis.hkeys(keys.book_tops(book.name))} == set(range(1, 25))
+    assert {len(prefix) for prefix in redis.hkeys(keys.BookKeys(book.name).tops)} == set(range(1, 25))
     for prefix in (label[:3], label[:24], label[:25], label):
         assert ids(book.complete(prefix, limit=3)) == ["79", "78", "77"]
     for number in range(80):
         book.remove(number)
-    assert not redis.exists(keys.book_tops(book.name), keys.book_selected(book.name))
+    assert not redis.exists(keys.BookKeys(book.name).tops, keys.BookKeys(book.name).selected)
 
 
 def test_the_longest_name_is_no_longer_in_the_index_than_others(book: AddressBook, redis: Redis) -> None:
     book.add(LONGEST, id=1)
 
-    assert max(map(len, redis.zrange(keys.book_entries(book.name), 0, -1))) <= 2 * 200 + 2
+    assert max(map(len, redis.zrange(keys.BookKeys(book.name).entries, 0, -1))) <= 2 * 200 + 2
     assert [ids(book.complete(prefix)) for prefix in (LONGEST[0], LONGEST)] == [["1"], ["1"]]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from redis import Redis
 
-from components.services.autocomplete import AddressBook, Entry, fold, keys, loading
+from components.services.autocomplete import AddressBook, Entry, address_book, fold, keys, loading
 from tests.support.books import assert_whole
 from tests.support.names import NAMES, SYLLABLES
 
@@ -108,7 +108,8 @@ def expected(entries: dict[str, str], weights: dict[str, float], prefix: str) ->
 def ranks(redis: Redis) -> dict[str, float]:
     """Of those that were selected: as often as another, who is before whom is a matter of microseconds."""
     return {
-        one.decode(): score for one, score in redis.zrange(keys.book_ranks("guild"), 0, -1, withscores=True)
+        one.decode(): score
+        for one, score in redis.zrange(keys.BookKeys("guild").ranks, 0, -1, withscores=True)
     }
 
 
@@ -209,6 +210,7 @@ class Books(RuleBasedStateMachine):
 @pytest.fixture
 def redis_of_machine(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Redis:
     """Loads are sent in small parts, so that some of them are there when something changes."""
+    monkeypatch.setattr(address_book, "BATCH", 2)
     monkeypatch.setattr(loading, "BATCH", 2)
     monkeypatch.setattr(loading, "_FEW", 1)
     monkeypatch.setattr(loading, "_MANY", 2)
@@ -308,8 +310,8 @@ def test_the_best_come_first_however_many_match(redis: Redis) -> None:
             book.select(one)
 
     prefixes = [start[:length] for label in names.values() for start in starts(label) for length in (1, 2, 3)]
-    assert len(redis.hkeys(keys.book_tops("guild"))) > 2
-    for prefix in [*redis.hkeys(keys.book_tops("guild"))[:20], *chosen.choices(prefixes, k=30)]:
+    assert len(redis.hkeys(keys.BookKeys("guild").tops)) > 2
+    for prefix in [*redis.hkeys(keys.BookKeys("guild").tops)[:20], *chosen.choices(prefixes, k=30)]:
         text = prefix.decode() if isinstance(prefix, bytes) else prefix
         assert ids(book.complete(text)) == expected(entries, ranks(redis), text)[:10]
     assert_whole(redis, "guild")

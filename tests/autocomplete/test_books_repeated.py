@@ -6,13 +6,18 @@ from typing import Any
 
 from redis import Redis
 
-from components.kit.buckets import bucket
-from components.services.autocomplete import AddressBook, Entry, RecentContacts, contacts, core, keys, loading
+from components.kit.at_once import at_once
+from components.services.autocomplete import AddressBook, Entry, RecentContacts
+from components.services.autocomplete.address_book import SELECT
+from components.services.autocomplete.contacts import DROP, TOUCH
 from components.services.autocomplete.folding import FOLDING
+from components.services.autocomplete.keys import BookKeys, ContactsKeys
+from components.services.autocomplete.loading import BEGIN, WRITE, row
 
 
 def write(redis: Redis, call: str, *rows: str) -> Any:
-    return core._write(redis, keys=core.Keys("guild", call).write, args=["", "put", FOLDING, *rows])
+    keys = BookKeys("guild")
+    return at_once(WRITE.run(redis, keys, token="", mode="put", folding=FOLDING, call=call, given=rows))
 
 
 def test_a_removal_that_is_repeated_does_not_remove_who_came_back(redis: Redis) -> None:
@@ -29,10 +34,10 @@ def test_a_removal_that_is_repeated_does_not_remove_who_came_back(redis: Redis) 
 def test_an_entry_that_left_does_not_come_back_by_a_repeated_call(redis: Redis) -> None:
     book = AddressBook("guild")
 
-    first = write(redis, "call", core.row(1, "ann", words=True))
+    first = write(redis, "call", row(1, "ann", words=True))
     book.remove(1)
 
-    assert write(redis, "call", core.row(1, "ann", words=True)) == first
+    assert write(redis, "call", row(1, "ann", words=True)) == first
     assert (book.complete("a"), book.count()) == ([], 0)
 
 
@@ -40,18 +45,18 @@ def test_a_selection_that_is_repeated_counts_once(redis: Redis) -> None:
     book = AddressBook("guild")
     book.add("ann", id=1)
     for _ in range(2):
-        core._select(redis, keys=core.Keys("guild", "call").select, args=[1, 1])
+        at_once(SELECT.run(redis, BookKeys("guild"), id=1, times=1, call="call"))
 
     assert [round(ranked.weight) for ranked in book.top()] == [1]
 
 
 def test_a_touch_that_is_repeated_does_not_pass_who_was_touched_since(redis: Redis) -> None:
-    recent, tag = RecentContacts("jack"), bucket("jack")
-    its = [keys.contacts(tag, "jack"), keys.contacts_labels(tag, "jack")]
+    recent = RecentContacts("jack")
+    again = {"contact": "jill", "label": "Jill", "limit": 100, "call": "call"}
 
-    contacts._touch(redis, keys=its, args=["jill", "Jill", 100, "call"])
+    at_once(TOUCH.run(redis, ContactsKeys("jack"), **again))
     recent.touch("joe")
-    contacts._touch(redis, keys=its, args=["jill", "Jill", 100, "call"])
+    at_once(TOUCH.run(redis, ContactsKeys("jack"), **again))
 
     assert [contact.id for contact in recent.list()] == ["joe", "jill"]
 
@@ -61,18 +66,17 @@ def test_a_removal_of_a_contact_that_is_repeated_leaves_who_was_touched_since(re
     recent.touch("jill")
 
     for _ in range(2):
-        assert contacts._drop(redis, keys=recent._keys("call"), args=["jill"]) == 1
+        assert at_once(DROP.run(redis, ContactsKeys("jack"), contact="jill", call="call")) == 1
         recent.touch("jill")
 
     assert [contact.id for contact in recent.list()] == ["jill"]
 
 
 def test_a_load_that_another_ended_is_not_begun_again_by_a_repeated_call(redis: Redis) -> None:
-    book = AddressBook("guild")
-    begin = core.Keys("guild", "call").begin
-    loading._begin(redis, keys=begin, args=["first"])
-    loading._begin(redis, keys=core.Keys("guild", "other").begin, args=["second"])
+    keys = BookKeys("guild")
+    for call in ("first", "second"):
+        at_once(BEGIN.run(redis, keys, call=call))
 
-    loading._begin(redis, keys=begin, args=["first"])
+    at_once(BEGIN.run(redis, keys, call="first"))
 
-    assert redis.hget(keys.book_loading(book.name), "token") == b"second"
+    assert redis.hget(keys.loading, "token") == b"second"

@@ -44,7 +44,7 @@ def test_an_entry_that_is_renamed_or_leaves_takes_all_ways_to_write_it_along(red
     assert book.complete("jeanpaul") == book.complete("paul jean") == []
     book.remove(1)
 
-    assert not redis.exists(keys.book_entries("guild"), keys.book_selected("guild"))
+    assert not redis.exists(keys.BookKeys("guild").entries, keys.BookKeys("guild").selected)
 
 
 def test_words_in_another_order_come_behind_those_in_order_and_the_best_selected_first(redis: Redis) -> None:
@@ -78,7 +78,7 @@ def test_a_book_of_an_older_release_says_that_it_must_be_loaded_anew(redis: Redi
     book.add("Ann", id=1)
     assert not book.info().is_outdated
 
-    redis.hdel(keys.book("guild"), "folding")
+    redis.hdel(keys.BookKeys("guild").book, "folding")
     book.add("Bob", id=2)
     assert book.info().is_outdated
     [info] = AddressBookReader().page()

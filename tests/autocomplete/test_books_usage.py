@@ -12,6 +12,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import BookNotFound, InvalidPrefix
+from components.kit.contracts import record
 from components.services.autocomplete import (
     AddressBook,
     AddressBookReader,
@@ -71,10 +72,10 @@ def test_of_a_minute_all_processes_are_summed_up_and_the_slowest_search_is_kept(
             usage.note("guild:7", length, seconds)
         usage.flush()
 
-    [raw] = redis.hvals(keys.book_usage("guild:7"))
+    [raw] = redis.hvals(keys.BookKeys("guild:7").usage)
 
     assert raw.split()[1:] == [b"4", b"2000000", b"750000", b"2"]
-    assert 0 < redis.pttl(keys.book_usage("guild:7")) <= 3_600_000
+    assert 0 < redis.pttl(keys.BookKeys("guild:7").usage) <= 3_600_000
 
 
 def test_books_are_told_apart_in_one_answer(book: AddressBook) -> None:
@@ -92,7 +93,7 @@ def test_books_are_told_apart_in_one_answer(book: AddressBook) -> None:
 
 def test_a_minute_of_an_hour_ago_does_not_count_and_makes_room(redis: Redis, book: AddressBook) -> None:
     now = redis.time()[0] // 60
-    key = keys.book_usage("guild:7")
+    key = keys.BookKeys("guild:7").usage
     redis.hset(
         key, mapping={str(minute % 60): f"{minute - 60} 5 5000000 1000000 1" for minute in (now, now - 1)}
     )
@@ -105,13 +106,13 @@ def test_a_minute_of_an_hour_ago_does_not_count_and_makes_room(redis: Redis, boo
 
 def test_the_figures_are_those_of_an_hour_and_the_rate_that_of_one_to_two_minutes() -> None:
     minutes = [
-        (MINUTE - 60, 100, 1, 1, 1),  # an hour ago
-        (MINUTE - 59, 10, 1_000_000, 600_000, 4),
-        (MINUTE - 1, 60, 1_000_000, 900_000, 1),
-        (MINUTE, 30, 500_000, 20_000, 2),
+        f"{MINUTE - 60} 100 1 1 1",  # an hour ago
+        f"{MINUTE - 59} 10 1000000 600000 4",
+        f"{MINUTE - 1} 60 1000000 900000 1",
+        f"{MINUTE} 30 500000 20000 2",
     ]
 
-    found = usage._usage(MINUTE * 60 + 30, minutes)
+    found = usage._usage(MINUTE * 60 + 30, map(record("autocomplete", "minute").read, minutes))
 
     assert (found.searches, found.per_second, found.mean) == (100, 1, 0.025)
     assert found.slowest == [
@@ -129,7 +130,7 @@ def test_a_book_that_was_removed_is_not_counted_and_leaves_nothing(redis: Redis,
     book.erase()
 
     assert counted() == NOBODY
-    assert redis.exists(keys.book_usage("guild:7")) == 0
+    assert redis.exists(keys.BookKeys("guild:7").usage) == 0
 
 
 @pytest.fixture

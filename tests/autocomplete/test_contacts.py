@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import InvalidEntry, InvalidLimit, InvalidName, InvalidPrefix
-from components.kit.buckets import bucket
 from components.services.autocomplete import Contact, RecentContacts, fold, keys
 from tests.support.snapshots import snapshot
 
@@ -40,7 +39,7 @@ def test_the_oldest_goes_beyond_the_limit(recent: RecentContacts, redis: Redis) 
         recent.touch(contact)
 
     assert ids(recent.list()) == ["d", "c", "b"]
-    assert redis.hlen(keys.contacts_labels(bucket("jack"), "jack")) == 3
+    assert redis.hlen(keys.ContactsKeys("jack").labels) == 3
 
 
 def test_a_label_is_that_of_the_last_touch_and_else_the_id(recent: RecentContacts) -> None:
@@ -71,16 +70,14 @@ def test_what_is_removed_is_gone_whoever_else_stays(recent: RecentContacts, redi
     assert RecentContacts("jill").list() == []
     assert recent.clear() == 1
     assert recent.list() == []
-    assert not redis.exists(
-        keys.contacts(bucket("jack"), "jack"), keys.contacts_labels(bucket("jack"), "jack")
-    )
+    assert not redis.exists(keys.ContactsKeys("jack").contacts, keys.ContactsKeys("jack").labels)
 
 
 def test_a_clock_that_was_ahead_does_not_keep_others_from_the_front(
     recent: RecentContacts, redis: Redis
 ) -> None:
     recent.touch("a")
-    redis.zadd(keys.contacts(bucket("jack"), "jack"), {"a": 2**52})
+    redis.zadd(keys.ContactsKeys("jack").contacts, {"a": 2**52})
 
     recent.touch("b")
 

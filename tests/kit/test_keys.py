@@ -25,9 +25,9 @@ from components import services
 from components.kit.at_once import at_once
 from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.autocomplete import AddressBook, RecentContacts, loading, usage
-from components.services.autocomplete import core as books
+from components.services.autocomplete import AddressBook, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
+from components.services.autocomplete.loading import Load, row
 from components.services.chat import Chat, ChatSettings, core, limits
 from components.services.chat import keys as chat_keys
 from components.services.counters import Counter
@@ -210,7 +210,7 @@ def hand_over(redis: Redis, key: str) -> dict[str, str]:
 
 
 def look_up(redis: Redis, name: str) -> dict[str, str]:
-    """A book, a load beside it, and a person's contacts, so that all their keys are there; the parts of these."""
+    """A book, a load beside it, and a person's contacts, so that all their keys are there; the ends of these."""
     book = AddressBook(name)
     for number in range(70):
         book.add("ann", id=number)
@@ -218,14 +218,17 @@ def look_up(redis: Redis, name: str) -> dict[str, str]:
     RecentContacts(name).touch("jill")
     usage.note(name, 1, 0.1)
     usage.flush()
-    at_once(loading._begin.acall(redis, keys=books.Keys(name, "a").begin, args=["token"]))
-    at_once(book._write_many(redis, "token", [books.row(1, "bea", words=True)]))
+    load = Load(name, replaces=True)
+    at_once(load.begin(redis))
+    at_once(load.write(redis, [row(1, "bea", words=True)]))
     book.add("joe", id=71)
     RecentContacts(name).remove("joe")
-    redis.delete(*[key for key in redis.keys("*:books:*:call:*") if not key.endswith(b":a")])
-    redis.rename(redis.keys("*:books:*:names")[0], autocomplete_keys.book_names(name))
-    redis.rename(redis.keys("*:contacts:*:call:*")[0], autocomplete_keys.contacts_call(bucket(name), "a"))
-    return {"book_call": "a", "contacts_call": "a"}
+    answered, *others = sorted(redis.keys("*:books:*:calls:*"))
+    redis.delete(*others)
+    [dropped] = redis.keys("*:contacts:*:calls:*")
+    redis.rename(redis.keys("*:books:*:names")[0], autocomplete_keys.names(name))
+    ends = {"BookKeys.calls": answered, "ContactsKeys.calls": dropped}
+    return {label: f":{key.decode().rpartition(':')[2]}" for label, key in ends.items()}
 
 
 def share(name: str) -> dict[str, str]:
@@ -240,7 +243,7 @@ def share(name: str) -> dict[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailboxes.", "row", "semaphore")
+_IN_BUCKETS = ("chat", "counter", "inbox", "mailboxes.", "row", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -372,7 +375,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parking.unpark("default", by="default")
     queue.pause("default")
     suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
-    parts = talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
+    parts = talk(redis, "default") | tally(redis, "default")
+    suffixes |= look_up(redis, "default")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     redis.delete(
         *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))

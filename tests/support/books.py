@@ -13,18 +13,18 @@ def assert_whole(redis: Redis, name: str) -> None:
     """No load of the book runs, and all of its keys say the same."""
     rows = {
         row.split("\1")[0]: row
-        for packed in redis.hvals(keys.book_rows(name))
+        for packed in redis.hvals(keys.BookKeys(name).rows)
         for row in packed.decode().split("\2")[1:]
     }
-    ranks = {one.decode(): rank for one, rank in redis.zscan_iter(keys.book_ranks(name))}
-    selected = _members(redis, keys.book_selected(name))
+    ranks = {one.decode(): rank for one, rank in redis.zscan_iter(keys.BookKeys(name).ranks)}
+    selected = _members(redis, keys.BookKeys(name).selected)
     assert ranks.keys() <= rows.keys()
-    assert _members(redis, keys.book_entries(name)) == {
+    assert _members(redis, keys.BookKeys(name).entries) == {
         each for row in rows.values() for each in _found_by(row)
     }
     assert selected == {each for one in ranks for each in _found_by(rows[one])}
-    assert int(redis.hget(keys.book(name), "count") or 0) == len(rows)
-    for prefix, packed in redis.hscan_iter(keys.book_tops(name)):
+    assert int(redis.hget(keys.BookKeys(name).book, "count") or 0) == len(rows)
+    for prefix, packed in redis.hscan_iter(keys.BookKeys(name).tops):
         _check_top(prefix.decode(), packed.decode(), selected, ranks)
 
 

@@ -16,11 +16,11 @@ from components.services.autocomplete import (
     AddressBookReader,
     Contact,
     RecentContacts,
-    core,
     keys,
-    loading,
     usage,
 )
+from components.services.autocomplete.address_book import PRUNE
+from components.services.autocomplete.loading import Load, row
 
 _NAME = "guild:7"
 
@@ -76,10 +76,9 @@ def load(redis: Redis) -> Callable[[], Any]:
 def change_meanwhile(redis: Redis) -> Callable[[], Any]:
     """A load runs, so it must be told."""
     book = _book()
-    at_once(loading._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
-    at_once(
-        book._write_many(redis, "token", [core.row(1, "new", words=True), core.row(2, "new", words=True)])
-    )
+    load = Load(_NAME, replaces=True)
+    at_once(load.begin(redis))
+    at_once(load.write(redis, [row(1, "new", words=True), row(2, "new", words=True)]))
     return lambda: [book.rename(2, "bea"), book.remove(1), book.add("joe", id="y"), book.info().loading]
 
 
@@ -89,10 +88,11 @@ def begin(redis: Redis) -> Callable[[], Any]:
 
 def finish(redis: Redis) -> Callable[[], Any]:
     book = _book()
-    at_once(loading._begin.acall(redis, keys=core.Keys(_NAME, "a").begin, args=["token"]))
-    at_once(book._write_many(redis, "token", [core.row(1, "bea", words=True)]))
+    load = Load(_NAME, replaces=True)
+    at_once(load.begin(redis))
+    at_once(load.write(redis, [row(1, "bea", words=True)]))
     book.add("joe", id=4)
-    return lambda: [at_once(book._finish(get_client(), "token")), book.complete("b"), book.count()]
+    return lambda: [at_once(load.finish(get_client())), book.complete("b"), book.count()]
 
 
 def vacate(redis: Redis) -> Callable[[], Any]:
@@ -102,9 +102,14 @@ def vacate(redis: Redis) -> Callable[[], Any]:
     return lambda: [
         book.vacate(),
         AddressBook("other").vacate(),
-        redis.exists(keys.book(book.name)),
+        redis.exists(keys.BookKeys(book.name).book),
         book.count(),
     ]
+
+
+def erase_book(redis: Redis) -> Callable[[], Any]:
+    book = _book()
+    return lambda: [book.erase(), redis.exists(keys.BookKeys(book.name).book), book.vacate()]
 
 
 def list_(redis: Redis) -> Callable[[], Any]:
@@ -113,11 +118,11 @@ def list_(redis: Redis) -> Callable[[], Any]:
 
 
 def prune(redis: Redis) -> Callable[[], Any]:
-    its = core.Keys(_book().name)
+    its = keys.BookKeys(_book().name)
     redis.zadd(its.ranks, {"9": 700})
 
     def act() -> None:
-        loading._prune(get_client(), keys=its.prune, args=[1, 9])  # its count is that of the last sending
+        at_once(PRUNE.run(get_client(), its, ids=[1, 9]))  # its count is that of the last sending
 
     return act
 
@@ -144,7 +149,7 @@ def count(redis: Redis) -> Callable[[], Any]:
             usage.note(_NAME, 3, 0.5)
             usage.flush()
         [found] = reader.usage([_NAME])
-        redis.delete(keys.book_usage(_NAME))  # it says which minute it is
+        redis.delete(keys.BookKeys(_NAME).usage)  # it says which minute it is
         return [found.searches, found.mean, [each.length for each in found.slowest], book.remove(9)]
 
     return act
@@ -179,11 +184,11 @@ CASES = {
     "autocomplete/begin": [begin],
     "autocomplete/count": [count],
     "autocomplete/drop": [drop, drop_all],
+    "autocomplete/erase": [erase_book, vacate],
     "autocomplete/finish": [finish],
     "autocomplete/list": [list_],
     "autocomplete/prune": [prune],
     "autocomplete/select": [select, select_of_no_book],
     "autocomplete/touch": [touch],
-    "autocomplete/vacate": [vacate],
     "autocomplete/write": [add, add_again, rename, remove, load, change_meanwhile],
 }

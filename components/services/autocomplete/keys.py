@@ -1,95 +1,120 @@
-"""Keys of autocomplete: address books, recent contacts."""
+"""
+The keys of autocomplete. The entity is an address book, as one script reads or changes all that it is; and of recent
+contacts, a bucket of people.
+"""
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from components.kit.buckets import bucket
+from components.kit.keyspace import stem
 
-# Address books. The entity is a book: one script changes or reads all that it is. (services/autocomplete)
-
-
-def book(name: str) -> str:
-    """HASH version, count, when it was loaded, by which rules names were folded. Goes with the book."""
-    return _key("books", name, "book")
+#: What names() is asked for: one index lists all books.
+ALL = "all"
 
 
-def book_entries(name: str) -> str:
-    """ZSET search key, \\1, id: from the beginning and from each word on. A member goes with its entry."""
-    return _key("books", name, "entries")
+class BookKeys:
+    """The keys of the address book *name*, by the names that the scripts have for them."""
+
+    def __init__(self, name: str) -> None:
+        self._book = stem("books", name)
+
+    @property
+    def book(self) -> str:
+        """HASH version, count, when it was loaded, by which rules names were folded. Goes with the book."""
+        return f"{self._book}book"
+
+    @property
+    def entries(self) -> str:
+        """ZSET search key, \\1, id: from the beginning and from each word on. A member goes with its entry."""
+        return f"{self._book}entries"
+
+    @property
+    def rows(self) -> str:
+        """HASH part of a digest of the id -> the rows of entries that fall there. A row goes with its entry."""
+        return f"{self._book}rows"
+
+    @property
+    def ranks(self) -> str:
+        """ZSET id by the logarithm of its selections, as they decay. A member goes with its entry."""
+        return f"{self._book}ranks"
+
+    @property
+    def selected(self) -> str:
+        """ZSET the members of entries that were ever selected. A member goes with its entry."""
+        return f"{self._book}selected"
+
+    @property
+    def tops(self) -> str:
+        """HASH prefix that many of the selected match -> the best of them. A field goes when they are few again."""
+        return f"{self._book}tops"
+
+    @property
+    def loading(self) -> str:
+        """HASH token and count of the load that runs beside the book. Goes when it ends. Expires after an hour."""
+        return f"{self._book}loading"
+
+    @property
+    def next_entries(self) -> str:
+        """ZSET as entries, of the load that runs. Becomes these, or goes. Expires with the load."""
+        return f"{self._book}next-entries"
+
+    @property
+    def next_rows(self) -> str:
+        """HASH as rows, of the load that runs. Becomes these, or goes. Expires with the load."""
+        return f"{self._book}next-rows"
+
+    @property
+    def next_selected(self) -> str:
+        """ZSET as selected, of the load that runs. Becomes these, or goes. Expires with the load."""
+        return f"{self._book}next-selected"
+
+    @property
+    def changed(self) -> str:
+        """SET ids that changed while the load runs, which it must not change back. Goes with it. Expires with it."""
+        return f"{self._book}changed"
+
+    @property
+    def usage(self) -> str:
+        """HASH minute of the hour -> the searches of that minute, and the slowest. Expires after an hour."""
+        return f"{self._book}usage"
+
+    @property
+    def calls(self) -> str:
+        """
+        STRING per call (prefix of it: ends in ":" and the call): what it was answered, should it ask again.
+
+        Expires after a minute.
+        """
+        return f"{self._book}calls"
 
 
-def book_rows(name: str) -> str:
-    """HASH part of a digest of the id -> the rows of entries that fall there. A row goes with its entry."""
-    return _key("books", name, "rows")
+class ContactsKeys:
+    """The keys of the recent contacts of a person, by the names that the scripts have for them."""
+
+    def __init__(self, person: str) -> None:
+        self._person = person
+        self._bucket = stem("contacts", bucket(person))
+
+    @property
+    def contacts(self) -> str:
+        """ZSET contact by the microsecond of its last touch. The newest stay. Expires a year after the last use."""
+        return f"{self._bucket}contacts:{self._person}"
+
+    @property
+    def labels(self) -> str:
+        """HASH contact -> the call that touched it, \\1, its label or nothing. Goes with it. Expires with them."""
+        return f"{self._bucket}labels:{self._person}"
+
+    @property
+    def calls(self) -> str:
+        """
+        STRING per call (prefix of it: ends in ":" and the call): what it was answered, should it ask again.
+
+        It is the bucket's. Expires after a minute.
+        """
+        return f"{self._bucket}calls"
 
 
-def book_ranks(name: str) -> str:
-    """ZSET id by the logarithm of its selections, as they decay. A member goes with its entry."""
-    return _key("books", name, "ranks")
-
-
-def book_selected(name: str) -> str:
-    """ZSET the members of entries that were ever selected. A member goes with its entry."""
-    return _key("books", name, "selected")
-
-
-def book_tops(name: str) -> str:
-    """HASH prefix that many of the selected match -> the best of them. A field goes when they are few again."""
-    return _key("books", name, "tops")
-
-
-def book_loading(name: str) -> str:
-    """HASH token and count of the load that runs beside the book. Goes with its end. Expires after an hour."""
-    return _key("books", name, "loading")
-
-
-def book_next_entries(name: str) -> str:
-    """ZSET as entries, of the load that runs. Becomes these, or goes. Expires with the load."""
-    return _key("books", name, "next-entries")
-
-
-def book_next_rows(name: str) -> str:
-    """HASH as rows, of the load that runs. Becomes these, or goes. Expires with the load."""
-    return _key("books", name, "next-rows")
-
-
-def book_next_selected(name: str) -> str:
-    """ZSET as selected, of the load that runs. Becomes these, or goes. Expires with the load."""
-    return _key("books", name, "next-selected")
-
-
-def book_changed(name: str) -> str:
-    """SET ids that changed while the load runs, which it must not change back. Goes with it. Expires with it."""
-    return _key("books", name, "changed")
-
-
-def book_usage(name: str) -> str:
-    """HASH minute of the hour -> the searches of that minute, and the slowest. Expires after an hour."""
-    return _key("books", name, "usage")
-
-
-def book_call(name: str, call: str) -> str:
-    """STRING what a call was answered, if it asks again. Expires after a minute."""
-    return _key("books", name, f"call:{call}")
-
-
-def book_names(tag: str) -> str:
+def names(tag: str) -> str:
     """ZSET names of all books, with equal scores. One goes when its book is removed."""
-    return _key("books", tag, "names")
-
-
-# Recent contacts. The entity is a bucket of persons. (services/autocomplete)
-
-
-def contacts(tag: str, person: str) -> str:
-    """ZSET contact by the microsecond of its last touch. The newest stay. Expires a year after the last use."""
-    return _key("contacts", tag, f"contacts:{person}")
-
-
-def contacts_labels(tag: str, person: str) -> str:
-    """HASH contact -> the call that touched it, \\1, its label or nothing. Goes with it. Expires with them."""
-    return _key("contacts", tag, f"labels:{person}")
-
-
-def contacts_call(tag: str, call: str) -> str:
-    """STRING what a call was answered, if it asks again. Expires after a minute."""
-    return _key("contacts", tag, f"call:{call}")
+    return f"{stem('books', tag)}names"

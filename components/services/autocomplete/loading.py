@@ -1,10 +1,12 @@
 """
-How an AddressBook is loaded: one part is on its way while the next is prepared, so client and server work at once.
-A part is sent by the alphabet: neighbours share most of the way through the index, in the processor's cache.
+Load: many entries, written into an address book or beside it.
 
-With replace, batches go to keys beside the book, which one step makes the book. That of a load that does not end
-expire after an hour; a load that begins later ends one that runs. What joins, leaves or is renamed meanwhile is
-written to both, and noted, so a part does not change it back (write.lua).
+One part is on its way while the next is prepared, so client and server work at once. A part is sent by the alphabet:
+neighbours share most of the way through the index, in the processor's cache.
+
+A load that replaces the book writes to keys beside it, which one step makes the book. They expire an hour after the
+last part of a load that does not end, and a load that begins later ends one that runs. What joins, leaves or is
+renamed meanwhile is written to both, and noted, so that a part does not change it back (write.lua).
 """
 
 from __future__ import annotations
@@ -19,55 +21,44 @@ from typing import Any, Self
 from components.exceptions import LoadSuperseded
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
-from components.kit.scripts import ASYNCHRONOUS, Script, reading
+from components.kit.scripts import ASYNCHRONOUS, Script
 from components.services.autocomplete.contacts import new_call
-from components.services.autocomplete.core import BATCH, Core, Keys, row
-from components.services.autocomplete.folding import FOLDING
+from components.services.autocomplete.folding import FOLDING, check_id, check_label
+from components.services.autocomplete.keys import BookKeys
 
-#: Calls of the script that are sent together.
-_TOGETHER = 4
-#: Entries in a part: few at first, so Redis has work soon; in a loop always few, which waits while they are folded.
+#: Entries in one call of a script, which lets no other in meanwhile: some milliseconds.
+BATCH = 250
+_TOGETHER = 4  # calls of the script that are sent together
+#: Entries in a part: few at first, so Redis has work soon; always few in an event loop, which waits while they are
+#: folded.
 _FEW, _MANY = 1_000, 16_000
-#: Halves of a part, so that one is packed while Redis works at the other.
-_AT_ONCE = 2
-#: How many of the best are put where they belong after a load.
-_RERANKED = 1_000
+_AT_ONCE = 2  # halves of a part, so that one is packed while Redis works at the other
 
-_begin = Script("autocomplete/begin")
-_finish = Script("autocomplete/finish")
-_prune = Script("autocomplete/prune")
-_write = Script("autocomplete/write")
+BEGIN = Script("autocomplete/begin")
+FINISH = Script("autocomplete/finish")
+WRITE = Script("autocomplete/write")
 
 
-class Loading(Core):
-    """A book that can be loaded."""
+class Load:
+    """A load of the address book *name*, beside it if it *replaces* the book."""
 
-    async def _load(
+    def __init__(self, name: str, *, replaces: bool) -> None:
+        self.name = name
+        self._token = new_call() if replaces else ""
+        self._keys = BookKeys(name)
+
+    async def begin(self, client: AnyRedis) -> None:
+        if self._token:
+            await BEGIN.run(client, self._keys, call=self._token)
+
+    async def write_all(
         self,
         client: AnyRedis,
-        entries: Iterable[tuple[str | int, str]],
-        replace: bool,
-        words: bool,
-        progress: Callable[[int], object] | None,
-    ) -> int:
-        token = new_call() if replace else ""
-        if replace:
-            await _begin.acall(client, keys=Keys(self.name, new_call()).begin, args=[token])
-        done = await self._write_all(client, token, entries, words, progress)
-        if replace:
-            await self._finish(client, token)
-        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
-        await self._list(client)
-        return done
-
-    async def _write_all(
-        self,
-        client: AnyRedis,
-        token: str,
         entries: Iterable[tuple[str | int, str]],
         words: bool,
         progress: Callable[[int], object] | None,
     ) -> int:
+        """Write all entries, and return how many they are. Raises InvalidEntry, LoadSuperseded."""
         is_async = isinstance(client, ASYNCHRONOUS)
         done = on_its_way = 0
         async with _OneAhead(is_async=is_async) as sending:
@@ -75,39 +66,69 @@ class Loading(Core):
                 await sending.landed()
                 done = _told(done + on_its_way, progress)
                 on_its_way = sum(map(len, part))
-                await sending.start([self._write_many(client, token, rows) for rows in part])
+                await sending.start([self.write(client, rows) for rows in part])
             await sending.landed()
         return _told(done + on_its_way, progress)
 
-    async def _write_many(self, client: AnyRedis, token: str, rows: Sequence[str]) -> None:
-        batches = [rows[at : at + BATCH] for at in range(0, len(rows), BATCH)]
-        calls = [(Keys(self.name, new_call()).write, [token, "put", FOLDING, *batch]) for batch in batches]
+    async def write(self, client: AnyRedis, rows: Sequence[str]) -> None:
+        """Write these rows. Raises LoadSuperseded."""
+        calls = [
+            WRITE.call(
+                self._keys,
+                token=self._token,
+                mode="put",
+                folding=FOLDING,
+                call=new_call(),
+                given=rows[at : at + BATCH],
+            )
+            for at in range(0, len(rows), BATCH)
+        ]
         for at in range(0, len(calls), _TOGETHER):
-            if b"superseded" in await _write.amany(client, calls[at : at + _TOGETHER]):
+            if b"superseded" in await WRITE.amany(client, calls[at : at + _TOGETHER]):
                 raise self._superseded()
 
-    async def _finish(self, client: AnyRedis, token: str) -> None:
-        if await _finish.acall(client, keys=Keys(self.name, new_call()).finish, args=[token, FOLDING]) < 0:
+    async def finish(self, client: AnyRedis) -> None:
+        """Make what was loaded the book, if it replaces that. Raises LoadSuperseded."""
+        if not self._token:
+            return
+        count = await FINISH.run(client, self._keys, token=self._token, folding=FOLDING, call=new_call())
+        if count < 0:
             raise self._superseded()
-        its, first = Keys(self.name), 0
-        while ids := await self._ranked(client, first, first + BATCH - 1):
-            gone = await _prune.acall(client, keys=its.prune, args=ids)
-            first += BATCH - gone
-
-    async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
-        return list(await reading(lambda: client.zrange(Keys(self.name).ranks, first, last)))
 
     def _superseded(self) -> LoadSuperseded:
         return LoadSuperseded(
-            f"Another load of the address book {self.name!r} began, or this one paused for an hour: load it anew."
+            f"Another load of the address book {self.name!r} began, or this one paused for an hour. Load it anew."
         )
 
 
+def row(entry: str | int, label: str, *, words: bool) -> str:
+    """Return an entry as Redis has it. Raises InvalidEntry."""
+    known_by = check_id(entry)
+    shown, spelling = check_label(label)
+    key, most = spelling.key, len(spelling.starts) if words else 1
+    starts = spelling.starts[1:most]
+    if not key.isascii():
+        starts = [len(key[:start].encode()) for start in starts]
+    is_plain = key.encode() == shown.encode().lower()  # of bytes, this makes A to Z small, as Lua does
+    variants = [f"{number} {text}" for number, text in spelling.variants() if number < most]
+    parts = [known_by, shown, "" if is_plain else key]
+    return "\1".join([*parts, ",".join(map(str, starts)), *variants] if starts or variants else parts)
+
+
+def id_of(row: str) -> str:
+    """Return the id of an entry as Redis has it."""
+    return row.partition("\1")[0]
+
+
 def _parts(entries: Iterable[tuple[str | int, str]], words: bool, most: int) -> Iterator[list[list[str]]]:
-    """Their rows, many in halves that may be sent at once; if an id is among them twice, all in their order."""
+    """
+    Yield the rows of *entries* in parts: many in halves that may be sent at once.
+
+    If an id is in a part twice, all of that part stays in its order.
+    """
     given, size = iter(entries), _FEW
     while rows := [row(entry, label, words=words) for entry, label in islice(given, size)]:
-        if len({each.partition("\1")[0] for each in rows}) == len(rows):
+        if len(set(map(id_of, rows))) == len(rows):
             rows.sort(key=_search_key)
             half = max(_FEW, len(rows) // 2)
             yield [rows[:half], rows[half:]] if len(rows) > half else [rows]
@@ -129,9 +150,9 @@ def _told(done: int, progress: Callable[[int], object] | None) -> int:
 
 class _OneAhead:
     """
-    What is sent by other threads, or by tasks of the loop, one part at a time. At its end nothing is on its way.
+    Sends one part at a time, by other threads or by tasks of the loop. When it ends, nothing is on its way.
 
-    Threads send only: entries are taken from who gives them by the thread that may use its database.
+    Threads only send: the entries come from the caller's thread, which may use its database.
     """
 
     def __init__(self, *, is_async: bool) -> None:
@@ -160,7 +181,7 @@ class _OneAhead:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """The error that ends a load is the one to tell; those of what is on its way then are not."""
+        """Wait for what is on its way. Its errors are not raised: the one that ended the load is."""
         if self._threads:
             self._threads.shutdown()
         tasks = [each for each in self._sent if isinstance(each, asyncio.Task)]

@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from components.kit.client import AnyRedis, get_client
+from components.kit.contracts import record
 from components.kit.scripts import Call, Script
-from components.services.autocomplete import keys
 from components.services.autocomplete.contacts import new_call
-from components.services.autocomplete.records import instant
+from components.services.autocomplete.facts import instant
+from components.services.autocomplete.keys import BookKeys
 from components.services.counters import tally
 
 logger = logging.getLogger(__name__)
@@ -30,8 +31,9 @@ _PACE = 1.0  # seconds between two sendings
 _HOUR = 60  # minutes
 _SECOND = 1_000_000  # microseconds
 
-_count = Script("autocomplete/count")
-_counted = Script("autocomplete/counted")
+COUNT = Script("autocomplete/count")
+COUNTED = Script("autocomplete/counted")
+_MINUTE = record("autocomplete", "minute")
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class _Searches:
 
     def _send(self, tallies: Mapping[str, _Tally]) -> None:
         try:
-            _count.many(get_client(), [_call(name, tally) for name, tally in tallies.items()])
+            COUNT.many(get_client(), [_call(name, tally) for name, tally in tallies.items()])
             self._is_away = False
         except Exception as error:  # noqa: BLE001  (whatever it is, the thread must go on)
             if not self._is_away:
@@ -129,8 +131,14 @@ class _Searches:
 
 
 def _call(name: str, tally: _Tally) -> Call:
-    its = [keys.book(name), keys.book_usage(name), keys.book_call(name, new_call())]
-    return its, [tally.searches, tally.spent, tally.slowest, tally.length]
+    return COUNT.call(
+        BookKeys(name),
+        searches=tally.searches,
+        spent=tally.spent,
+        slowest=tally.slowest,
+        length=tally.length,
+        call=new_call(),
+    )
 
 
 class _Process:
@@ -164,24 +172,29 @@ def forget() -> None:
 
 
 async def read(client: AnyRedis, names: Sequence[str]) -> list[BookUsage]:
-    """How these books were searched, in one round trip to each node."""
-    calls: list[Call] = [([keys.book_usage(name)], []) for name in names]
-    answers = await _counted.amany(client, calls) if names else []
-    return [
-        _usage(int(now), [tuple(map(int, each.split())) for each in texts if each]) for now, *texts in answers
-    ]
+    """Return how these books were searched, in one round trip to each node."""
+    calls = [COUNTED.call(BookKeys(name)) for name in names]
+    answers = await COUNTED.amany(client, calls) if names else []
+    return [_usage(int(now), [_MINUTE.read(each) for each in texts if each]) for now, *texts in answers]
 
 
-def _usage(now: int, found: Iterable[tuple[int, ...]]) -> BookUsage:
-    """*now* is the second; a minute is its number, searches, microseconds, those of the slowest, its length."""
+def _usage(now: int, found: Iterable[Mapping[str, str]]) -> BookUsage:
+    """Return the usage at the second *now*."""
     this = now // 60
-    minutes = [each for each in found if this - _HOUR < each[0] <= this]
-    searches = sum(each[1] for each in minutes)
-    lately = sum(each[1] for each in minutes if each[0] >= this - 1)
-    slowest = [SlowSearch(instant(each[0] * 60 * _SECOND), each[3] / _SECOND, each[4]) for each in minutes]
+    minutes = [
+        minute
+        for each in found
+        if this - _HOUR < (minute := {name: int(value) for name, value in each.items()})["minute"] <= this
+    ]
+    searches = sum(each["searches"] for each in minutes)
+    lately = sum(each["searches"] for each in minutes if each["minute"] >= this - 1)
+    slowest = [
+        SlowSearch(instant(each["minute"] * 60 * _SECOND), each["slowest"] / _SECOND, each["length"])
+        for each in minutes
+    ]
     return BookUsage(
         searches=searches,
         per_second=lately / (60 + now % 60),
-        mean=sum(each[2] for each in minutes) / searches / _SECOND if searches else None,
+        mean=sum(each["spent"] for each in minutes) / searches / _SECOND if searches else None,
         slowest=sorted(slowest, key=lambda each: each.seconds, reverse=True),
     )

@@ -349,7 +349,7 @@ def test_a_book_is_removed_once_and_logged(operator):
 
     assert said == logged() == ["Removed the address book guild:7. It had 3 entries."]
     assert AddressBookReader().count() == 0
-    assert not get_client().exists(keys.book_entries("guild:7"), keys.book_usage("guild:7"))
+    assert not get_client().exists(keys.BookKeys("guild:7").entries, keys.BookKeys("guild:7").usage)
     assert operator.post(address).status_code == 404
     assert len(logged()) == 1
 
@@ -437,7 +437,7 @@ def test_a_book_of_an_older_release_asks_to_be_made_anew(viewer):
     said = "An older release made this book"
     assert said not in page(viewer, "book/", book="guild:7")
 
-    get_client().hdel(keys.book("guild:7"), "folding")
+    get_client().hdel(keys.BookKeys("guild:7").book, "folding")
     assert f"{said}: some of what is typed does not find its names. Load it anew" in page(
         viewer, "book/", book="guild:7"
     )

@@ -13,7 +13,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 from redis import Redis
 
-from components.kit.buckets import bucket
 from components.people import Users
 from components.services.autocomplete import AddressBook, RecentContacts, keys
 from components.services.chat import Chat, Inbox
@@ -184,7 +183,7 @@ def test_a_message_is_sent_though_contacts_cannot_be_noted(
 ) -> None:
     """What lies where they would be is of another kind, as a fault of Redis would be."""
     chat = Chat.create(joe.id, members=[jill.id])
-    redis.set(keys.contacts(bucket(joe.id), joe.id), "no list")
+    redis.set(keys.ContactsKeys(joe.id).contacts, "no list")
 
     assert joe("POST", f"chats/{chat.id}/messages", {"text": "hi"}).status_code == 201
     assert page(joe).post(f"/chat/{chat.id}/", {"text": "hello"}).status_code == 302

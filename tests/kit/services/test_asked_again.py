@@ -26,7 +26,7 @@ ASKED: list[tuple[str, Callable[[], object]]] = [
     ("ZRANGEBYLEX", lambda: AddressBookReader().page()),
     ("ZADD", lambda: AddressBook("other").add("Ann", id=1)),
     ("ZREM", lambda: AddressBook("book").erase()),
-    ("UNLINK", lambda: AddressBook("book").erase()),
+    ("EXISTS", lambda: AddressBook("none").vacate()),
     ("GET", lambda: FencedValue("value").get()),
     ("ZRANGE", lambda: CounterReader().families()),
 ]

@@ -115,7 +115,7 @@ def test_entries_and_contacts_leave_and_books_are_removed(redis: Redis, filled: 
     assert RecentContacts("jill").clear() == 1
     book.erase()
 
-    assert [key for key in redis.keys("*") if b":call:" not in key] == []
+    assert [key for key in redis.keys("*") if b":calls:" not in key] == []
 
 
 def test_counters_are_cleaned(redis: Redis, filled: Callable[[], None]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.kit.buckets import BUCKETS, bucket
+from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis
-from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts, core, usage
+from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
+from components.services.autocomplete.address_book import ERASE
 from components.services.counters import Counter, flush
 from components.services.rows import Loader, RowReader, member
 from components.services.rows import keys as rows_keys
@@ -50,14 +51,14 @@ def test_a_book_that_is_made_anew_meanwhile_stays_listed(
     book.add("Ann", id=1)
     book.remove(1)
 
-    vacate = core._vacate.acall
+    run = ERASE.run
 
-    async def overtaken(client: AnyRedis, **given: object) -> object:
-        said = await vacate(client, **given)  # type: ignore[arg-type]
+    async def overtaken(client: AnyRedis, keys: object, **args: object) -> object:
+        said = await run(client, keys, **args)
         book.add("Bob", id=2)
         return said
 
-    monkeypatch.setattr(core._vacate, "acall", overtaken)
+    monkeypatch.setattr(ERASE, "run", overtaken)
     assert not book.vacate()
 
     assert AddressBookReader().names() == ["guild"]
@@ -77,8 +78,8 @@ def test_use_does_not_let_a_book_grow(redis: Redis) -> None:
     book.load([], replace=True)
 
     assert_whole(redis, "guild")
-    assert kept(redis) == sorted([autocomplete_keys.book("guild"), autocomplete_keys.book_names("all")])
-    assert len(redis.hkeys(autocomplete_keys.book_usage("guild"))) <= 60
+    assert kept(redis) == sorted([autocomplete_keys.BookKeys("guild").book, autocomplete_keys.names("all")])
+    assert len(redis.hkeys(autocomplete_keys.BookKeys("guild").usage)) <= 60
 
 
 def test_contacts_are_bounded_and_end(redis: Redis) -> None:
@@ -86,10 +87,9 @@ def test_contacts_are_bounded_and_end(redis: Redis) -> None:
     for number in range(50):
         recent.touch(f"{number}", label="x")
 
-    tag = bucket("jack")
     assert (
-        redis.zcard(autocomplete_keys.contacts(tag, "jack"))
-        == redis.hlen(autocomplete_keys.contacts_labels(tag, "jack"))
+        redis.zcard(autocomplete_keys.ContactsKeys("jack").contacts)
+        == redis.hlen(autocomplete_keys.ContactsKeys("jack").labels)
         == 5
     )
     assert kept(redis) == []

@@ -248,10 +248,10 @@ def test_an_entry_of_an_address_book_that_cannot_be_read_is_shown_as_it_is(redis
     for number, name in enumerate(["anna", "anton"]):
         book.add(name, id=number)
         book.select(number)
-    row_key = autocomplete_keys.book_rows("people")
+    row_key = autocomplete_keys.BookKeys("people").rows
     for field, row in redis.hgetall(row_key).items():
         redis.hset(row_key, field, row.replace(b"anton", b"ant\xffn"))
-    redis.zadd(autocomplete_keys.book_names("all"), {b"\xff": 0})
+    redis.zadd(autocomplete_keys.names("all"), {b"\xff": 0})
 
     assert {each.id for each in book.complete("an")} >= {"0"}
     assert len(book.top()) >= 1
@@ -264,7 +264,7 @@ def test_an_entry_of_an_address_book_that_cannot_be_read_is_shown_as_it_is(redis
 def test_figures_of_a_book_that_cannot_be_read_fail_no_list(redis: Redis, field: str, value: bytes) -> None:
     AddressBook("bad").add("anna", id=1)
     AddressBook("good").add("anna", id=1)
-    redis.hset(autocomplete_keys.book("bad"), field, value)
+    redis.hset(autocomplete_keys.BookKeys("bad").book, field, value)
 
     assert [info.name for info in AddressBookReader().page()] == ["bad", "good"]
 
@@ -273,9 +273,8 @@ def test_figures_of_a_book_that_cannot_be_read_fail_no_list(redis: Redis, field:
 def test_a_contact_that_cannot_be_read_fails_no_list(redis: Redis, name: bytes) -> None:
     contacts = RecentContacts("joe")
     contacts.touch("jack", label="Jack")
-    tag = bucket("joe")
-    redis.zadd(autocomplete_keys.contacts(tag, "joe"), {name: 1e300})
-    redis.hset(autocomplete_keys.contacts_labels(tag, "joe"), name, b"\xff\xfe")
+    redis.zadd(autocomplete_keys.ContactsKeys("joe").contacts, {name: 1e300})
+    redis.hset(autocomplete_keys.ContactsKeys("joe").labels, name, b"\xff\xfe")
 
     assert len(contacts.list()) == 2
     assert [each.id for each in contacts.complete("ja")] == ["jack"]

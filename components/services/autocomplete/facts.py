@@ -1,20 +1,20 @@
-"""What address books and recent contacts say: facts, as frozen dataclasses. Instants are aware, in UTC."""
+"""What address books and recent contacts tell, as frozen dataclasses. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from components.kit.instants import EPOCH
 
 
 @dataclass(frozen=True)
 class Contact:
-    """Somebody, or something, that was used lately."""
+    """A person, or a thing, that was used lately."""
 
     id: str
-    #: What is shown; the id if nothing else was given.
+    #: What is shown; the id if no label was given.
     label: str
     touched_at: datetime
 
@@ -28,11 +28,11 @@ class Entry:
 
 
 class Completions(list[Entry]):
-    """What complete() finds, best first."""
+    """What complete() finds, the best first."""
 
     def __init__(self, entries: Iterable[Entry] = (), *, version: int = 0, is_whole: bool = True) -> None:
         super().__init__(entries)
-        #: That of the book: as long as it is the same, so are all its answers.
+        #: The version of the book. While it stays the same, so do all answers.
         self.version = version
         #: Nothing else matches, so a longer prefix can be looked for in this list.
         self.is_whole = is_whole
@@ -44,36 +44,36 @@ class RankedEntry:
 
     id: str
     label: str
-    #: How often, where a selection counts half as much after each half-life.
+    #: How often it was selected, where a selection counts half as much after each half-life.
     weight: float
 
 
 @dataclass(frozen=True)
 class BookInfo:
-    """How an address book stands."""
+    """The state of an address book."""
 
     name: str
     count: int
-    #: Beginnings of names and of words in them, under which its entries are found.
+    #: Beginnings of names and of words in them, under which the entries are found.
     members: int
     #: How many entries were ever selected.
     selected: int
-    #: Its names, or some of them, were folded by the rules of another release: load it anew, or they are missed.
+    #: Some of its names were folded by the rules of another release. Load it anew, or searches miss them.
     is_outdated: bool
     #: An estimate by the server.
     bytes: int
-    #: Grows with each change; it is the microsecond of the last.
+    #: The microsecond of the last change; it grows with each.
     version: int
     changed_at: datetime
-    #: When a load of the whole last ended; None if there was none.
+    #: When a load with replace=True last ended; None if there was none.
     loaded_at: datetime | None
-    #: How many entries the load has that runs now; None if none does.
+    #: How many entries the load has that runs now; None if none runs.
     loading: int | None
 
 
 def instant(microseconds: bytes | int | float) -> datetime:
-    """Return the instant; that of 1970 for a number that none has."""
+    """Return the instant so many microseconds after 1970, or 1970 itself if the calendar has no such instant."""
     try:
-        return _EPOCH + timedelta(microseconds=int(microseconds))
+        return EPOCH + timedelta(microseconds=int(microseconds))
     except (ValueError, OverflowError):
-        return _EPOCH
+        return EPOCH

@@ -1,0 +1,307 @@
+"""
+AddressBook: names that are found by how they begin (chapter 6.1.2 of the book).
+
+An index of equal scores holds each name from its beginning and from each word on, with the id behind, so a prefix is
+a range of it, and the script that reads it can run on a replica. The entries themselves are rows: a few to a field of
+one hash, which costs a tenth of a field each. A row has all that a script needs to find the members of its entry, so
+a rename is one step, and a reader sees the old name or the new one. What was selected has an index of its own, so the
+best are found without looking at all others; where many of the selected match, the best of them are kept with the
+prefix. The others come by the alphabet of their search keys (folding.py). Nothing happens when a process dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import Any
+
+from components.exceptions import BookNotFound
+from components.kit.client import AnyRedis
+from components.kit.scripts import Script, reading
+from components.kit.stored import number_of, text_of
+from components.kit.twins import twins
+from components.kit.values import check_name
+from components.services.autocomplete import usage
+from components.services.autocomplete.contacts import check_limit, new_call
+from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry, instant
+from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
+from components.services.autocomplete.keys import ALL, BookKeys, names
+from components.services.autocomplete.loading import BATCH, WRITE, Load, id_of, row
+from components.services.counters import tally
+
+#: What load() takes: ids and labels.
+Entries = Iterable[tuple[str | int, str]]
+#: Called with the number of entries that are done.
+Progress = Callable[[int], object]
+
+MAX_COMPLETIONS = 100
+MAX_TOP = 1_000
+_RERANKED = 1_000  # of the best, which are put where they belong after a load
+
+CALLED = Script("autocomplete/called")
+COMPLETE = Script("autocomplete/complete")
+ERASE = Script("autocomplete/erase")
+LIST = Script("autocomplete/list")
+LOOK = Script("autocomplete/look")
+PRUNE = Script("autocomplete/prune")
+SELECT = Script("autocomplete/select")
+
+
+class AddressBook:
+    """
+    The address book *name*: one for each guild, tenant or model.
+
+    Raises InvalidName. Every method raises RedisUnavailable.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = check_name("book", name)
+
+    async def _add(self, client: AnyRedis, label: str, *, id: str | int, words: bool = True) -> bool:
+        """
+        Add the entry *id*, to be found by each word of *label*, or without *words* by its beginning only.
+
+        Return whether it is new. An entry that is there is renamed. Raises InvalidEntry.
+        """
+        return await self._write(client, row(id, label, words=words)) == 0
+
+    add, aadd = twins(_add)
+
+    async def _remove(self, client: AnyRedis, id: str | int) -> bool:
+        """Remove the entry *id*. Return whether it was there. Raises InvalidEntry."""
+        return await self._write(client, check_id(id)) == 1
+
+    remove, aremove = twins(_remove)
+
+    async def _rename(self, client: AnyRedis, id: str | int, label: str, *, words: bool = True) -> bool:
+        """Give the entry *id* another label if it is there. Return whether it is. Raises InvalidEntry."""
+        return await self._write(client, row(id, label, words=words), mode="rename") == 1
+
+    rename, arename = twins(_rename)
+
+    async def _get(self, client: AnyRedis, id: str | int) -> Entry | None:
+        """Return the entry *id*; None if it is not there. Raises InvalidEntry."""
+        found = await self._look(client, 0, check_id(id))
+        return Entry(found[0].id, found[0].label) if found else None
+
+    get, aget = twins(_get)
+
+    async def _complete(self, client: AnyRedis, prefix: str, *, limit: int = 10) -> Completions:
+        """
+        Return the entries of which a word begins with *prefix*: the best selected first, then by the alphabet.
+
+        Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        """
+        typed = check_prefix(prefix)
+        others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
+        most = check_limit(limit, MAX_COMPLETIONS)
+        began = perf_counter()
+        found = await COMPLETE.run(client, self._keys, prefix=typed.key, limit=most, others=others)
+        if not found:
+            raise self._not_found()
+        usage.note(self.name, len(prefix), perf_counter() - began)
+        version, has_more, text = found
+        return Completions(_entries(text), version=int(version), is_whole=not has_more)
+
+    complete, acomplete = twins(_complete)
+
+    async def _called(self, client: AnyRedis, name: str, *, limit: int = 10) -> list[Entry]:
+        """
+        Return the entries whose whole label folds to what *name* does, by id.
+
+        "ann smith" finds "Ann Smith" and not "Ann Smithson". They are found among the first 1,000 entries whose
+        labels end with it. Raises BookNotFound, InvalidPrefix, InvalidLimit.
+        """
+        wanted, most = check_prefix(name).key, check_limit(limit, MAX_COMPLETIONS)
+        found = await CALLED.run(client, self._keys, wanted=wanted, limit=most)
+        if found is None:
+            raise self._not_found()
+        return _entries(found)
+
+    called, acalled = twins(_called)
+
+    async def _select(self, client: AnyRedis, id: str | int) -> bool:
+        """
+        Note that the entry *id* was chosen, so that it comes before others. Return whether it is there.
+
+        Raises BookNotFound, InvalidEntry.
+        """
+        said = await SELECT.run(client, self._keys, id=check_id(id), times=1, call=new_call())
+        if said < 0:
+            raise self._not_found()
+        tally("autocomplete:selected", said)
+        return bool(said)
+
+    select, aselect = twins(_select)
+
+    async def _top(self, client: AnyRedis, limit: int = 10) -> list[RankedEntry]:
+        """Return the entries that were selected most and last, the best first. Raises InvalidLimit."""
+        return await self._look(client, check_limit(limit, MAX_TOP))
+
+    top, atop = twins(_top)
+
+    async def _count(self, client: AnyRedis) -> int:
+        """Return how many entries there are."""
+        return number_of(await reading(lambda: client.hget(self._keys.book, "count")))
+
+    count, acount = twins(_count)
+
+    async def _info(self, client: AnyRedis) -> BookInfo:
+        """Return the state of the book. Raises BookNotFound."""
+        [info] = await look(client, [self.name])
+        if info is None:
+            raise self._not_found()
+        return info
+
+    info, ainfo = twins(_info)
+
+    async def _load(
+        self,
+        client: AnyRedis,
+        entries: Entries,
+        *,
+        replace: bool = False,
+        words: bool = True,
+        progress: Progress | None = None,
+    ) -> int:
+        """
+        Add many entries, given as ids and labels. Return how many were given.
+
+        With *replace* they become the book once all are there: other entries leave, unless they joined meanwhile.
+        What joins, leaves or is renamed during the load counts more than what is loaded. *progress* is called now and
+        then with the number of entries that are done. Raises InvalidEntry, LoadSuperseded.
+        """
+        load = Load(self.name, replaces=replace)
+        await load.begin(client)
+        done = await load.write_all(client, entries, words, progress)
+        await load.finish(client)
+        if replace:
+            await self._prune(client)
+        await self._rerank(client, await self._ranked(client, -_RERANKED, -1))
+        await self._list(client)
+        return done
+
+    load, aload = twins(_load)
+
+    async def _vacate(self, client: AnyRedis) -> bool:
+        """Remove the book if all have left it and no load runs. Return whether there is no such book now."""
+        if not await ERASE.run(client, self._keys, which="vacant"):
+            return False
+        await reading(lambda: client.zrem(names(ALL), self.name))
+        if await reading(lambda: client.exists(self._keys.book)):  # made anew meanwhile
+            await self._list(client)
+            return False
+        return True
+
+    vacate, avacate = twins(_vacate)
+
+    async def _erase(self, client: AnyRedis) -> None:
+        """Remove the book and all that is known of it."""
+        # It leaves the list first: an entry that joins meanwhile puts it there anew.
+        await reading(lambda: client.zrem(names(ALL), self.name))
+        await ERASE.run(client, self._keys, which="any")
+
+    erase, aerase = twins(_erase)
+
+    async def _write(self, client: AnyRedis, written: str, *, mode: str = "put") -> int:
+        """Write a row, or let an id leave. Return 1 if the entry was there before, else 0."""
+        said = await WRITE.run(
+            client, self._keys, token="", mode=mode, folding=FOLDING, call=new_call(), given=[written]
+        )
+        _new, there, is_listed = map(int, said.split())
+        if not is_listed:
+            await self._list(client)
+        if there and "\1" in written:
+            await self._rerank(client, [id_of(written)])
+        return there
+
+    async def _look(self, client: AnyRedis, best: int, *ids: str) -> list[RankedEntry]:
+        found = await LOOK.run(client, self._keys, best=best, ids=ids)
+        return [RankedEntry(text_of(one), text_of(label), _weight(weight)) for one, label, weight in found]
+
+    async def _prune(self, client: AnyRedis) -> None:
+        """Forget the ranks of entries that a load has not brought."""
+        first = 0
+        while ids := await self._ranked(client, first, first + BATCH - 1):
+            first += BATCH - await PRUNE.run(client, self._keys, ids=ids)
+
+    async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
+        return list(await reading(lambda: client.zrange(self._keys.ranks, first, last)))
+
+    async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
+        """Put those of these entries that were selected among the best of their prefixes: their names changed."""
+        keys = self._keys
+        for at in range(0, len(ids), BATCH):
+            some = ids[at : at + BATCH]
+            calls = [SELECT.call(keys, id=one, times=0, call=new_call()) for one in some]
+            await SELECT.amany(client, calls)
+
+    async def _list(self, client: AnyRedis) -> None:
+        await reading(lambda: client.zadd(names(ALL), {self.name: 0}))
+        await LIST.run(client, self._keys)
+
+    @property
+    def _keys(self) -> BookKeys:
+        return BookKeys(self.name)  # the prefix is a setting, which is read when it is used
+
+    def _not_found(self) -> BookNotFound:
+        return BookNotFound(f"There is no address book {self.name!r}. Load it, or add an entry to it, first.")
+
+
+def _entries(text: bytes) -> list[Entry]:
+    found = (each.partition("\1") for each in text_of(text).split("\2")[1:])
+    return [Entry(known_by, label) for known_by, _, label in found]
+
+
+def _weight(raw: bytes) -> float:
+    try:
+        return float(raw)
+    except ValueError:
+        return 0.0
+
+
+async def look(client: AnyRedis, books: Sequence[str]) -> list[BookInfo | None]:
+    """Return the state of these books, in one round trip to each node; None for one that is not there."""
+
+    def ask() -> Any:
+        pipe = client.pipeline(transaction=False)
+        for keys in map(BookKeys, books):
+            pipe.hgetall(keys.book)
+            pipe.zcard(keys.entries)
+            pipe.zcard(keys.ranks)
+            pipe.hget(keys.loading, "count")
+            pipe.exists(keys.loading)
+            for key in (keys.book, keys.entries, keys.rows, keys.selected, keys.ranks, keys.tops):
+                pipe.memory_usage(key)
+        return pipe.execute()
+
+    found = iter(await reading(ask) if books else [])
+    answers = zip(*[found] * 11, strict=True)
+    return [_read(name, *each) for name, each in zip(books, answers, strict=True)]
+
+
+def _read(
+    name: str,
+    book: dict[bytes, bytes],
+    members: int,
+    selected: int,
+    loaded: bytes | None,
+    is_loading: int,
+    *sizes: int | None,
+) -> BookInfo | None:
+    if b"version" not in book:
+        return None
+    version = number_of(book[b"version"])
+    loaded_at = number_of(book.get(b"loaded_at"))
+    return BookInfo(
+        name=name,
+        count=number_of(book.get(b"count")),
+        members=members,
+        selected=selected,
+        is_outdated=int(book.get(b"folding", 0)) != FOLDING,
+        bytes=sum(size or 0 for size in sizes),
+        version=version,
+        changed_at=instant(version),
+        loaded_at=instant(loaded_at) if loaded_at else None,
+        loading=number_of(loaded) if is_loading else None,
+    )
