@@ -97,7 +97,6 @@ KNOTS = {
     ("control_room.files", "services.logs.traffic"),  # write_csv()
     ("control_room.names", "services.locks"),  # Holder
     ("kit.commands.options", "services.queues.backend"),
-    ("kit.commands.restarting", "services.counters"),
     ("kit.worker.base", "services.queues"),  # Consumer
 }
 #: Modules of other packages that only these may import.
