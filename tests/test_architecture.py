@@ -95,7 +95,6 @@ ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "template
 #: Imports that run the wrong way, and have to be untied.
 KNOTS = {
     ("control_room.files", "services.logs.traffic"),  # write_csv()
-    ("kit.commands.restarting", "services.counters"),
 }
 #: Modules of other packages that only these may import.
 ONLY = {

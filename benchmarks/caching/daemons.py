@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.bench import Bench, Worker, running
 from benchmarks.caching.models import Item
 from components.kit.buckets import BUCKETS
-from components.services.rows import keys
+from components.services.rows.keys import RowKeys
 
 _LONG = (
     50 * 365 * 86_400.0
@@ -109,14 +109,14 @@ def _let_be_due(bench: Bench) -> None:
     pipe = bench.redis.pipeline(transaction=False)
     for tag, members in zip(BUCKETS, listed, strict=True):
         if members:
-            pipe.zadd(keys.rows_schedule(tag), dict.fromkeys(members, 1))
+            pipe.zadd(RowKeys(tag).schedule, dict.fromkeys(members, 1))
     pipe.execute()
 
 
 def _of_each(bench: Bench, add: Any) -> list[Any]:
     pipe = bench.redis.pipeline(transaction=False)
     for tag in BUCKETS:
-        add(pipe, keys.rows_schedule(tag))
+        add(pipe, RowKeys(tag).schedule)
     return pipe.execute()
 
 

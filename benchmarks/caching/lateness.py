@@ -18,7 +18,8 @@ from benchmarks.bench import Bench, Stuck
 from benchmarks.caching.daemons import cpu_of, daemons
 from benchmarks.caching.models import Item
 from components.kit.buckets import bucket
-from components.services.rows import keys, member
+from components.services.rows import member
+from components.services.rows.keys import RowKeys
 
 DELAY = 5.0  # seconds
 SAMPLE = 2_000  # rows that are looked at: of all of them the looking would be a load of its own
@@ -129,7 +130,7 @@ def _look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
     rows, pipe = Item.cached.cache.get_many(pks), bench.redis.pipeline(transaction=False)
     for key in rows:
         each = member(Item.cached.name, key)
-        pipe.zscore(keys.rows_schedule(bucket(each)), each)
+        pipe.zscore(RowKeys(bucket(each)).schedule, each)
     for (key, row), score in zip(rows.items(), pipe.execute(), strict=True):
         since = row.since / 1e6
         yield int(key), _Loaded(since, min(since + DELAY, score / 1e6))
@@ -137,4 +138,4 @@ def _look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
 
 def _key(pk: int) -> str:
     each = member(Item.cached.name, str(pk))
-    return keys.row(bucket(each), each)
+    return RowKeys(bucket(each)).row_of(each)

@@ -1,14 +1,16 @@
 """
-What is to be done before this process ends, as far as Python is asked.
+What is done before this process ends or becomes a new one, as far as Python is asked.
 
 That is at a normal end, at the end of a child of multiprocessing, and on SIGTERM. Some servers let that signal kill
-them when they have wound up, and no atexit comes then: so where another handler stands it is called after ours, and
-what is to be done is done again and again until the process is gone. SIGKILL asks nobody.
+them when they have wound up, and no atexit comes then: so where another handler stands, it is called after ours, and
+the acts are done again and again until the process is gone. A process that replaces itself with exec, or leaves with
+_exit, calls do_all() itself. SIGKILL asks nobody.
 """
 
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import signal
 import sys
@@ -18,6 +20,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 from typing import Any
+
+logger = logging.getLogger(__name__)
 
 Act = Callable[[], object]
 
@@ -30,9 +34,9 @@ _before: Any = None
 
 def at_end(act: Act) -> None:
     """
-    Let *act* be done before this process ends; more than once it must do no harm. Ask again in a forked child.
+    Do *act* before this process ends. It must bear repetition. A forked child has to ask again.
 
-    Only the main thread can see to SIGTERM.
+    SIGTERM is only heeded if the main thread asks.
     """
     if act not in _acts:
         _acts.append(act)
@@ -55,9 +59,9 @@ def _heed_sigterm() -> None:
 
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    """In another thread, since this one may have been interrupted while it held any lock."""
+    """Do all acts in another thread, since this one may have been interrupted while it held a lock."""
     is_last = not callable(_before)
-    thread = threading.Thread(target=_do_all if is_last else _do_all_until_the_end, daemon=True)
+    thread = threading.Thread(target=do_all if is_last else _do_all_until_the_end, daemon=True)
     with suppress(RuntimeError):  # the interpreter ends already
         thread.start()
     if not is_last:
@@ -69,12 +73,16 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _do_all() -> None:
+def do_all() -> None:
+    """Do now what this process was asked to do before it ends. What an act raises is logged."""
     for act in list(_acts):
-        act()
+        try:
+            act()
+        except Exception:
+            logger.exception("%r failed at the end of this process.", act)
 
 
 def _do_all_until_the_end() -> None:
     while True:
-        _do_all()
+        do_all()
         time.sleep(_PAUSE)

@@ -12,7 +12,7 @@ from components.services.counters import keys as counters_keys
 from components.services.locks import keys as locks_keys
 from components.services.locks import lock
 from components.services.rows import RowCache, member
-from components.services.rows import keys as rows_keys
+from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.rows import SHAPE
@@ -41,10 +41,10 @@ def test_every_page_is_there(admin_client, redis, score):
         SemaphoreKeys("good").queue,
         SemaphoreKeys("good").beats,
         counters_keys.counter_names(bucket("good:one")),
-        rows_keys.rows_schedule(bucket(row)),
+        RowKeys(bucket(row)).schedule,
     ):
         redis.zadd(key, dict.fromkeys(NAMES, score))
-    redis.zadd(rows_keys.rows_schedule(bucket(row)), {row: score})
+    redis.zadd(RowKeys(bucket(row)).schedule, {row: score})
 
     for page in PAGES:
         response = admin_client.get(f"/admin/components/{page}", follow=True)

@@ -243,7 +243,7 @@ def share(name: str) -> dict[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "counter", "inbox", "mailboxes.", "row", "semaphore")
+_IN_BUCKETS = ("DaemonKeys", "RowKeys", "chat", "counter", "inbox", "mailboxes.", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -284,7 +284,7 @@ def cache_rows(redis: Redis, name: str) -> dict[str, str]:
     assert eventually(lambda: len(loader.claim()))
     for key in redis.keys(f"*:rows:{{{tag}}}:*"):
         redis.rename(key, key.replace(b"{%s}" % tag.encode(), b"{%s}" % bucket(name).encode()))
-    return {"row": loaded, "row_claim": loaded, "rows_call": loader.id}
+    return {"RowKeys.row_of": loaded, "RowKeys.claim_of": loaded, "DaemonKeys.call": loader.id}
 
 
 def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
@@ -378,6 +378,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parts = talk(redis, "default") | tally(redis, "default")
     suffixes |= look_up(redis, "default")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
+    suffixes |= {f"RowKeys.{each}": f":{parts['RowKeys.row_of']}" for each in ("row", "claim")}
     redis.delete(
         *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
     )

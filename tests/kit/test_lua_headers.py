@@ -37,8 +37,6 @@ LONGER = {
     "counters/add": 50,
     "counters/top": 45,
     "logs/flush": 60,
-    "rows/claim": 50,
-    "rows/store": 70,
     "chat/send": 95,
     "chat/look": 90,
     "chat/history": 50,

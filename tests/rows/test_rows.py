@@ -26,12 +26,12 @@ from components.services.rows import (
     Shape,
     Unshared,
     flights,
-    keys,
     member,
 )
-from components.services.rows.claims import begin
-from components.services.rows.core import by_bucket
 from components.services.rows.flights import Flights
+from components.services.rows.keys import RowKeys
+from components.services.rows.loader import begin
+from components.services.rows.members import by_bucket
 from components.testing import redis_at
 from tests.support.rows import SHAPE, bodies, cache, claimed, due_at, let_pass, now, refresh
 from tests.support.waiting import eventually
@@ -63,8 +63,8 @@ def test_rows_that_were_scheduled_together_do_not_stay_together_and_each_keeps_i
     first = {key: due_at(redis, key) or 0 for key in wanted}
 
     for tag in BUCKETS:  # all are late, and are loaded together again
-        for each in redis.zrange(keys.rows_schedule(tag), 0, -1):
-            redis.zadd(keys.rows_schedule(tag), {each: 1})
+        for each in redis.zrange(RowKeys(tag).schedule, 0, -1):
+            redis.zadd(RowKeys(tag).schedule, {each: 1})
     refresh({key: ["sword", 3] for key in wanted})
     again = {key: due_at(redis, key) or 0 for key in wanted}
 
@@ -294,7 +294,7 @@ def test_a_stale_row_is_kept_for_as_long_as_it_was_good_a_minute_to_a_day(
     cache().schedule("1", delay)
     refresh({"1": ["sword", 3]})
 
-    ttl = redis.pttl(keys.row(bucket("items:1"), "items:1")) / 1000
+    ttl = redis.pttl(RowKeys(bucket("items:1")).row_of("items:1")) / 1000
 
     good = delay + LEASE
     assert good + kept - 1 < ttl <= good + max(kept, min(good, 86_400)) + 0.001
@@ -393,7 +393,7 @@ def test_a_claim_tells_when_the_next_row_is_due(redis: Redis) -> None:
 
 def test_what_is_on_the_schedule_without_a_delay_leaves_it(redis: Redis) -> None:
     cache().schedule("1", 5)
-    redis.delete(keys.rows_delays(bucket("items:1")))
+    redis.delete(RowKeys(bucket("items:1")).delays)
 
     assert claimed(Loader().claim()) == []
     assert due_at(redis, "1") is None
@@ -720,7 +720,7 @@ def test_who_is_cancelled_while_he_claims_leaves_no_claim(
         await asyncio.Event().wait()
 
     async def read() -> Any:
-        monkeypatch.setattr("components.services.rows.loading.begin", begin_late)
+        monkeypatch.setattr("components.services.rows.cache.begin", begin_late)
         task = asyncio.create_task(cache().aget_or_load(["1", "2"], lambda wanted: {}, delay=60))
         while len(redis.keys("*:claim:*")) < 2:
             await asyncio.sleep(0.001)

@@ -10,7 +10,8 @@ from redis import Redis
 
 from components.exceptions import InvalidDuration
 from components.kit.buckets import BUCKETS
-from components.services.rows import Loader, RowControls, RowReader, keys, listing, name_and_key
+from components.services.rows import Loader, RowControls, RowReader, name_and_key
+from components.services.rows.keys import RowKeys
 from tests.support.rows import bodies, cache, claimed, due_at, let_pass, let_whole_delays_pass, now, refresh
 
 WANTED = {str(number): 60.0 for number in range(200)}
@@ -34,7 +35,7 @@ def spread(redis: Redis, seed: int = 1) -> list[str]:
     start, chance = now(redis), random.Random(seed)
     dues: dict[str, int] = {}
     for tag in BUCKETS:
-        schedule = keys.rows_schedule(tag)
+        schedule = RowKeys(tag).schedule
         for each in redis.zrange(schedule, 0, -1):
             dues[each.decode()] = start + chance.randrange(-10_000_000, 10_000_000)
             redis.zadd(schedule, {each: dues[each.decode()]})
@@ -50,8 +51,8 @@ def members(redis: Redis) -> dict[str, tuple[int, int]]:
     scheduled, failing = (
         [name_and_key(each.decode())[0] for tag in BUCKETS for each in read(tag)]
         for read in (
-            lambda tag: redis.zrange(keys.rows_schedule(tag), 0, -1),
-            lambda tag: redis.hkeys(keys.rows_failures(tag)),
+            lambda tag: redis.zrange(RowKeys(tag).schedule, 0, -1),
+            lambda tag: redis.hkeys(RowKeys(tag).failures),
         )
     )
     return {name: (scheduled.count(name), failing.count(name)) for name in set(scheduled)}
@@ -194,7 +195,7 @@ def test_a_page_has_what_is_due_first_first_and_each_row_once(redis: Redis) -> N
 def test_rows_that_are_all_due_at_once_are_listed_each_once(redis: Redis) -> None:
     ordered = spread(redis)
     for tag in BUCKETS:
-        schedule = keys.rows_schedule(tag)
+        schedule = RowKeys(tag).schedule
         redis.zadd(schedule, dict.fromkeys(redis.zrange(schedule, 0, -1), 5))
 
     listed = [
@@ -210,7 +211,7 @@ def test_rows_that_are_all_due_at_once_are_listed_each_once(redis: Redis) -> Non
 def test_the_rows_of_a_name_are_listed_in_that_order(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    monkeypatch.setattr(listing, "_FEW", few)
+    monkeypatch.setattr("components.services.rows.reader._FEW", few)
     ordered = spread(redis)
 
     listed = RowReader().of("boxes")
@@ -221,8 +222,8 @@ def test_the_rows_of_a_name_are_listed_in_that_order(
 
 def test_a_list_that_is_cut_says_so(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     ordered = spread(redis)
-    monkeypatch.setattr(listing, "_FEW", 3)
-    monkeypatch.setattr(listing, "REACH", 20)
+    monkeypatch.setattr("components.services.rows.reader._FEW", 3)
+    monkeypatch.setattr("components.services.rows.reader.REACH", 20)
 
     listed = RowReader().of("items")
 
@@ -258,7 +259,7 @@ def test_how_late_the_rows_of_each_name_are(redis: Redis) -> None:
 
 
 def test_a_name_behind_too_many_others_has_a_bound(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.services.rows.readers._LATEST", 1)
+    monkeypatch.setattr("components.services.rows.reader._LATEST", 1)
     fill()
     let_pass(redis, 100)
     cache("boxes").schedule_many(dict.fromkeys(map(str, range(40)), 60))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
 from components.services.rows import KINDS, MAX_ROW, Kind, Row, Shape, list_of
-from components.services.rows.reading import _loads
+from components.services.rows.cache import _loads
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -17,7 +17,7 @@ from components.services.geo.layout import Manifest
 from components.services.locks import LockReader, lock
 from components.services.queues import NewTask, TaskQueue
 from components.services.rows import Loader, RowReader, Shape, member
-from components.services.rows import keys as rows_keys
+from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys, index
 from tests.chat.test_chat_input import nested
@@ -34,7 +34,7 @@ def nested_text(depth: int) -> bytes:
 def test_a_row_that_cannot_be_read_is_as_one_that_is_not_there(redis: Redis, body: bytes) -> None:
     cache().schedule_many({"1": 5, "2": 5, "3": 5})
     refresh({key: ["sword", 3] for key in "123"})
-    redis.set(rows_keys.row(bucket(member("items", "2")), member("items", "2")), body)
+    redis.set(RowKeys(bucket(member("items", "2"))).row_of(member("items", "2")), body)
 
     found = cache().get_many(["1", "2", "3"])
 

@@ -11,9 +11,8 @@ from components.kit.at_once import at_once
 from components.kit.buckets import bucket
 from components.kit.client import get_client
 from components.services.rows import Loader, RowControls, member
-from components.services.rows import claims as its
-from components.services.rows.claims import begin
-from components.services.rows.core import Keys
+from components.services.rows.keys import DaemonKeys
+from components.services.rows.loader import CLAIM, begin
 from tests.support.rows import SHAPE, bodies, cache, let_pass, refresh
 
 
@@ -67,8 +66,9 @@ def invalidate(redis: Redis) -> Callable[[], Any]:
 
 def _claim() -> Any:
     """A loader asks all buckets at once, and so in another way."""
-    names = Keys(bucket(member("items", "1"))).claim("f" * 16)
-    _now, _next, *members = its._claim(get_client(), keys=names, args=[f"{'f' * 16}-1", 10, 5_000_000])
+    keys = DaemonKeys(bucket(member("items", "1")), "f" * 16)
+    call = CLAIM.run(get_client(), keys, token=f"{'f' * 16}-1", limit=10, lease=5_000_000)
+    _now, _next, *members = at_once(call)
     return members
 
 

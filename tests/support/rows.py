@@ -9,7 +9,8 @@ from redis import Redis
 
 from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import get_client
-from components.services.rows import Claims, Loader, RowCache, Shape, Stored, keys, member, name_and_key
+from components.services.rows import Claims, Loader, RowCache, Shape, Stored, member, name_and_key
+from components.services.rows.keys import RowKeys
 
 SHAPE = Shape([("name", "text"), ("stock", "integer")])
 
@@ -43,7 +44,7 @@ def let_pass(redis: Redis, seconds: float, name: str = "items") -> None:
     """Everything that is known of rows in the schedule, and of those that are stored, happened so much earlier."""
     shift = round(seconds * 1e6)
     for tag in BUCKETS:
-        schedule = keys.rows_schedule(tag)
+        schedule = RowKeys(tag).schedule
         for each, due in redis.zrange(schedule, 0, -1, withscores=True):
             redis.zadd(schedule, {each: due - shift})
     for key in redis.keys("*:rows:*:row:*"):
@@ -58,17 +59,17 @@ def let_whole_delays_pass() -> None:
     """Each row that is stored is due its whole delay after its load, and not earlier, as at the first time."""
     client = get_client()
     for tag in BUCKETS:
-        for each, delay in client.hgetall(keys.rows_delays(tag)).items():
-            stored = client.get(keys.row(tag, each.decode()))
+        for each, delay in client.hgetall(RowKeys(tag).delays).items():
+            stored = client.get(RowKeys(tag).row_of(each.decode()))
             if stored:
                 since = int(stored[1:].split(b",", 1)[0])
-                client.zadd(keys.rows_schedule(tag), {each: since + int(delay)}, xx=True)
+                client.zadd(RowKeys(tag).schedule, {each: since + int(delay)}, xx=True)
 
 
 def due_at(redis: Redis, key: str, name: str = "items") -> float | None:
     """Microsecond."""
     each = member(name, key)
-    found: float | None = redis.zscore(keys.rows_schedule(bucket(each)), each)
+    found: float | None = redis.zscore(RowKeys(bucket(each)).schedule, each)
     return found
 
 

@@ -15,8 +15,8 @@ from typing import NoReturn
 
 from django.utils import autoreload
 
+from components.kit import endings
 from components.kit.worker.signals import hold_back
-from components.services.counters import finish as send_counts
 
 logger = logging.getLogger(__name__)
 
@@ -44,12 +44,12 @@ def restart(*, quiet: bool = False, last: Callable[[], None] | None = None) -> N
 
 def flush(last: Callable[[], None] | None = None) -> None:
     """
-    Write out what is buffered, and send what is counted, since neither an exec nor an _exit does.
+    Do what is to be done at the end of a process, and write out what is buffered: exec and _exit do neither.
 
     *last* is called when nothing is left but to write. What it raises is logged, since the process has to end:
     threads that are stuck in tasks would keep it alive for ever.
     """
-    send_counts()
+    endings.do_all()
     if last:
         try:
             last()

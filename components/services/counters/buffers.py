@@ -5,7 +5,7 @@ Nobody who counts ever waits: who finds the buffer in use, be it by another thre
 a signal came, leaves his count in a queue beside it. A call that was not answered is sent again unchanged, and what
 is counted meanwhile is added up, so Redis may be away for long. On a cluster that holds for the buckets of a node
 that is away; the others get theirs. A process that is killed takes its last second with it; one that ends otherwise
-sends it (endings.py). A forked child begins with nothing: its parent sends what it had.
+sends it (kit/endings.py). A forked child begins with nothing: its parent sends what it had.
 """
 
 from __future__ import annotations

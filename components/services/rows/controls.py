@@ -1,15 +1,14 @@
 """
-RowControls: what the control room does to rows, of which it knows names and keys, and no shape.
+RowControls: changes to what is on the schedule, by names and keys alone, without the shape of the rows.
 
 All rows of a name are found by going through the buckets, a thousand members at a time, each part of which is done
-before the next is looked for: others get their turn between them, and who is stopped has done some. A row that leaves
-the schedule meanwhile is left alone, and what is done twice is as done once.
+before the next is looked for. Other clients get their turn between them, and a call that is stopped has done some. A
+row that leaves the schedule meanwhile is left alone, and doing something twice has the same effect as doing it once.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from components.exceptions import InvalidDuration
@@ -19,28 +18,26 @@ from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Script
 from components.kit.stored import text_of
-from components.services.rows import keys
-from components.services.rows.core import (
+from components.services.rows.keys import RowKeys
+from components.services.rows.members import (
     LEASE,
-    Keys,
-    by_bucket,
+    by_call,
     check_cache_name,
     check_delay,
-    each_once,
-    member,
+    members_of,
     micro,
     name_and_key,
-    parts,
+    pattern_of,
     send,
 )
 
-_refresh = Script("rows/refresh")
-_schedule = Script("rows/schedule")
-_unschedule = Script("rows/unschedule")
+REFRESH = Script("rows/refresh")
+SCHEDULE = Script("rows/schedule")
+UNSCHEDULE = Script("rows/unschedule")
 
-_AT_ONCE = 1_000  # members that are looked at in one call
+_AT_ONCE = 1_000  # members that one call looks at
 
-#: Given a client and members, it comes to those that it found on the schedule.
+#: Given a client and members, it comes to the members to which something was done.
 _Act: TypeAlias = Callable[[Any, Sequence[str]], Any]
 
 
@@ -53,49 +50,51 @@ class Changed(NamedTuple):
 
     @property
     def left(self) -> float:
-        """Which part of all is left, about."""
+        """About what part of all is left."""
         return 1 - self.rest / len(BUCKETS) if self.rest else 0.0
 
 
 class RowControls:
-    """The rows called *name*. Every method raises RedisUnavailable, and InvalidName for what can be no key."""
+    """The rows called *name*. Every method raises RedisUnavailable, and InvalidName for what cannot be a key."""
 
     def __init__(self, name: str) -> None:
         self.name = check_cache_name(name)
 
     def refresh(self, *keys: str | int) -> set[str]:
-        """RowCache.refresh()."""
+        """Let these rows be due now. Return the keys of those that are on no schedule. See RowCache.refresh()."""
         return at_once(refresh(get_client(), self.name, keys))
 
     def set_delay(self, delay: float, *keys: str | int) -> set[str]:
         """
-        Let those of these rows that are on the schedule be loaded every *delay* seconds. The keys of the others.
+        Let those of these rows that are on the schedule be loaded every *delay* seconds. Return the keys of the
+        others.
 
-        Raises InvalidDuration, also of 0: to remove a row is another thing.
+        Raises InvalidDuration, also for 0: use remove() to remove rows.
         """
-        there = at_once(_set_delay(get_client(), _some_delay(delay), _members(self.name, keys)))
-        return {name_and_key(each)[1] for each in _members(self.name, keys) if each not in there}
+        seconds, members = _above_zero(delay), members_of(self.name, keys)
+        there = at_once(_set_delay(get_client(), seconds, members))
+        return {name_and_key(each)[1] for each in members if each not in there}
 
     def remove(self, *keys: str | int) -> None:
-        """RowCache.unschedule()."""
-        at_once(_remove(get_client(), _members(self.name, keys)))
+        """Forget these rows. See RowCache.unschedule()."""
+        at_once(unschedule(get_client(), members_of(self.name, keys)))
 
     def refresh_all(self, *, start: int = 0, most: int | None = None) -> Changed:
         """
-        Let all that are on the schedule be due now: those of the buckets from *start* on, about *most* of them.
+        Let all rows on the schedule be due now: those of the buckets from *start* on, about *most* of them.
 
-        None for all there are. What is left says from where to go on.
+        With None, all of these. The result says from where to go on.
         """
-        return self._each(_refresh_members, start, most)
+        return self._each(_refresh, start, most)
 
     def set_delay_of_all(self, delay: float, *, start: int = 0, most: int | None = None) -> Changed:
-        """Let all that are on the schedule be loaded every *delay* seconds. Raises InvalidDuration."""
-        seconds = _some_delay(delay)
+        """Let all rows on the schedule be loaded every *delay* seconds. Raises InvalidDuration."""
+        seconds = _above_zero(delay)
         return self._each(lambda client, members: _set_delay(client, seconds, members), start, most)
 
     def remove_all(self, *, start: int = 0, most: int | None = None) -> Changed:
-        """Forget all that are on the schedule. What readers have cached beside it ends by itself."""
-        return self._each(_remove, start, most)
+        """Forget all rows on the schedule. Others, which readers have cached, end by themselves."""
+        return self._each(unschedule, start, most)
 
     def _each(self, act: _Act, start: int, most: int | None) -> Changed:
         client, count = get_client(), 0
@@ -108,10 +107,10 @@ class RowControls:
 
     def _members_of(self, tag: str) -> Iterator[list[str]]:
         client: Any = get_client()
-        cursor, pattern = 0, member(escaped(self.name), "*")
+        cursor, pattern = 0, pattern_of(self.name)
         while True:
             with redis_errors():
-                cursor, found = client.zscan(keys.rows_schedule(tag), cursor, pattern, _AT_ONCE)
+                cursor, found = client.zscan(RowKeys(tag).schedule, cursor, pattern, _AT_ONCE)
             if found:
                 yield [text_of(each) for each, _due in found]
             if not cursor:
@@ -119,60 +118,55 @@ class RowControls:
 
 
 async def refresh(client: AnyRedis, name: str, keys: Sequence[str | int]) -> set[str]:
-    """RowCache.refresh()."""
-    wanted = _members(name, keys)
-    there = await _refresh_members(client, wanted)
-    return {name_and_key(each)[1] for each in wanted if each not in there}
+    """Let these rows be due now. Return the keys of those that are on no schedule."""
+    members = members_of(name, keys)
+    there = await _refresh(client, members)
+    return {name_and_key(each)[1] for each in members if each not in there}
 
 
-def escaped(name: str) -> str:
-    """*name* as a pattern that matches nothing else."""
-    return re.sub(r"([*?\[\]\\^-])", r"\\\1", name)
+async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:
+    """
+    Let these members be loaded so often, in seconds; with *only_these*, if they are on the schedule.
+
+    Return the members that were on the schedule.
+    """
+    asked, calls = by_call(delays), []
+    for tag, some in asked:
+        delayed = [word for each in some for word in (each, micro(delays[each]))]
+        calls.append(
+            SCHEDULE.call(RowKeys(tag), grace=micro(LEASE), only_these=int(only_these), delayed=delayed)
+        )
+    return _those_there(asked, await send(client, SCHEDULE, calls))
 
 
-def _members(name: str, keys: Sequence[str | int]) -> list[str]:
-    return [member(name, key) for key in each_once(keys)]
+async def unschedule(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
+    """Forget these members, and return them."""
+    calls = [UNSCHEDULE.call(RowKeys(tag), members=some) for tag, some in by_call(members)]
+    await send(client, UNSCHEDULE, calls)
+    return members
 
 
-def _some_delay(delay: float) -> float:
-    if checked := check_delay(delay):
-        return checked
-    raise InvalidDuration(f"The delay is {delay!r}; it must be above 0 here.")
-
-
-async def _refresh_members(client: AnyRedis, members: Sequence[str]) -> set[str]:
-    calls = _calls(members)
-    answers = await send(client, _refresh, [(Keys(tag).refresh, some) for tag, some in calls])
-    return _those_there(calls, answers)
+async def _refresh(client: AnyRedis, members: Sequence[str]) -> set[str]:
+    asked = by_call(members)
+    calls = [REFRESH.call(RowKeys(tag), members=some) for tag, some in asked]
+    return _those_there(asked, await send(client, REFRESH, calls))
 
 
 async def _set_delay(client: AnyRedis, delay: float, members: Sequence[str]) -> set[str]:
     return await schedule(client, dict.fromkeys(members, delay), only_these=True)
 
 
-async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:
-    """Let these members be loaded so often, in seconds, or *only_these* that are; those that were."""
-    calls = _calls(delays)
-    head = [micro(LEASE), int(only_these)]
-    sent = [(tag, [word for each in some for word in (each, micro(delays[each]))]) for tag, some in calls]
-    answers = await send(client, _schedule, [(Keys(tag).schedule, [*head, *words]) for tag, words in sent])
-    return _those_there(calls, answers)
-
-
-async def _remove(client: AnyRedis, members: Sequence[str]) -> Sequence[str]:
-    await send(client, _unschedule, [(Keys(tag).unschedule, some) for tag, some in _calls(members)])
-    return members
-
-
-def _those_there(calls: Sequence[tuple[str, Sequence[str]]], answers: Sequence[Sequence[int]]) -> set[str]:
-    """The members of the calls of which the answer is 1."""
+def _those_there(asked: Sequence[tuple[str, Sequence[str]]], answers: Sequence[Sequence[int]]) -> set[str]:
+    """Return the members for which the answer is 1."""
     return {
         each
-        for (_tag, some), said in zip(calls, answers, strict=True)
+        for (_tag, some), said in zip(asked, answers, strict=True)
         for each, is_there in zip(some, said, strict=True)
         if is_there
     }
 
 
-def _calls(members: Iterable[str]) -> list[tuple[str, list[str]]]:
-    return [(tag, some) for tag, group in by_bucket(members).items() for some in parts(group)]
+def _above_zero(delay: float) -> float:
+    if checked := check_delay(delay):
+        return checked
+    raise InvalidDuration(f"The delay is {delay!r}; it must be above 0 here.")

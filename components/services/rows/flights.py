@@ -1,10 +1,10 @@
 """
-Flights: which rows somebody of this process is about to load, so that the others here wait for that without asking.
+Flights: which rows somebody of this process is about to load, so that others here wait for that without asking Redis.
 
-Ten thousand who miss a row would ask Redis again and again whether it is loaded. So the first takes off with it; the
-rest of his process, or of his event loop, wait until he lands, and then look. What they take is what Redis has then,
-never what he found: it may have changed since. Where he fails they fail with him: a database that does not answer is
-asked once for all of them.
+Ten thousand readers that miss a row would ask Redis again and again whether it is loaded. So the first takes off with
+it; the rest of its process, or of its event loop, wait until it lands, and then look. What they take is what Redis
+has then, never what the first found: it may have changed since. If it fails they fail with it: a database that does
+not answer is asked once for all of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ import time
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from redis.asyncio import Redis as AsyncRedis
-from redis.asyncio import RedisCluster as AsyncRedisCluster
-
 from components.kit.client import AnyRedis, kept_by_the_loop
+from components.kit.scripts import ASYNCHRONOUS
 
 _NONE: Mapping[str, Exception] = MappingProxyType({})
 
@@ -35,7 +33,7 @@ class Flight:
         self._landed.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Until it has landed, or for so long; whether it has. Raises what it has failed with."""
+        """Wait until it has landed, or for so long. Return whether it has. Raises the error that it met."""
         self._landed.wait(seconds)
         return self._has_landed(self._landed.is_set())
 
@@ -46,7 +44,7 @@ class Flight:
 
 
 class _LoopFlight(Flight):
-    """One for coroutines of one loop."""
+    """One load of a row, for coroutines of one loop."""
 
     def __init__(self) -> None:
         self.error = None
@@ -62,7 +60,7 @@ class _LoopFlight(Flight):
 
 
 class Flights:
-    """Those under way, by row."""
+    """The flights that are under way, by member."""
 
     make = Flight
 
@@ -70,12 +68,12 @@ class Flights:
         self.reset()
 
     def reset(self) -> None:
-        """In a process that was forked nobody is under way: those who were are not here."""
+        """Forget all flights: in a forked process nobody is under way."""
         self._lock = threading.Lock()
         self._under_way: dict[str, Flight] = {}
 
     def take_off(self, members: Iterable[str]) -> set[str]:
-        """Those of *members* that nobody has taken off with; from now on the caller has, until he lands them."""
+        """Return those of *members* that nobody has taken off with. The caller has now, and must land them."""
         with self._lock:
             mine = {each: self.make() for each in members if each not in self._under_way}
             self._under_way |= mine
@@ -85,7 +83,7 @@ class Flights:
         return self._under_way.get(member)
 
     def land(self, members: Iterable[str], errors: Mapping[str, Exception] = _NONE) -> None:
-        """They are done, or have failed: whoever waits for them goes on."""
+        """End these flights, which are done or have failed with *errors*: those that wait for them go on."""
         with self._lock:
             landed = {each: self._under_way.pop(each) for each in members if each in self._under_way}
         for each, flight in landed.items():
@@ -102,15 +100,15 @@ os.register_at_fork(after_in_child=_of_threads.reset)
 
 
 def flights_of(client: AnyRedis) -> Flights:
-    """Those of the process for a synchronous client, else those of the running loop."""
-    if isinstance(client, AsyncRedis | AsyncRedisCluster):
+    """Return the flights of the process for a synchronous client, else those of the running loop."""
+    if isinstance(client, ASYNCHRONOUS):
         return kept_by_the_loop(_LoopFlights, lambda closing: _LoopFlights())
     return _of_threads
 
 
 async def nap(client: AnyRedis, seconds: float) -> None:
     """Do nothing for so long."""
-    if isinstance(client, AsyncRedis | AsyncRedisCluster):
+    if isinstance(client, ASYNCHRONOUS):
         await asyncio.sleep(seconds)
     else:
         time.sleep(seconds)

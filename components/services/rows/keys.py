@@ -1,49 +1,80 @@
-"""Keys of cached rows. The entity is a bucket of rows, so that one script claims many. (services/rows)"""
+"""The keys of cached rows. The entity is a bucket of rows, so that one script claims many."""
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from components.kit.keyspace import stem
 
 
-def row(tag: str, member: str) -> str:
-    """
-    STRING JSON: microseconds of the claim that loaded it and until when it is good, its shape, its values or null (in
-    scripts a prefix of the member). Goes when it is invalidated. Expires some time after it was good.
-    """
-    return _key("rows", tag, f"row:{member}")
+class RowKeys:
+    """The keys of the bucket *tag*, by the names that the scripts have for them."""
+
+    def __init__(self, tag: str) -> None:
+        self._stem = stem("rows", tag)
+
+    @property
+    def row(self) -> str:
+        """
+        STRING per row (prefix of it: ends in ":" and the member): JSON, a list of the microsecond of the claim that
+        loaded it, the microsecond until which it is good, its shape, and its values or null.
+
+        Goes when the row is invalidated. Expires some time after it was good.
+        """
+        return f"{self._stem}row"
+
+    @property
+    def claim(self) -> str:
+        """
+        STRING per row (prefix of it: ends in ":" and the member): the record of who loads it, _claim.lua.
+
+        Goes when the row is loaded or invalidated. Expires some time after the lease.
+        """
+        return f"{self._stem}claim"
+
+    def row_of(self, member: str) -> str:
+        """STRING of one row, as *row*. Expires as that."""
+        return f"{self._stem}row:{member}"
+
+    def claim_of(self, member: str) -> str:
+        """STRING of one row, as *claim*. Expires as that."""
+        return f"{self._stem}claim:{member}"
+
+    @property
+    def counts(self) -> str:
+        """
+        HASH name of a cache -> how many of its rows are on the schedule; name:failing -> how many of these fail.
+
+        A field goes with the last of them.
+        """
+        return f"{self._stem}counts"
+
+    @property
+    def schedule(self) -> str:
+        """ZSET member by the microsecond it is due. A member goes when it is unscheduled, or its row is deleted."""
+        return f"{self._stem}schedule"
+
+    @property
+    def delays(self) -> str:
+        """HASH member of the schedule -> microseconds between two loads. A field goes with the member."""
+        return f"{self._stem}delays"
+
+    @property
+    def failures(self) -> str:
+        """
+        HASH member -> how often in a row it could not be loaded, when and why: _failure.lua.
+
+        A field goes when the row is loaded, and with the member.
+        """
+        return f"{self._stem}failures"
 
 
-def row_claim(tag: str, member: str) -> str:
-    """
-    STRING microseconds of the claim and of the end of its lease, and the token of who loads (in scripts a prefix of
-    the member). Goes with the load, or when the row is invalidated. Expires some time after the lease.
-    """
-    return _key("rows", tag, f"claim:{member}")
+class DaemonKeys(RowKeys):
+    """The keys of a bucket, and of what one daemon claimed there."""
 
+    def __init__(self, tag: str, daemon: str) -> None:
+        super().__init__(tag)
+        self._daemon = daemon
 
-def rows_call(tag: str, call: str) -> str:
-    """LIST the number of the last call of a daemon, and what it claimed, if it asks again. Expires after a minute."""
-    return _key("rows", tag, f"call:{call}")
-
-
-def rows_counts(tag: str) -> str:
-    """
-    HASH name of a cache -> how many of its rows are on the schedule; name:failing -> how many of these fail. A field
-    goes with the last of them.
-    """
-    return _key("rows", tag, "counts")
-
-
-def rows_schedule(tag: str) -> str:
-    """ZSET name, ":", key of a row by the microsecond it is due. A member goes when it is unscheduled or gone."""
-    return _key("rows", tag, "schedule")
-
-
-def rows_delays(tag: str) -> str:
-    """HASH member of the schedule -> microseconds between two loads. A field goes with the member."""
-    return _key("rows", tag, "delays")
-
-
-def rows_failures(tag: str) -> str:
-    """HASH member -> how often it failed in a row, microsecond, error. A field goes with a load, or the member."""
-    return _key("rows", tag, "failures")
+    @property
+    def call(self) -> str:
+        """LIST the token of the daemon's last call, and what it answered. Expires after a minute."""
+        return f"{self._stem}call:{self._daemon}"

@@ -12,7 +12,7 @@ from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.address_book import ERASE
 from components.services.counters import Counter, flush
 from components.services.rows import Loader, RowReader, member
-from components.services.rows import keys as rows_keys
+from components.services.rows.keys import RowKeys
 from tests.support.books import assert_whole
 from tests.support.rows import bodies, cache, claimed, let_pass
 
@@ -107,9 +107,9 @@ def test_rows_leave_nothing_when_they_leave_the_schedule(redis: Redis) -> None:
         let_pass(redis, 400)
     assert RowReader().count() == 10
     for tag in BUCKETS:
-        scheduled = redis.zcard(rows_keys.rows_schedule(tag))
-        assert redis.hlen(rows_keys.rows_delays(tag)) == scheduled
-        assert redis.hlen(rows_keys.rows_failures(tag)) <= scheduled
+        scheduled = redis.zcard(RowKeys(tag).schedule)
+        assert redis.hlen(RowKeys(tag).delays) == scheduled
+        assert redis.hlen(RowKeys(tag).failures) <= scheduled
 
     Loader().store((last := Loader().claim(100)).claims, bodies({f"{number}": None for number in range(4)}))
     assert claimed(last)

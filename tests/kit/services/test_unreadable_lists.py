@@ -14,7 +14,7 @@ from components.services.locks import LockReader, lock
 from components.services.locks import keys as locks_keys
 from components.services.locks.names import LockKeys, key_of
 from components.services.rows import RowCache, RowReader, member
-from components.services.rows import keys as rows_keys
+from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.rows import SHAPE
@@ -66,9 +66,9 @@ def test_rows(redis: Redis, score: float) -> None:
     cache = RowCache("items", SHAPE)
     cache.schedule("1", 60)
     tag = bucket(member("items", "1"))
-    redis.zadd(rows_keys.rows_schedule(tag), dict.fromkeys(NAMES, score))
-    redis.zadd(rows_keys.rows_schedule(tag), {member("items", "1"): score})
-    redis.hset(rows_keys.rows_counts(tag), mapping={"items": "many", b"\xff": "x"})
+    redis.zadd(RowKeys(tag).schedule, dict.fromkeys(NAMES, score))
+    redis.zadd(RowKeys(tag).schedule, {member("items", "1"): score})
+    redis.hset(RowKeys(tag).counts, mapping={"items": "many", b"\xff": "x"})
     reader = RowReader()
 
     assert [(row.name, row.key) for row in reader.page(limit=100) if row.name == "items"] == [("items", "1")]

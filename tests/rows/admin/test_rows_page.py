@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 
 from components.control_room.names import shortened
 from components.services.counters import flush
-from components.services.rows import Loader, RowReader, listing
+from components.services.rows import Loader, RowReader
 from components.services.rows.admin import row_verbs
 from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
@@ -139,8 +139,8 @@ def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch
 
 def test_a_list_that_was_cut_says_so(viewer, monkeypatch):
     fill(120)
-    monkeypatch.setattr(listing, "_FEW", 3)
-    monkeypatch.setattr(listing, "REACH", 60)
+    monkeypatch.setattr("components.services.rows.reader._FEW", 3)
+    monkeypatch.setattr("components.services.rows.reader.REACH", 60)
 
     assert f"1{DASH}50 of 60" in page(viewer, "model/", model="items")
     assert "There are more: these were found among" in page(viewer, "model/", model="items")

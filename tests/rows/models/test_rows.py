@@ -192,7 +192,7 @@ def test_a_cache_whose_redis_is_away_is_no_reason_for_a_write_to_fail(
         raise RedisUnavailable("Redis does not answer.")
 
     ware = Ware.objects.create(name="sword")
-    monkeypatch.setattr("components.services.rows.caches.RowCache.invalidate", fail)
+    monkeypatch.setattr("components.services.rows.cache.RowCache.invalidate", fail)
 
     with caplog.at_level(logging.ERROR):
         ware.save()

@@ -12,7 +12,8 @@ import pytest
 
 from components.exceptions import RedisUnavailable
 from components.kit.buckets import bucket
-from components.services.rows import Loader, Shape, keys, member
+from components.services.rows import Loader, Shape, member
+from components.services.rows.keys import RowKeys
 from components.services.rows.worker.rows import RowWorker
 from tests.support.cluster import Node, three_masters
 from tests.support.rows import SHAPE, bodies, cache, claimed
@@ -28,7 +29,7 @@ def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Node]
 
 
 def keys_of(node: Node) -> set[str]:
-    return {key for key in KEYS if node.has(keys.rows_schedule(bucket(member("items", key))))}
+    return {key for key in KEYS if node.has(RowKeys(bucket(member("items", key))).schedule)}
 
 
 @dataclass

@@ -28,7 +28,7 @@ from components.services.rows import (
     check_delay,
     name_and_key,
 )
-from components.services.rows.core import check_cache_name, check_key
+from components.services.rows.members import check_cache_name, check_key
 from components.services.rows.models import cached_rows
 from components.templatetags.control_room import duration, grouped, legible
 

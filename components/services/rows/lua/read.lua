@@ -1,8 +1,7 @@
--- Read rows, all as one text, which costs the reader less than many. Reads only.
--- KEYS[1..] rows  STRING JSON
--- Returns microsecond; JSON: a list of the rows, null where there is none
-local found = redis.call("MGET", unpack(KEYS))
-
-local time = redis.call("TIME")
-for at = 1, #KEYS do found[at] = found[at] or "null" end
-return { string.format("%.0f", time[1] * 1000000 + time[2]), "[" .. table.concat(found, ",") .. "]" }
+-- Read rows, all as one text, which costs the reader less than many texts. Only reads.
+-- KEYS    rows...
+-- USES    time
+-- RETURNS the microsecond; JSON, a list of the rows, null for each that is not there
+local found = redis.call("MGET", unpack(rows))
+for at = 1, #rows do found[at] = found[at] or "null" end
+return { text(MICROSECONDS), "[" .. table.concat(found, ",") .. "]" }

@@ -1,46 +1,36 @@
--- Let rows of one bucket be loaded again and again, the new ones now. Idempotent by nature.
--- KEYS[1] schedule  ZSET member by the microsecond it is due
--- KEYS[2] delays    HASH member -> microseconds between two loads
--- KEYS[3] row       STRING, prefix to a member: JSON
--- KEYS[4] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
--- KEYS[5] counts    HASH name -> how many are on the schedule
--- ARGV[1] microseconds that a row of the schedule is good beyond its delay
--- ARGV[2] 1 if only rows that are on the schedule are meant, else 0
--- ARGV[3..] member and microseconds, in turn
--- Returns of each member 1 if it was on the schedule, 0 if not
-local schedule, delays, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local grace, only_these = tonumber(ARGV[1]), ARGV[2]
+-- Let rows of a bucket be loaded again and again, those that are new to the schedule at once. A repeated call changes
+-- nothing.
+-- KEYS    schedule delays row claim counts
+-- ARGV    grace only_these delayed...
+-- USES    time head claim counts
+-- RETURNS for each member 1 if it was on the schedule, else 0
 
-local time = redis.call("TIME")
-local now = time[1] * 1000000 + time[2]
-local function text(number) return string.format("%.0f", number) end
-
--- A row that was good for longer is now good for as long as the delay says, whether or not a daemon runs.
+-- A row that was good for longer is now good for its delay and *grace* microseconds, whether or not a daemon runs.
 local function shorten(member, delay)
-  local since, till = string.match(redis.call("GETRANGE", row .. member, 0, 99), "^%[(%d+),(%d+),")
+  local since, till = head_of(member)
   if since and since + delay + grace < tonumber(till) then
-    redis.call("SETRANGE", row .. member, #since + 2, text(since + delay + grace))
+    redis.call("SETRANGE", row .. ":" .. member, #since + 2, text(since + delay + grace))
   end
 end
 
 local function enter(member, delay)
   redis.call("HSET", delays, member, delay)
-  redis.call("ZADD", schedule, text(now), member)
-  redis.call("HINCRBY", counts, string.match(member, "^[^:]*"), 1)
+  redis.call("ZADD", schedule, text(MICROSECONDS), member)
+  count(member, "", 1)
   shorten(member, delay)
 end
 
 local function change(member, delay)
-  local ends = string.match(redis.call("GET", claim .. member) or "", "^%d+ (%d+)")
+  local ends = tonumber(claim_of(member).ends)
   redis.call("HSET", delays, member, delay)
-  -- Who loads it heeds the new delay, and sees by the microsecond less that it was scheduled meanwhile.
-  redis.call("ZADD", schedule, "LT", text(ends and ends - 1 or now + delay), member)
+  -- Who is loading it heeds the new delay, and sees by the microsecond less that it was scheduled meanwhile.
+  redis.call("ZADD", schedule, "LT", text(ends and ends - 1 or MICROSECONDS + delay), member)
   shorten(member, delay)
 end
 
 local answer = {}
-for at = 3, #ARGV, 2 do
-  local member, delay = ARGV[at], ARGV[at + 1]
+for at = 1, #delayed, 2 do -- member and microseconds, in turn
+  local member, delay = delayed[at], delayed[at + 1]
   local was_there = redis.call("ZSCORE", schedule, member)
   if was_there then
     change(member, delay)

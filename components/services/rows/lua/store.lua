@@ -1,32 +1,21 @@
--- Store rows that were loaded, each if nobody has claimed or invalidated it since. Repeated, it says the same.
--- KEYS[1] schedule  ZSET member by the microsecond it is due
--- KEYS[2] delays    HASH member -> microseconds between two loads
--- KEYS[3] failures  HASH member -> count, microsecond, error
--- KEYS[4] row       STRING, prefix to a member: JSON
--- KEYS[5] claim     STRING, prefix to a member: microseconds of the claim and of its end, token
--- KEYS[6] counts    HASH name -> how many are on the schedule; name:failing -> how many of them fail
--- ARGV[1] token of the claim
--- ARGV[2] microsecond of the claim
--- ARGV[3] microseconds that a row of the schedule is good beyond its delay
--- ARGV[4] microseconds that a row is good which is not on the schedule; "" if none such is stored
--- ARGV[5..] member; 1 if its row is there, 0 if it is deleted; shape and values as JSON, in turn
--- Returns of each member 1 if it is stored, 0 if it was refused
-local schedule, delays, failures, row, claim, counts = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local token, loaded_at, grace, good = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local MINUTE, DAY = 60000000, 86400000000 -- microseconds
-local since = tonumber(loaded_at)
+-- Store rows that were loaded, each unless somebody has claimed or invalidated it since. A repeated call returns the
+-- same.
+-- KEYS    schedule delays failures row claim counts
+-- ARGV    token loaded_at grace good loaded...
+-- USES    time head claim counts
+-- RETURNS for each row 1 if it is stored, 0 if it was refused
+local SHORTEST, LONGEST = 60000000, 86400000000 -- microseconds for which a stale row is kept
+grace = tonumber(grace) -- microseconds that a row on the schedule is good beyond its delay
+good = tonumber(good) -- microseconds that another row is good; nil if none such is stored
 
-local time = redis.call("TIME")
-local now = time[1] * 1000000 + time[2]
-local function text(number) return string.format("%.0f", number) end
-
--- What stands before a row that is loaded so often, and how long it is kept, for who takes it stale. Most are alike.
+-- What stands before a row that is loaded so often, and for how long it is kept for readers that take it stale. Most
+-- rows of a call are alike: so each kind is made once.
 local kinds = {}
 local function kind_of(delay)
   local key = delay or 0
   if not kinds[key] then
-    local till = since + (delay and delay + grace or good)
-    local kept = math.max(0, till - now) + math.min(DAY, math.max(MINUTE, till - since))
+    local till = loaded_at + (delay and delay + grace or good)
+    local kept = math.max(0, till - MICROSECONDS) + math.min(LONGEST, math.max(SHORTEST, till - loaded_at))
     kinds[key] = { head = "[" .. loaded_at .. "," .. text(till) .. ",", kept = text(math.ceil(kept / 1000)) }
   end
   return kinds[key]
@@ -35,59 +24,63 @@ end
 -- Each row has instants of its own, a delay apart: rows that were scheduled or late together do not stay together.
 local function due_after(member, delay)
   local phase = math.floor(tonumber(string.sub(redis.sha1hex(member), 1, 6), 16) / 16777216 * delay)
-  return math.max(now, since + delay - (since - phase) % delay)
+  return math.max(MICROSECONDS, loaded_at + delay - (loaded_at - phase) % delay)
 end
 
-local function count_one_less(member, suffix)
-  local what = string.match(member, "^[^:]*") .. suffix
-  if redis.call("HINCRBY", counts, what, -1) <= 0 then redis.call("HDEL", counts, what) end
+local due, gone, stored = {}, {}, {}
+
+-- Store a row; *score* is when it is due by the schedule, false if it is not on it.
+local function store(member, is_there, body, delay, mine, score)
+  local kind = kind_of(delay)
+  redis.call("DEL", claim .. ":" .. member) -- first what frees: a server that is full takes the rest as well
+  redis.call("SET", row .. ":" .. member, kind.head .. body .. "]", "PX", kind.kept)
+  -- A row that is not there, and was scheduled while it was loaded, may be there again; another one heeds its delay.
+  local least = is_there and mine.ends - 1 or tonumber(mine.ends)
+  if score and tonumber(score) < least then -- it is to be loaded again: refresh.lua, schedule.lua
+    due[#due + 1], due[#due + 2] = text(MICROSECONDS), member
+  elseif not is_there then
+    gone[#gone + 1] = member
+  elseif delay then
+    due[#due + 1], due[#due + 2] = text(due_after(member, delay)), member
+  end
+  stored[#stored + 1] = member
 end
 
-local function was_stored(member)
-  return string.match(redis.call("GETRANGE", row .. member, 0, 30), "^%[(%d+),") == loaded_at and 1 or 0
+local function leave_the_schedule()
+  for _, member in ipairs(gone) do
+    if redis.call("ZREM", schedule, member) == 1 then count(member, "", -1) end
+    redis.call("HDEL", delays, member)
+  end
+end
+
+local function forget_failures()
+  if redis.call("EXISTS", failures) == 0 then return end
+  for _, member in ipairs(stored) do
+    if redis.call("HDEL", failures, member) == 1 then count(member, ":failing", -1) end
+  end
 end
 
 local members, names = {}, {}
-for at = 5, #ARGV, 3 do
-  members[#members + 1] = ARGV[at]
-  names[#names + 1] = claim .. ARGV[at]
+for at = 1, #loaded, 3 do -- member; 1 if its row is there, 0 if it is deleted; shape and values as JSON
+  members[#members + 1] = loaded[at]
+  names[#names + 1] = claim .. ":" .. loaded[at]
 end
 local claims, known = redis.call("MGET", unpack(names)), redis.call("HMGET", delays, unpack(members))
 local scores = redis.call("ZMSCORE", schedule, unpack(members))
 
-local answer, due, gone, stored = {}, {}, {}, {}
+local answer = {}
 for at, member in ipairs(members) do
-  local ends, owner = string.match(claims[at] or "", "^%d+ (%d+) (.*)")
-  local delay = tonumber(known[at] or nil)
-  if owner ~= token then -- sent again, or too late
-    answer[at] = was_stored(member)
-  elseif not (delay or good) then
-    answer[at] = 0
-  else
-    local is_there, body, kind = ARGV[3 * at + 3], ARGV[3 * at + 4], kind_of(delay)
-    redis.call("DEL", names[at]) -- first what frees: the others are done on a full server as well
-    redis.call("SET", row .. member, kind.head .. body .. "]", "PX", kind.kept)
-    -- One that is not there, and was scheduled while it was loaded, may be there again; one that is heeds its delay.
-    local least = is_there == "0" and tonumber(ends) or ends - 1
-    if scores[at] and tonumber(scores[at]) < least then -- wanted anew while it was loaded
-      due[#due + 1], due[#due + 2] = text(now), member
-    elseif is_there == "0" then
-      gone[#gone + 1] = member
-    elseif delay then
-      due[#due + 1], due[#due + 2] = text(due_after(member, delay)), member
-    end
-    stored[#stored + 1] = member
+  local mine, delay = read_claim(claims[at] or ""), tonumber(known[at] or nil)
+  if mine.owner ~= token then -- a repeated call, or one that comes too late
+    answer[at] = head_of(member) == loaded_at and 1 or 0
+  elseif delay or good then
+    store(member, loaded[3 * at - 1] == "1", loaded[3 * at], delay, mine, scores[at])
     answer[at] = 1
+  else
+    answer[at] = 0
   end
 end
 if #due > 0 then redis.call("ZADD", schedule, "XX", unpack(due)) end
-for _, member in ipairs(gone) do
-  if redis.call("ZREM", schedule, member) == 1 then count_one_less(member, "") end
-  redis.call("HDEL", delays, member)
-end
-if redis.call("EXISTS", failures) == 1 then
-  for _, member in ipairs(stored) do
-    if redis.call("HDEL", failures, member) == 1 then count_one_less(member, ":failing") end
-  end
-end
+leave_the_schedule()
+forget_failures()
 return answer

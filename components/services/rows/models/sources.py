@@ -20,7 +20,7 @@ from django.db.models import F, Lookup, Q
 
 from components.exceptions import InvalidName, RowsUnavailable
 from components.services.rows import Shape
-from components.services.rows.core import parts
+from components.services.rows.members import parts
 from components.services.rows.models.fields import kind_of
 from components.services.rows.models.lookups import AnyOf
 

@@ -23,7 +23,7 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 
 from components.exceptions import InvalidName
 from components.kit.model_families import family
-from components.services.rows.core import check_key
+from components.services.rows.members import check_key
 from components.services.rows.models.sources import Source
 
 logger = logging.getLogger(__name__)

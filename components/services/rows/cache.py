@@ -1,0 +1,434 @@
+"""
+RowCache: rows as JSON in Redis, loaded anew every so often (Redis in Action, 2.4), and never older than they may be.
+
+A row on the schedule is loaded by a daemon, whether or not anybody reads it. Other rows are loaded by a reader that
+misses them. A row that nobody loads anew, because all daemons are dead, is gone for readers when its delay and a
+lease have passed. No method waits for a database, except by the *load* of get_or_load().
+
+All rows that a reader asks for come in one round trip to each node, and with them the server's clock. A server that
+is no cluster is asked for the time and then for all rows, whatever their buckets, which takes half the time of a
+script. A node of a cluster, and a server that many coroutines ask together, runs a script for each bucket or reader.
+Many rows are parsed as one text, which costs Python less than many texts would.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from redis import Redis, RedisCluster
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+
+from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import AnyRedis
+from components.kit.errors import REPLY_LOST, redis_errors
+from components.kit.keyspace import stem
+from components.kit.scripts import CLUSTERS, Call, Script
+from components.kit.together import together
+from components.kit.twins import twins
+from components.kit.values import check_seconds
+from components.services.counters import tally
+from components.services.rows.controls import refresh, schedule, unschedule
+from components.services.rows.flights import Flights, flights_of, nap
+from components.services.rows.keys import RowKeys
+from components.services.rows.loader import Claim, Stored, begin, claims_of, release, store
+from components.services.rows.members import (
+    LEASE,
+    by_bucket,
+    by_call,
+    check_cache_name,
+    check_delay,
+    check_key,
+    each_once,
+    member,
+    members_of,
+    micro,
+    name_and_key,
+    parts,
+    send,
+)
+from components.services.rows.shape import Row, Shape
+
+INVALIDATE = Script("rows/invalidate")
+READ = Script("rows/read")
+
+_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two looks at what another process loads
+_PATIENCE = 0.5  # seconds for which a reader relies on another one of its process to load a row
+
+#: Given keys, it comes to the values of the rows that there are, in the order of the shape's columns.
+Load: TypeAlias = Callable[
+    [Sequence[str]], Mapping[str, Sequence[Any]] | Awaitable[Mapping[str, Sequence[Any]]]
+]
+
+_loads = json.JSONDecoder().decode
+
+
+class Unshared(Exception):
+    """Raised by a load for a reason that only this reader has: others of its process do not fail with it."""
+
+
+@dataclass(slots=True)
+class Found:
+    """The rows that were there, by their keys."""
+
+    good: dict[str, Row]
+    #: Those that are too old by now.
+    stale: dict[str, Row]
+    #: The microsecond at which they were read.
+    now: int = 0
+
+
+class RowCache:
+    """
+    The rows called *name*, which is text without a colon, of one *shape*. A row has a key: text, or a whole number.
+
+    Raises InvalidName. Every method raises RedisUnavailable, and InvalidName for what cannot be a key.
+    """
+
+    def __init__(self, name: str, shape: Shape) -> None:
+        self.name = check_cache_name(name)
+        self.shape = shape
+
+    async def _schedule_many(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
+        """
+        Let several rows be loaded now, and again every so many seconds, in one round trip to each node.
+
+        *delays* has the seconds of each row by its key; 0 or less unschedules the row. Raises InvalidDuration.
+        """
+        checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
+        await schedule(client, {each: delay for each, delay in checked.items() if delay})
+        await unschedule(client, [each for each, delay in checked.items() if not delay])
+
+    schedule_many, aschedule_many = twins(_schedule_many)
+
+    async def _schedule(self, client: AnyRedis, key: str | int, delay: float) -> None:
+        """
+        Let the row be loaded now, and again every *delay* seconds; 0 or less unschedules it, as in the book.
+
+        A row that is on the schedule has the new delay from now on. Raises InvalidDuration.
+        """
+        await self._schedule_many(client, {key: delay})
+
+    schedule, aschedule = twins(_schedule)
+
+    async def _unschedule(self, client: AnyRedis, *keys: str | int) -> None:
+        """Forget these rows. What is being loaded of them now is not stored."""
+        await unschedule(client, members_of(self.name, keys))
+
+    unschedule, aunschedule = twins(_unschedule)
+
+    async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
+        """
+        Drop these rows, since they have changed. What was loaded before this is not stored.
+
+        Those on the schedule are due now. Call it after the commit.
+        """
+        calls = [
+            INVALIDATE.call(RowKeys(tag), members=some) for tag, some in by_call(members_of(self.name, keys))
+        ]
+        await send(client, INVALIDATE, calls)
+
+    invalidate, ainvalidate = twins(_invalidate)
+
+    async def _refresh(self, client: AnyRedis, *keys: str | int) -> set[str]:
+        """
+        Let these rows be loaded as soon as a daemon can. Until then they are read as they are.
+
+        A load that is under way is good, and followed by another one. Return the keys of the rows that are on no
+        schedule: nobody loads them before they are too old.
+        """
+        return await refresh(client, self.name, keys)
+
+    refresh, arefresh = twins(_refresh)
+
+    async def _get_many(
+        self,
+        client: AnyRedis,
+        keys: Iterable[str | int],
+        *,
+        max_age: float | None = None,
+        stale: bool = False,
+    ) -> dict[str, Row]:
+        """Do what get() does for several rows, in one round trip to each node. Return those found, by their keys."""
+        oldest = None if max_age is None else check_seconds("max_age", max_age)
+        wanted = each_once(keys)
+        found = await self._read(client, wanted, oldest)
+        rows = found.good
+        if stale:
+            either = found.stale | found.good
+            rows = {key: either[key] for key in wanted if key in either}
+        self._tally(len(wanted), len(rows))
+        return rows
+
+    get_many, aget_many = twins(_get_many)
+
+    async def _get(
+        self, client: AnyRedis, key: str | int, *, max_age: float | None = None, stale: bool = False
+    ) -> Row | None:
+        """
+        Return the row as it was at most *max_age* seconds ago; None if it is not there so, or has another shape.
+
+        A row that was deleted is there, and says so. With *stale*, return it even if it is too old; such a row is
+        kept for as long again, at least a minute and at most a day. Raises InvalidDuration.
+        """
+        return (await self._get_many(client, [key], max_age=max_age, stale=stale)).get(check_key(key))
+
+    get, aget = twins(_get)
+
+    async def _get_or_load(
+        self,
+        client: AnyRedis,
+        keys: Iterable[str | int],
+        load: Load,
+        *,
+        delay: float,
+        wait: float = LEASE,
+        max_age: float | None = None,
+        stale: bool = False,
+    ) -> dict[str, Row]:
+        """
+        Return all of these rows by their keys, also those that are deleted. What is not there is loaded with *load*.
+
+        One reader loads a row for all. The others wait for *wait* seconds, or with *stale* take what is there. A row
+        that is on no schedule is good for *delay* seconds. What an asynchronous *load* returns is awaited. Raises
+        RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and what *load* raises.
+        """
+        check_seconds("delay", delay)
+        check_seconds("wait", wait, may_be_zero=True)
+        oldest = None if max_age is None else check_seconds("max_age", max_age)
+        wanted = each_once(keys)
+        found = await self._read(client, wanted, oldest)
+        count, rows = len(found.good), found.good
+        if count < len(wanted):
+            miss = _Miss(self, client, load, delay, wait, oldest, stale)
+            rows = await miss.read_on(wanted, found)
+        self._tally(len(wanted), count)
+        return rows
+
+    get_or_load, aget_or_load = twins(_get_or_load)
+
+    def _tally(self, asked: int, found: int) -> None:
+        """Count hits and misses, once for each call, however many rows it asks for."""
+        tally("rows:hit", found, of=self.name)
+        tally("rows:missed", asked - found, of=self.name)
+
+    async def _read(self, client: AnyRedis, wanted: Sequence[str], max_age: float | None) -> Found:
+        """Return those of *wanted*, each given once, that are there; good are those not older than *max_age*."""
+        found = Found({}, {})
+        if not wanted:
+            return found
+        oldest = float("inf") if max_age is None else micro(max_age)
+        is_cluster = isinstance(client, CLUSTERS)
+        groups = self._by_bucket(wanted) if is_cluster else [wanted]
+        asked = [some for group in groups for some in parts(group)]
+        for some, (now, text) in zip(asked, await self._ask(client, asked), strict=True):
+            found.now = int(now)
+            if not self._take(found, some, text, oldest):
+                await self._take_singly(client, found, some, oldest)
+        if len(asked) > 1:
+            found.good, found.stale = (_in_order(rows, wanted) for rows in (found.good, found.stale))
+        return found
+
+    def _by_bucket(self, wanted: Sequence[str]) -> list[list[str]]:
+        members = {member(self.name, key): key for key in wanted}
+        return [[members[each] for each in group] for group in by_bucket(members).values()]
+
+    async def _ask(self, client: AnyRedis, asked: Sequence[Sequence[str]]) -> list[Any]:
+        """Return the microsecond, and the rows as one text, for each list of keys."""
+        name, spelling = self.name, stem("rows", BUCKETS[0])
+        calls: list[Call] = [([_key_of(spelling, name, key) for key in keys], ()) for keys in asked]
+        if isinstance(client, AsyncRedis | AsyncRedisCluster):
+            return await together(READ, calls)
+        is_cluster = isinstance(client, RedisCluster)
+        return await READ.amany(client, calls) if is_cluster else _ask_server(client, calls)
+
+    def _take(self, found: Found, keys: Sequence[str], text: bytes, oldest: float) -> bool:
+        """Add these rows to *found*. Return whether all could be read."""
+        good, too_old, now = found.good, found.stale, found.now
+        shape, print_, oldest = self.shape, self.shape.fingerprint, now - oldest
+        try:
+            for key, stored in zip(keys, _loads(text.decode()), strict=True):
+                if stored is not None and stored[2] == print_:
+                    row = Row(shape, key, now, stored)
+                    if stored[1] > now and stored[0] >= oldest:
+                        good[key] = row
+                    else:
+                        too_old[key] = row
+        except (ValueError, RecursionError, TypeError, LookupError):
+            return False
+        return True
+
+    async def _take_singly(self, client: AnyRedis, found: Found, keys: Sequence[str], oldest: float) -> None:
+        """Read each row by itself: one is damaged. It counts as one that is not there, and so is loaded anew."""
+        for key in keys:
+            [(now, text)] = await self._ask(client, [[key]])
+            self._take(Found(found.good, found.stale, int(now)), [key], text, oldest)
+
+
+class _Miss:
+    """
+    The way of one reader to rows that are not there: it loads those that nobody else is loading, and waits for
+    others.
+
+    It claims a row as a daemon does, and the same holds: what it loads is stored unless somebody else has claimed the
+    row since, or invalidated it. Then it looks again rather than return what it loaded, since another reader may have
+    read a newer row meanwhile.
+    """
+
+    def __init__(
+        self,
+        cache: RowCache,
+        client: AnyRedis,
+        load: Load,
+        delay: float,
+        wait: float,
+        max_age: float | None,
+        stale: bool,
+    ) -> None:
+        self._cache, self._client, self._load = cache, client, load
+        self._delay, self._wait, self._max_age, self._stale = delay, wait, max_age, stale
+        self._flights: Flights = flights_of(client)
+        #: The members that this reader has taken off with.
+        self._mine = set[str]()
+
+    async def read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
+        """Return all *wanted*, of which *found* is there. Raises RowNotLoaded, and what the load raises."""
+        try:
+            return await self._read_on(wanted, found)
+        finally:
+            self._flights.land(self._mine)
+
+    async def _read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
+        good, asked_at, is_patient = dict(found.good), found.now, True
+        pause, until = _SHORTEST_NAP, time.monotonic() + self._wait
+        while missing := [key for key in wanted if key not in good]:
+            self._mine |= self._flights.take_off(member(self._cache.name, key) for key in missing)
+            others = await self._load_mine(missing, is_patient)
+            if self._stale:
+                good |= {key: found.stale[key] for key in others if key in found.stale}
+            if len(others) == len(missing) and not others & good.keys():
+                left = max(0.0, until - time.monotonic())
+                if self._mine:  # another process is loading them
+                    await nap(self._client, min(pause, left))
+                    pause = min(_LONGEST_NAP, 2 * pause)
+                elif flight := self._flights.find(member(self._cache.name, missing[0])):
+                    is_patient = await flight.wait(min(_PATIENCE, left))
+            rest = [key for key in missing if key not in good]
+            found = await self._cache._read(self._client, rest, self._max_age)
+            good |= found.good
+            # What was loaded since it was asked for is good, however long that took and however short it is good.
+            good |= {key: row for key, row in found.stale.items() if row.since >= asked_at}
+            if time.monotonic() >= until and (missing := [key for key in missing if key not in good]):
+                raise RowNotLoaded(
+                    f"{len(missing)} rows of {self._cache.name}, the first of them {missing[0]!r}, were not loaded "
+                    f"in {self._wait:g} s: another is loading them, or they changed all the time."
+                )
+        return {key: good[key] for key in wanted}
+
+    async def _load_mine(self, missing: Sequence[str], is_patient: bool) -> set[str]:
+        """
+        Load what nobody else is loading, and return the keys of the rest.
+
+        A patient reader leaves what others of its process have taken off with to them.
+        """
+        members = {member(self._cache.name, key): key for key in missing}
+        ready = [each for each in members if each in self._mine or not is_patient]
+        token = secrets.token_hex(8)
+        try:
+            claims, waiting = await begin(self._client, ready, token, self._cache.shape, self._max_age, LEASE)
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
+        except BaseException:  # cancelled, say: nobody is going to load what may have been claimed
+            await self._give_back(claims_of(ready, token), ready)
+            raise
+        errors = await self._fill(claims)
+        shared = {each: error for each, error in errors.items() if not isinstance(error, Unshared)}
+        self._flights.land(self._mine - waiting, shared)
+        self._mine &= waiting
+        for error in errors.values():
+            raise error
+        return {key for each, key in members.items() if each in waiting or each not in ready}
+
+    async def _fill(self, claims: Sequence[Claim]) -> dict[str, Exception]:
+        """Load what is claimed and store it. Return why some rows could not be loaded, which are given back."""
+        members = [each for claim in claims for each in claim.members]
+        rows: dict[str, Stored] = {}
+        if not members:
+            return {}
+        try:
+            loaded = self._load([name_and_key(each)[1] for each in members])
+            values = await loaded if isinstance(loaded, Awaitable) else loaded
+            errors = self._encode(members, values, rows)
+            await store(self._client, claims, rows, lease=LEASE, good=self._delay)
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
+        except BaseException as error:
+            await self._give_back(claims, members)
+            if not isinstance(error, Exception):
+                raise
+            return dict.fromkeys(members, error)
+        if errors:
+            await self._give_back(claims, errors)
+        return errors
+
+    async def _give_back(self, claims: Sequence[Claim], members: Collection[str]) -> None:
+        with suppress(RedisUnavailable):  # then the claims end with their leases
+            await release(self._client, claims, members)
+
+    def _encode(
+        self, members: Sequence[str], values: Mapping[str, Sequence[Any]], rows: dict[str, Stored]
+    ) -> dict[str, Exception]:
+        """Add what can be stored to *rows*. Return why others cannot be."""
+        errors: dict[str, Exception] = {}
+        shape = self._cache.shape
+        for each in members:
+            key = name_and_key(each)[1]
+            try:
+                is_there = key in values
+                rows[each] = Stored(is_there, shape.encode(each, values[key]) if is_there else shape.deleted)
+            except (RowNotSerializable, RowTooLarge) as error:
+                errors[each] = error
+        return errors
+
+
+@lru_cache(maxsize=16_384)
+def _key_of(spelling: str, name: str, key: str) -> str:
+    """
+    Return the key of a row in Redis.
+
+    It is remembered, since making it takes as long as all else that is done to read a row. *spelling* is how keys
+    begin, which changes with the prefix.
+    """
+    each = member(name, key)
+    return RowKeys(bucket(each)).row_of(each)
+
+
+def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
+    with redis_errors():
+        try:
+            (seconds, micros), *found = _send(client, calls)
+        except REPLY_LOST:
+            (seconds, micros), *found = _send(client, calls)
+    now = seconds * 1_000_000 + micros
+    return [(now, b"[" + b",".join([each or b"null" for each in rows]) + b"]") for rows in found]
+
+
+def _send(client: Redis, calls: Sequence[Call]) -> list[Any]:
+    pipe: Any
+    with client.pipeline(transaction=False) as pipe:
+        pipe.time()  # first: so none of the rows is older than it says
+        for names, _args in calls:
+            pipe.mget(names)
+        return list(pipe.execute())
+
+
+def _in_order(rows: Mapping[str, Row], wanted: Sequence[str]) -> dict[str, Row]:
+    return {key: rows[key] for key in wanted if key in rows}

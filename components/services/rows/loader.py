@@ -1,0 +1,227 @@
+"""
+Loader: claims rows that are due, and stores what it loaded of them.
+
+A claim has a token. A row is stored only if its claim still has that token: so a loader that was stopped, or whose
+query took longer than its lease, is refused once somebody else has claimed the row, or invalidated it. A loader that
+dies leaves claims whose leases end, and then the rows are due again. Of the loads that are stored, each began after
+the one before was stored, and none that began before an invalidation is stored after it. All instants are
+microseconds of the server.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from components.exceptions import RedisUnavailable
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
+from components.kit.stored import text_of
+from components.kit.together import outcomes_together
+from components.kit.values import check_seconds
+from components.services.rows.keys import DaemonKeys, RowKeys
+from components.services.rows.members import LEASE, by_bucket, micro, parts, send
+from components.services.rows.shape import Shape
+
+BEGIN = Script("rows/begin")
+CLAIM = Script("rows/claim")
+FAIL = Script("rows/fail")
+RELEASE = Script("rows/release")
+STORE = Script("rows/store")
+
+#: Rows that a daemon loads at once, as a rule. Fewer are slower; of more, the first wait for the last.
+AT_A_TIME = 500
+_FIRST_RETRY, _LONGEST_RETRY = 1.0, 300.0  # seconds after a failure, which double each time
+_LONGEST_ERROR = 300  # characters that are kept of an error
+_MOST = 2_000  # rows of one bucket in a claim, below what Lua can unpack
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Rows that one loader has claimed with one call, all of one bucket."""
+
+    tag: str
+    token: str
+    #: The microsecond of the claim.
+    since: int
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a daemon has claimed at once."""
+
+    claims: tuple[Claim, ...]
+    #: Seconds until another row is due; 0 if one is, None if there is none on the schedule.
+    pause: float | None
+    #: Why rows of some nodes of a cluster could not be claimed, if that is so.
+    error: RedisUnavailable | None = None
+
+    def __len__(self) -> int:
+        return sum(len(claim.members) for claim in self.claims)
+
+
+class Stored(NamedTuple):
+    """What is to be stored of a row: Shape.encode() of it, or Shape.deleted."""
+
+    is_there: bool
+    body: str
+
+
+class Loader:
+    """Loads rows of all caches, and has *lease* seconds for each. Every method raises RedisUnavailable."""
+
+    def __init__(self, *, lease: float = LEASE) -> None:
+        self.id = secrets.token_hex(8)
+        self.lease = check_seconds("lease", lease)
+        self._number = 0
+
+    def claim(self, limit: int = AT_A_TIME) -> Claims:
+        """
+        Claim about *limit* rows that are due, from all buckets alike, in one round trip to each node.
+
+        Raises RedisUnavailable if no node answers. Why some nodes could not be asked is in the *error* of the claims.
+        """
+        self._number += 1
+        token = f"{self.id}-{self._number}"
+        some, lease = min(_MOST, -(-limit // len(BUCKETS))), micro(self.lease)
+        calls = [
+            CLAIM.call(DaemonKeys(tag, self.id), token=token, limit=some, lease=lease) for tag in BUCKETS
+        ]
+        answers, error = at_once(_settled(get_client(), CLAIM, calls))
+        claims, pauses = [], []
+        for tag, answered in zip(BUCKETS, answers, strict=True):
+            if answered is None:
+                continue
+            now, next_at, *members = answered
+            if next_at:
+                pauses.append(max(0, int(next_at) - int(now)) / 1e6)
+            if members:
+                claims.append(Claim(tag, token, int(now), tuple(text_of(each) for each in members)))
+        return Claims(tuple(claims), min(pauses, default=None), error)
+
+    def store(self, claims: Iterable[Claim], rows: Mapping[str, Stored]) -> set[str]:
+        """
+        Store *rows*, by their members, in one round trip to each node. Return the members that were not stored,
+        because somebody else has claimed them since, or their node does not answer.
+        """
+        return at_once(store(get_client(), claims, rows, lease=self.lease))
+
+    def fail(self, claims: Iterable[Claim], errors: Mapping[str, str]) -> None:
+        """
+        Note why these rows, by their members, could not be loaded.
+
+        A row is due again a second later, and after each further failure in twice that time, up to 300 seconds.
+        """
+        times = {"first": micro(_FIRST_RETRY), "longest": micro(_LONGEST_RETRY)}
+        calls = []
+        for claim in claims:
+            failed = [
+                word for each in claim.members if each in errors for word in (each, _printable(errors[each]))
+            ]
+            if failed:
+                calls.append(FAIL.call(RowKeys(claim.tag), token=claim.token, failed=failed, **times))
+        at_once(_settled(get_client(), FAIL, calls))
+
+    def release(self, claims: Iterable[Claim], members: Collection[str], *, pause: float = 0) -> None:
+        """Give these rows back although nothing is wrong with them. They are due in *pause* seconds."""
+        at_once(release(get_client(), claims, members, pause))
+
+
+async def begin(
+    client: AnyRedis, members: Sequence[str], token: str, shape: Shape, max_age: float | None, lease: float
+) -> tuple[list[Claim], set[str]]:
+    """Claim rows that a reader missed. Return the claims, and the members that somebody else is loading."""
+    asked = {
+        "token": token,
+        "lease": micro(lease),
+        "shape": shape.fingerprint,
+        "oldest": "" if max_age is None else micro(max_age),
+    }
+    groups = by_bucket(members)
+    calls = [BEGIN.call(RowKeys(tag), members=group, **asked) for tag, group in groups.items()]
+    claims, waiting = [], set[str]()
+    answers = await send(client, BEGIN, calls)
+    for (tag, group), (since, *said) in zip(groups.items(), answers, strict=True):
+        outcomes = list(zip(group, said, strict=True))
+        waiting |= {member for member, what in outcomes if what == b"wait"}
+        if mine := tuple(member for member, what in outcomes if what == b"load"):
+            claims.append(Claim(tag, token, int(since), mine))
+    return claims, waiting
+
+
+def claims_of(members: Sequence[str], token: str) -> list[Claim]:
+    """Return what begin() may have claimed under that token, for a caller that has not received its answer."""
+    return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
+
+
+async def store(
+    client: AnyRedis,
+    claims: Iterable[Claim],
+    rows: Mapping[str, Stored],
+    *,
+    lease: float,
+    good: float | None = None,
+) -> set[str]:
+    """Do what Loader.store() does; with *good*, also store rows that are on no schedule, for so many seconds."""
+    times = {"grace": micro(lease), "good": "" if good is None else micro(good)}
+    calls: list[Call] = []
+    sent: list[list[str]] = []
+    for claim in claims:
+        for some in parts(member for member in claim.members if member in rows):
+            loaded: list[Any] = []
+            for member in some:
+                loaded += (member, int(rows[member].is_there), rows[member].body)
+            keys = RowKeys(claim.tag)
+            calls.append(STORE.call(keys, token=claim.token, loaded_at=claim.since, loaded=loaded, **times))
+            sent.append(some)
+    answers, _error = await _settled(client, STORE, calls)
+    return {
+        member
+        for members, stored in zip(sent, answers, strict=True)
+        for member, is_stored in zip(members, stored or [0] * len(members), strict=True)
+        if not is_stored
+    }
+
+
+async def release(
+    client: AnyRedis, claims: Iterable[Claim], members: Collection[str], pause: float = 0
+) -> None:
+    """Do what Loader.release() does, with either client."""
+    wanted = set(members)
+    calls = [
+        RELEASE.call(RowKeys(claim.tag), token=claim.token, pause=micro(pause), members=mine)
+        for claim in claims
+        if (mine := [member for member in claim.members if member in wanted])
+    ]
+    await _settled(client, RELEASE, calls)
+
+
+async def _settled(
+    client: AnyRedis, script: Script, calls: Sequence[Call]
+) -> tuple[list[Any], RedisUnavailable | None]:
+    """
+    Return the answers to *calls*, with None in place of those of nodes that are away, and why these did not answer.
+
+    Raises what send() raises if no node answers, or if one answers with an error of another kind.
+    """
+    if len(calls) <= 1:
+        return await send(client, script, calls), None
+    if isinstance(client, ASYNCHRONOUS):
+        found = await outcomes_together(script, calls)
+    else:
+        found = await script.aoutcomes(client, calls)
+    away = [each for each in found if isinstance(each, RedisUnavailable)]
+    if len(away) == len(found):
+        raise away[0]
+    answers = all_well([None if isinstance(each, RedisUnavailable) else each for each in found])
+    return answers, next(iter(away), None)
+
+
+def _printable(error: str) -> str:
+    """Return the part of an error that can be sent and shown."""
+    return error[:_LONGEST_ERROR].encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,305 @@
+"""
+RowReader: what is on the schedule, by page, for the control room; and how single rows stand.
+
+The scripts that change the schedule count how many rows there are of each name, and how many of these fail, bucket by
+bucket: to scan the schedules instead would cost half a second with 100,000 rows, at each refresh of a page.
+
+What is due first is merged from the heads of the buckets, which grow alike, so little more is read than is shown.
+Rows of a name, and rows that fail, are found by scanning all buckets side by side; such a search ends after a number
+of commands, and then says that its list is cut. Nothing changes, and of the JSON only the beginning is read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from redis import Redis
+
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import get_client
+from components.kit.contracts import record
+from components.kit.errors import redis_errors
+from components.kit.stored import number_of, text_of
+from components.services.rows.keys import RowKeys
+from components.services.rows.members import check_cache_name, check_key, member, name_and_key, pattern_of
+from components.services.rows.shape import instant
+
+REACH = 10_000  # rows that lists show: 60 ms
+_FEW = 2_000  # rows of a name that are looked for among all, and failing ones that are listed
+_AT_ONCE = 500  # rows of a bucket that one command looks at, below a tenth of a millisecond
+_ROUNDS = 12  # of such commands to all buckets: some 200,000 rows, 0.2 s
+_LATEST = 100  # rows of each bucket among which the latest of each name is looked for
+_HEAD = re.compile(rb'\[(\d+),(\d+),"[^"]*",(null\])?')
+_HEAD_SIZE = 99  # bytes that it has at most, and more
+_SIX = 6  # commands for each row
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How often in a row the loading of a row has failed."""
+
+    count: int
+    last_at: datetime
+    error: str
+
+
+@dataclass(frozen=True)
+class RowInfo:
+    """How a row stands."""
+
+    name: str
+    key: str
+    #: Seconds between two loads, and when the next is due; None if the row is not on the schedule.
+    delay: float | None
+    due_at: datetime | None
+    #: Seconds for which it has been due; 0 if it is not due yet, and while it is being loaded.
+    late: float
+    #: Of what is stored; None if nothing is.
+    loaded_at: datetime | None
+    age: float | None
+    #: Bytes of JSON; 0 if nothing is stored.
+    size: int
+    is_deleted: bool
+    failure: Failure | None
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """How the rows of one name stand that are on the schedule."""
+
+    name: str
+    count: int
+    #: How many could not be loaded when that was last tried.
+    failing: int
+    #: Seconds for which the row has been due that has been due for longest; 0 if none is.
+    late: float
+    #: Whether *late* is only an upper bound, since too many rows of other names have been due for longer.
+    is_at_most: bool
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Members in the order of a list."""
+
+    members: list[str]
+    #: There are others, which were not looked for.
+    is_cut: bool
+
+
+class RowReader:
+    """What is on the schedule. Every method raises RedisUnavailable."""
+
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return sum(_ask(get_client(), lambda pipe, keys: pipe.zcard(keys.schedule)))
+
+    def failing(self) -> int:
+        """Return how many rows could not be loaded when that was last tried."""
+        return sum(_ask(get_client(), lambda pipe, keys: pipe.hlen(keys.failures)))
+
+    def lateness(self) -> float:
+        """Return for how many seconds the row has been due that has been due for longest; 0 if none is."""
+        client = get_client()
+        heads = _heads(client, 1)
+        now = _now(client)
+        return max((_late(now, head[0][1]) for head in heads if head), default=0.0)
+
+    def names(self) -> list[CacheInfo]:
+        """Return how the rows of each name stand, in alphabetical order. Two round trips to each node."""
+        client = get_client()
+        answers = _ask(client, _add_names)
+        now = _now(client)
+        counts, late, most = Counter[str](), dict[str, float](), dict[str, float]()
+        for tally, head in zip(answers[::2], answers[1::2], strict=True):
+            here = {text_of(what): number_of(number) for what, number in tally.items()}
+            counts.update(here)
+            dues = {name_and_key(text_of(each))[0]: due for each, due in reversed(head)}
+            for name in here:
+                if name in dues:
+                    late[name] = max(late.get(name, 0.0), _late(now, dues[name]))
+                elif len(head) == _LATEST:
+                    most[name] = max(most.get(name, 0.0), _late(now, head[-1][1]))
+        return [
+            CacheInfo(
+                name,
+                counts[name],
+                counts[f"{name}:failing"],
+                max(late.get(name, 0.0), most.get(name, 0.0)),
+                most.get(name, 0.0) > late.get(name, 0.0),
+            )
+            for name in sorted(counts)
+            if ":" not in name
+        ]
+
+    def page(self, *, offset: int = 0, limit: int = 50) -> list[RowInfo]:
+        """Return some of the REACH rows that are due first, in that order. About three round trips to each node."""
+        return self.look(_due_first(get_client(), offset + limit)[offset:])
+
+    def of(self, name: str) -> Listed:
+        """
+        Return the members of *name* that are on the schedule, those first that are due first; for look().
+
+        If there are many, only those among the REACH rows that are due first of all names. Raises InvalidName.
+        """
+        client, checked = get_client(), check_cache_name(name)
+        count = sum(map(number_of, _ask(client, lambda pipe, keys: pipe.hget(keys.counts, checked))))
+        if count > _FEW:
+            among = [each for each in _due_first(client, REACH) if name_and_key(each)[0] == checked]
+            return Listed(among, len(among) < count)
+        pattern = pattern_of(checked)
+        found, is_cut = _scan(
+            client, lambda pipe, keys, cursor: pipe.zscan(keys.schedule, cursor, pattern, _AT_ONCE), REACH
+        )
+        due_first = sorted(found.items(), key=lambda pair: pair[::-1])
+        return Listed([text_of(each) for each, _due in due_first], is_cut)
+
+    def failures(self, name: str = "") -> Listed:
+        """
+        Return the members that could not be loaded when that was last tried, of *name* or of all; for look().
+
+        Those come first that were tried last. Raises InvalidName.
+        """
+        pattern = pattern_of(check_cache_name(name)) if name else None
+        found, is_cut = _scan(
+            get_client(),
+            lambda pipe, keys, cursor: pipe.hscan(keys.failures, cursor, pattern, _AT_ONCE),
+            _FEW,
+        )
+        latest_first = sorted(found.items(), key=lambda pair: (-_tried_at(pair[1]), pair[0]))
+        return Listed([text_of(each) for each, _failure in latest_first], is_cut)
+
+    def look(self, members: Sequence[str]) -> list[RowInfo]:
+        """Return how these stand, in two round trips to each node. Those that are gone by now are on no schedule."""
+        if not members:
+            return []
+        client = get_client()
+        with redis_errors(), client.pipeline(transaction=False) as pipe:
+            for each in members:
+                _add_row(pipe, each)
+            answers = iter(pipe.execute())
+        now = _now(client)
+        rows = zip(members, zip(*[answers] * _SIX, strict=True), strict=True)
+        return [_read_row(each, now, *six) for each, six in rows]
+
+    def find(self, name: str, key: str | int) -> RowInfo | None:
+        """Return how the row stands; None if it is neither on the schedule nor stored. Raises InvalidName."""
+        [info] = self.look([member(check_cache_name(name), check_key(key))])
+        return None if info.delay is None and info.loaded_at is None else info
+
+
+def _add_names(pipe: Any, keys: RowKeys) -> None:
+    pipe.hgetall(keys.counts)
+    pipe.zrange(keys.schedule, 0, _LATEST - 1, withscores=True)
+
+
+def _add_row(pipe: Any, each: str) -> None:
+    keys = RowKeys(bucket(each))
+    pipe.zscore(keys.schedule, each)
+    pipe.hget(keys.delays, each)
+    pipe.hget(keys.failures, each)
+    pipe.strlen(keys.row_of(each))
+    pipe.getrange(keys.row_of(each), 0, _HEAD_SIZE)
+    pipe.exists(keys.claim_of(each))
+
+
+def _read_row(
+    each: str,
+    now: int,
+    due: float | None,
+    delay: bytes | None,
+    failure: bytes | None,
+    size: int,
+    head: bytes,
+    is_claimed: int,
+) -> RowInfo:
+    name, key = name_and_key(each)
+    stored = _HEAD.match(head)
+    return RowInfo(
+        name=name,
+        key=key,
+        delay=number_of(delay) / 1e6 if delay else None,
+        due_at=None if due is None else instant(due),
+        late=0.0 if due is None or is_claimed else _late(now, due),
+        loaded_at=instant(int(stored[1])) if stored else None,
+        age=max(0, now - int(stored[1])) / 1e6 if stored else None,
+        size=size,
+        is_deleted=bool(stored and stored[3]),
+        failure=_failure(failure) if failure else None,
+    )
+
+
+def _failure(stored: bytes) -> Failure:
+    found = record("rows", "failure").read(stored)
+    _count, _tried_at, error = [*text_of(stored).split(" ", 2), "", ""][:3]
+    return Failure(number_of(found["count"]), instant(number_of(found["tried_at"])), error)
+
+
+def _tried_at(stored: bytes) -> int:
+    return number_of(record("rows", "failure").read(stored)["tried_at"])
+
+
+def _late(now: int, due: float) -> float:
+    """Return for how many seconds it has been due: no longer than since 1970, whatever is stored."""
+    return max(0.0, min(now, now - due)) / 1e6
+
+
+def _due_first(client: Redis, first: int) -> list[str]:
+    """Return the members that are due first, at most REACH."""
+    first = min(first, REACH)
+    size = 16 + 3 * first // (2 * len(BUCKETS))
+    while True:
+        heads = _heads(client, size)
+        # What a bucket has beyond its head is due then or later, and may belong between what others have.
+        known = min((head[-1][1] for head in heads if len(head) == size), default=math.inf)
+        found = sorted(
+            (due, each) for head in heads for each, due in head if due < known or known == math.inf
+        )
+        if len(found) >= first or known == math.inf:
+            return [text_of(each) for _due, each in found[:first]]
+        size *= 2
+
+
+def _heads(client: Redis, size: int) -> list[list[tuple[bytes, float]]]:
+    """Return the first *size* members of each bucket, and when they are due."""
+    return _ask(client, lambda pipe, keys: pipe.zrange(keys.schedule, 0, size - 1, withscores=True))
+
+
+def _scan(
+    client: Redis, add: Callable[[Any, RowKeys, int], object], most: int
+) -> tuple[dict[bytes, Any], bool]:
+    """Return about *most* pairs that a scan finds in all buckets, and whether there may be more."""
+    found: dict[bytes, Any] = {}
+    cursors: dict[str, int] = dict.fromkeys(BUCKETS, 0)
+    for _ in range(_ROUNDS):
+        asked = dict(cursors)
+        with redis_errors(), client.pipeline(transaction=False) as pipe:
+            for tag, cursor in asked.items():
+                add(pipe, RowKeys(tag), cursor)
+            answers = pipe.execute()
+        for tag, (cursor, some) in zip(asked, answers, strict=True):
+            found.update(some)
+            cursors[tag] = int(cursor)
+        cursors = {tag: cursor for tag, cursor in cursors.items() if cursor}
+        if not cursors or len(found) >= most:
+            break
+    return found, bool(cursors)
+
+
+def _ask(client: Redis, add: Callable[[Any, RowKeys], object]) -> list[Any]:
+    """Return the answers of all buckets to the commands that *add* puts into a pipeline for each."""
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        for tag in BUCKETS:
+            add(pipe, RowKeys(tag))
+        return list(pipe.execute())
+
+
+def _now(client: Redis) -> int:
+    with redis_errors():
+        seconds, microseconds = client.time()
+    return int(seconds) * 1_000_000 + int(microseconds)

@@ -1,0 +1,250 @@
+"""
+Shape: which values a row has, of which kinds, how they are written as JSON, and Row, which reads them back.
+
+JSON knows text, numbers, true, false and null. All else is written as text or as a number, and the kind says what it
+was: microseconds stay, a Decimal does not become a float, bytes come back as bytes. A value that would come back as
+another one is refused where it is written.
+
+The fingerprint of a shape is stored with each row. A reader whose model has other columns by now, or columns of
+another kind, treats the row as if it were not there, and never takes one column for another. So a migration needs no
+flushing, and two releases can run beside each other, though each loads anew what the other has stored.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cached_property
+from hashlib import blake2s
+from typing import Any
+from uuid import UUID
+
+from components.exceptions import InvalidShape, RowNotSerializable, RowTooLarge
+from components.kit.stored import instant_of, is_too_deep, too_deep
+
+#: Bytes of a row as JSON. Every reader of a row transfers that much from Redis: larger things belong elsewhere.
+MAX_ROW = 1_000_000
+_MOST = 2_000  # columns, which is above what any database has
+_FORMAT = 1  # of what is stored; part of each fingerprint
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How values are written and read. Neither function is ever given None. *name* is part of a row's shape."""
+
+    name: str
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any]
+    #: Values of exactly this type are written as they are.
+    plain: type | None = None
+
+
+def as_is(value: Any) -> Any:
+    return value
+
+
+def _finite(value: float) -> float | str:
+    """Return what JSON has for a float: NaN and infinity become text."""
+    return float(value) if math.isfinite(value) else repr(float(value))
+
+
+def _base64(value: bytes | bytearray | memoryview) -> str:
+    return base64.b64encode(value).decode("ascii")
+
+
+def _decimal(value: Any) -> str:
+    return str(_of_type(Decimal)(value))
+
+
+def _of_type(*types: type) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not isinstance(value, types):
+            wanted = " or ".join(kind.__name__ for kind in types)
+            raise TypeError(f"{value!r} is {type(value).__name__} and not {wanted}")
+        return value
+
+    return check
+
+
+#: Of an aware time only the offset is kept, as in ISO 8601: it is all that tells instants apart.
+_KINDS = (
+    Kind("text", _of_type(str), as_is, str),
+    Kind("integer", _of_type(int), as_is, int),  # of any size: Python's JSON rounds none
+    Kind("boolean", _of_type(bool, int), bool, bool),
+    Kind("float", _finite, float),
+    Kind("decimal", _decimal, Decimal),
+    Kind("datetime", datetime.isoformat, datetime.fromisoformat),
+    Kind("date", date.isoformat, date.fromisoformat),
+    Kind("time", time.isoformat, time.fromisoformat),
+    Kind("duration", lambda value: value // _MICROSECOND, lambda number: number * _MICROSECOND),
+    Kind("uuid", lambda value: value.hex, UUID),
+    Kind("bytes", _base64, base64.b64decode),
+    Kind("json", as_is, as_is),
+)
+KINDS = {kind.name: kind for kind in _KINDS}
+#: Kinds whose values may be nested: JSON as it is, or as a field's own encoder makes it.
+_DOCUMENTS = frozenset({"json", "json text"})
+
+
+def list_of(kind: Kind) -> Kind:
+    """Return the kind of lists of such values, or None among them. list_of(list_of(…)) is that of lists of lists."""
+    return Kind(
+        f"list of {kind.name}",
+        lambda values: [None if each is None else kind.encode(each) for each in values],
+        lambda values: [None if each is None else kind.decode(each) for each in values],
+    )
+
+
+#: NaN is not JSON: a row that has it in a "json" is refused.
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+class Shape:
+    """
+    The *columns* of a row: the name and the kind of each, which is a Kind or the name of one in KINDS.
+
+    *note* tells apart what kinds do not, such as the table. Raises InvalidShape.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, str | Kind]], *, note: str = "") -> None:
+        self.names = tuple(name for name, _kind in columns)
+        self.kinds = tuple(_kind_of(name, kind) for name, kind in columns)
+        self._note = note
+        if len(set(self.names)) < len(self.names) or not 1 <= len(self.names) <= _MOST:
+            raise InvalidShape(
+                f"The columns are {list(self.names)[:20]}; a row has 1 to {_MOST:,} of them, "
+                "each with a name of its own."
+            )
+        #: What gives back the value of each column, unless it is None.
+        self.decoders = tuple(kind.decode for kind in self.kinds)
+        numbered = list(enumerate(zip(self.names, self.kinds, strict=True)))
+        self._documents = [(at, name) for at, (name, kind) in numbered if kind.name in _DOCUMENTS]
+        self._converted = [
+            (at, name, kind.plain, kind.encode) for at, (name, kind) in numbered if kind.encode is not as_is
+        ]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The position of each column's value."""
+        return {name: at for at, name in enumerate(self.names)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits, the same in each process that knows the same columns."""
+        columns = [[name, kind.name] for name, kind in zip(self.names, self.kinds, strict=True)]
+        text = _dumps([_FORMAT, self._note, columns])
+        return blake2s(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def deleted(self) -> str:
+        """What is stored for a row that the database no longer has."""
+        return f'"{self.fingerprint}",null'
+
+    def encode(self, key: str, values: Sequence[Any]) -> str:
+        """
+        Return what is stored for the row *key* with these values, in the order of the columns.
+
+        Raises RowNotSerializable, RowTooLarge.
+        """
+        if len(values) != len(self.names):
+            raise RowNotSerializable(f"The row {key} has {len(values)} values for {len(self.names)} columns.")
+        written = list(values)
+        for at, name in self._documents:
+            if is_too_deep(written[at]):
+                raise RowNotSerializable(too_deep(f"{name} of the row {key} cannot be cached: its values"))
+        for at, name, plain, encode in self._converted:
+            if written[at] is not None and type(written[at]) is not plain:
+                try:
+                    written[at] = encode(written[at])
+                except Exception as error:
+                    raise RowNotSerializable(f"{name} of the row {key} cannot be cached: {error}.") from error
+        try:
+            body = f'"{self.fingerprint}",{_dumps(written)}'
+            size = len(body) if body.isascii() else len(body.encode())
+        except Exception as error:  # half a surrogate pair, too deep nesting, what a value's own class raises
+            raise RowNotSerializable(f"The row {key} cannot be written as JSON: {error}.") from error
+        if size > MAX_ROW:
+            raise RowTooLarge(
+                f"The row {key} has {size:,} bytes as JSON, above {MAX_ROW:,}: leave its large columns out of "
+                "what is cached."
+            )
+        return body
+
+
+def _kind_of(name: object, kind: str | Kind) -> Kind:
+    if not isinstance(name, str) or not name:
+        raise InvalidShape(f"A column is called {name!r}; its name is text.")
+    found = kind if isinstance(kind, Kind) else KINDS.get(kind)
+    if found is None:
+        raise InvalidShape(f"The column {name!r} is of the kind {kind!r}; known are: {', '.join(KINDS)}.")
+    return found
+
+
+class Row(Mapping[str, Any]):
+    """
+    A row as it was when it was loaded: its typed values by the names of its columns. It cannot be changed.
+
+    A row that was deleted has no values. A value is converted when it is asked for, since most are not.
+    """
+
+    __slots__ = ("_now", "_shape", "_stored", "key")
+
+    def __init__(self, shape: Shape, key: str, now: int, stored: Sequence[Any]) -> None:
+        self.key = key
+        self._shape, self._now = shape, now
+        self._stored = (
+            stored  # as in JSON: when it was loaded, until when it is good, its shape, its values or None
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        values = self._stored[3]
+        if values is None:
+            raise KeyError(name)
+        at = self._shape.places[name]
+        value = values[at]
+        return None if value is None else self._shape.decoders[at](value)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(() if self._stored[3] is None else self._shape.names)
+
+    def __len__(self) -> int:
+        return 0 if self._stored[3] is None else len(self._stored[3])
+
+    def __repr__(self) -> str:
+        return f"<Row {self.key}{' deleted' if self.is_deleted else ''}, {self.age:.3f} s old>"
+
+    @property
+    def is_deleted(self) -> bool:
+        """The database had no such row."""
+        return self._stored[3] is None
+
+    @property
+    def since(self) -> int:
+        """loaded_at in microseconds since 1970, which grows with each load of the row."""
+        return int(self._stored[0])
+
+    @property
+    def loaded_at(self) -> datetime:
+        """When its load began. The row has everything that was committed before."""
+        return instant(self.since)
+
+    @property
+    def age(self) -> float:
+        """Seconds from the beginning of its load until it was read from Redis, both by the server's clock."""
+        return max(0, self._now - self.since) / 1e6
+
+    @property
+    def is_stale(self) -> bool:
+        """It should have been loaded anew before it was read. Only readers that allow stale rows get such a row."""
+        return bool(self._stored[1] <= self._now)
+
+
+def instant(microseconds: float) -> datetime:
+    """Return the instant, or the last there is if the calendar has no such instant."""
+    return instant_of(microseconds / 1000)
