@@ -9,7 +9,8 @@ Read the header of a Lua script, and make of it what Redis and Python need.
 
 The header is the only place where the order of keys and arguments is written. In the script they are locals of these
 names. Python passes the arguments by them, and takes the keys from an object that has attributes of these names. A
-last name that ends in "..." is a table of all that follow.
+method stands for keys that differ in their last part: the script gets what they begin with. A last name that ends in
+"..." is a table of all that follow.
 
 USES names preludes: files such as _time.lua, in the folder of the script or in the kit's, whose functions come before
 the script. A prelude may have a USES line itself; each comes once.
@@ -26,7 +27,7 @@ the missing ones are empty, and fields that are not known are left out: so a fie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -72,7 +73,7 @@ class Contract:
 
     def keys_of(self, entity: object) -> list[str]:
         """Return the keys that *entity* has for this script, in its order."""
-        found: list[str] = [getattr(entity, name) for name in self.keys.first]
+        found = [_key(getattr(entity, name)) for name in self.keys.first]
         if self.keys.rest:
             found += getattr(entity, self.keys.rest)
         return found
@@ -87,6 +88,10 @@ class Contract:
         if names.rest:
             found += given[names.rest]
         return found
+
+
+def _key(found: str | Callable[[str], str]) -> str:
+    return found if isinstance(found, str) else found("")
 
 
 @cache

@@ -46,6 +46,12 @@ def test_keys_come_from_an_entity_and_arguments_by_their_names() -> None:
     assert made.args_of({"y": 2, "more": [3, 4], "x": 1}) == [1, 2, 3, 4]
 
 
+def test_of_keys_that_differ_in_their_last_part_a_script_gets_the_beginning() -> None:
+    made = Contract("a/b", Names(("one", "many")), Names(), "")
+
+    assert made.keys_of(SimpleNamespace(one="k1", many="many:{}".format)) == ["k1", "many:"]
+
+
 @pytest.mark.parametrize("given", [{}, {"x": 1}, {"x": 1, "y": 2, "z": 3}, {"x": 1, "z": 2}])
 def test_other_arguments_than_those_of_the_script_are_an_error(given: dict[str, int]) -> None:
     made = Contract("a/b", Names(), Names(("x", "y")), "")

@@ -30,8 +30,8 @@ from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatSettings, core, limits
 from components.services.chat import keys as chat_keys
 from components.services.counters import Counter
+from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
-from components.services.geo.storing import activate, put
 from components.services.locks import Lock
 from components.services.locks import core as locks_core
 from components.services.locks import keys as locks_keys
@@ -314,9 +314,9 @@ def chart(redis: Redis, name: str) -> dict[str, str]:
     activate(name, "new", Manifest(1, 0, 10, 10, 10, ["digest"], "test"))
     [call] = redis.keys("*:geo:*:call:*")
     return {
-        "geo_call": call.decode().rpartition(":")[2],
-        "geo_manifest": "new",
-        "geo_part": "new:0",
+        "TableKeys.call": call.decode().rpartition(":")[2],
+        "TableKeys.manifest": "new",
+        "TableKeys.part": "new:0",
     }
 
 

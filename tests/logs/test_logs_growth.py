@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.exceptions import InvalidRange, LogsFull
 from components.services.geo import import_places
-from components.services.geo.storing import remove
+from components.services.geo.importing import remove
 from components.services.logs import (
     Aggregation,
     Copier,

@@ -20,9 +20,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from components.exceptions import ComponentsError
 from components.kit.client import kept_by_the_loop
 from components.kit.leases import clock
-from components.services.geo import keys
-from components.services.geo.records import Place
-from components.services.geo.tables import DEFAULT, GeoTable
+from components.services.geo.facts import Place
+from components.services.geo.keys import TableKeys
+from components.services.geo.table import DEFAULT, GeoTable
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ _kept: dict[tuple[type, str], Kept[Any]] = {}
 
 def kept(kind: type[_T], name: str) -> Kept[_T]:
     """By its key: where the prefix is another, so is the table."""
-    key = (kind, keys.geo_current(name))
+    key = (kind, TableKeys(name).current)
     if key not in _kept:
         _kept.setdefault(key, Kept(kind, name))
     return _kept[key]

@@ -15,7 +15,7 @@ from redis import Redis
 
 from components.exceptions import AggregationNotFound, GeoTableNotFound, RedisUnavailable, WorkersDiffer
 from components.kit.worker.pulse import Pulse
-from components.services.geo import keys
+from components.services.geo.keys import TableKeys
 from components.services.logs import Aggregation, WorkerRecord, aggregations
 from components.services.logs.lines import Columns
 from components.services.logs.traffic import Traffic
@@ -288,7 +288,7 @@ def test_it_goes_on_with_the_table_at_hand_if_no_other_can_be_read(
 
     class Losing(PlaceCounter):
         def block(self, columns: Columns) -> None:
-            redis.delete(keys.geo_current("default"))
+            redis.delete(TableKeys("default").current)
             self._look_at = 0.0
             super().block(columns)
 
@@ -299,7 +299,7 @@ def test_it_goes_on_with_the_table_at_hand_if_no_other_can_be_read(
 
 
 def test_without_a_table_of_addresses_it_does_not_begin(redis: Redis) -> None:
-    redis.delete(keys.geo_current("default"))
+    redis.delete(TableKeys("default").current)
     hand_out(LINES)
 
     with pytest.raises(GeoTableNotFound):
