@@ -299,12 +299,12 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     redis.delete(*redis.keys(f"*:call:{dying.id}"))
     note_job(name)
     return {
-        "log_chunk": kept.id,
-        "log_call": living.id,
-        "log_flushed": living.id,
-        "log_samples": "one",
-        "log_worker": living.id,
-        "log_table": "country:2011-10-10",
+        "JobKeys.chunk": kept.id,
+        "JobKeys.call": living.id,
+        "JobKeys.flushed": living.id,
+        "JobKeys.samples": "one",
+        "JobKeys.worker": living.id,
+        "JobKeys.counts": "country:2011-10-10",
     }
 
 
@@ -372,7 +372,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parts = talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     redis.delete(
-        *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
+        *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["JobKeys.chunk"].encode()))
     )
     parts |= chart(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)

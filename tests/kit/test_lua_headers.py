@@ -29,8 +29,7 @@ LONGEST_MAIN = 60  # lines of code that are in no function
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
 #: a reader finds each entry once, under one name, however it was typed; of those of counters and rows, that one call
-#: is for many of them;
-#: of a flush of logs, that sums and chunks are one.
+#: is for many of them.
 LONGER = {
     "queues/advance": 250,
     "queues/push": 50,
@@ -42,7 +41,6 @@ LONGER = {
     "autocomplete/write": 135,
     "counters/add": 50,
     "counters/top": 45,
-    "logs/flush": 60,
     "rows/claim": 50,
     "rows/store": 70,
     "chat/send": 95,
@@ -60,9 +58,7 @@ WIDEST = 118  # characters
 BOUNDED = {
     "counters/read": {"HGETALL"},
     "counters/top": {"HGETALL"},
-    "logs/discard": {"HVALS"},
-    "logs/flush": {"HVALS"},
-    "logs/leave": {"HVALS"},
+    "logs/_needed": {"HVALS"},
 }
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}

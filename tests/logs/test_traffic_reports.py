@@ -14,7 +14,7 @@ from redis import Redis
 
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
 from components.services.geo import Level
-from components.services.logs import keys
+from components.services.logs.keys import JobKeys
 from components.services.logs.traffic import MOST_DAYS, DayTotal, Report, Traffic, scanning
 from components.testing import redis_at
 from tests.support.traffic import LEVELS, add, count, id_at
@@ -313,7 +313,7 @@ def test_redis_that_is_away_is_told() -> None:
 
 
 def test_a_table_that_is_something_else_is_no_outage(redis: Redis) -> None:
-    redis.set(keys.log_table("default", "days"), "x")
+    redis.set(JobKeys("default").counts("days"), "x")
 
     with pytest.raises(Exception, match="WRONGTYPE"):
         Traffic().days()

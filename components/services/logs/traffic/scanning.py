@@ -14,7 +14,7 @@ from typing import Any
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.services.logs import keys
+from components.services.logs.keys import JobKeys
 
 _TOGETHER = 60  # tables of which a round trip asks for the first page
 _FIRST = 200  # members of that; smaller tables, such as most of countries, need no other
@@ -25,9 +25,9 @@ _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 
 def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[bytes, int]]:
     """The members of each table and their counts, in this order; only those that begin so."""
-    match = f"{beginning.translate(_ESCAPED)}*" if beginning else None
+    keys, match = JobKeys(job), f"{beginning.translate(_ESCAPED)}*" if beginning else None
     for some in _parts(tables, _TOGETHER):
-        opened = [("hscan", keys.log_table(job, table), 0, match, _FIRST) for table in some]
+        opened = [("hscan", keys.counts(table), 0, match, _FIRST) for table in some]
         for (_command, key, *_), (cursor, found) in zip(opened, _ask(opened), strict=True):
             members = dict(found)
             while cursor:
@@ -41,23 +41,26 @@ def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> I
     if not members:
         yield from ([] for _ in tables)
         return
+    keys = JobKeys(job)
     for some in _parts(tables, max(1, _PAGE // len(members))):
-        for found in _ask([("hmget", keys.log_table(job, table), members) for table in some]):
+        for found in _ask([("hmget", keys.counts(table), members) for table in some]):
             yield [int(count) if count and _is_count(count) else 0 for count in found]
 
 
 def present(job: str, tables: Sequence[str]) -> Iterator[bool]:
     """Whether each table is there."""
+    keys = JobKeys(job)
     for some in _parts(tables, _PAGE):
-        yield from map(bool, _ask([("exists", keys.log_table(job, table)) for table in some]))
+        yield from map(bool, _ask([("exists", keys.counts(table)) for table in some]))
 
 
 def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) -> None:
     """Remove *tables*, and then *members* from the table *index*, by which they were found. Again, it goes on."""
+    keys = JobKeys(job)
     for some in _parts(tables, _TOGETHER):
-        _ask([("unlink", keys.log_table(job, table)) for table in some])
+        _ask([("unlink", keys.counts(table)) for table in some])
     for some in _parts(members, _PAGE):
-        _ask([("hdel", keys.log_table(job, index), *some)])
+        _ask([("hdel", keys.counts(index), *some)])
 
 
 def _is_count(text: bytes) -> bool:
