@@ -94,7 +94,6 @@ PUBLIC = {
 ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "templatetags", "testing", "urls"}
 #: Imports that run the wrong way, and have to be untied.
 KNOTS = {
-    ("control_room.files", "services.logs.traffic"),  # write_csv()
     ("control_room.names", "services.locks"),  # Holder
     ("kit.commands.options", "services.queues.backend"),
     ("kit.commands.restarting", "services.counters"),

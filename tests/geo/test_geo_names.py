@@ -143,7 +143,7 @@ def test_while_redis_is_away_names_go_on_being_told(
         assert place_name("US", table="other") == "US"
 
     assert [each.getMessage().split(":")[0] for each in caplog.records] == [
-        f"Addresses are located by the table of before ({_version(redis)})",
+        f"Addresses are still located by version {_version(redis)}",
         "Places are shown by their ids",
     ]
 
