@@ -93,9 +93,7 @@ PUBLIC = {
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
 ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "templatetags", "testing", "urls"}
 #: Imports that run the wrong way, and have to be untied.
-KNOTS = {
-    ("control_room.files", "services.logs.traffic"),  # write_csv()
-}
+KNOTS = {}
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"cache"},

@@ -47,7 +47,7 @@ def count(level: str, kernel: str | None = None) -> Generator[None, None, Turn]:
     """The table of addresses is loaded, and what is compiled is ready, before the clock starts."""
     from components.services.logs import PLACES, Aggregation
     from components.services.logs.lines import Book, LineReader
-    from components.services.logs.traffic.places import PlaceCounter
+    from components.services.logs.traffic.place_counter import PlaceCounter
     from components.services.logs.worker.logs import LogWorker
 
     reader = LineReader(Book(), kernel=kernel)

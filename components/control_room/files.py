@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from django.http import HttpResponse
 
-from components.services.logs.traffic import write_csv
+from components.kit.sheets import write_csv
 
 
 def as_csv(filename: str, rows: Iterable[Sequence[object]], *, names: int | None = None) -> HttpResponse:

@@ -11,9 +11,9 @@ import pytest
 from redis import Redis
 
 from components.services.geo import UNKNOWN, GeoTable, Level
-from components.services.logs import PLACES, Aggregation, LogStream, Sample, keys, readblocks, readlines
+from components.services.logs import PLACES, Aggregation, LogStream, Sample, readblocks, readlines
+from components.services.logs.keys import JobKeys
 from components.services.logs.lines import Book, Reason
-from components.services.logs.samples import keep_samples
 from tests.chaos.visits import plan, world
 from tests.chaos.visits.logs import write_logs
 from tests.chaos.visits.observer import Observer
@@ -73,15 +73,19 @@ class Loop:
             self.tables[f"daily:{level}:{day}"][place.id_at(level)] += 1
 
 
+def _keep(name: str, samples: list[Sample]) -> None:
+    Aggregation(name, job=plan.JOB).keep(samples)
+
+
 @pytest.fixture
 def counted(redis: Redis) -> Redis:
     """A job in which all has gone well."""
     for name in (PLACES, plan.EVENTS):
         Aggregation(name, job=plan.JOB).join()
-        keep_samples(plan.JOB, name, [Sample("address", "a.log", line, 0, BAD_LINE) for line in range(100)])
+        _keep(name, [Sample("address", "a.log", line, 0, BAD_LINE) for line in range(100)])
     for table, counts in TABLES.items():
-        redis.hset(keys.log_table(plan.JOB, table), mapping=dict(counts))
-    redis.hset(keys.log_state(plan.JOB), mapping={"lines": LINES, "raw": RAW, "bytes": 0, "chunks": 0})
+        redis.hset(JobKeys(plan.JOB).counts(table), mapping=dict(counts))
+    redis.hset(JobKeys(plan.JOB).state, mapping={"lines": LINES, "raw": RAW, "bytes": 0, "chunks": 0})
     return redis
 
 
@@ -99,13 +103,13 @@ BAD: dict[str, Callable[[Redis], object]] = {
     "'FR' is 1 instead of None": lambda redis: redis.hset(_table("daily:country:2011-10-10"), "FR", "1"),
     "days: '2011-10-10' is None instead of 4": lambda redis: redis.delete(_table("days")),
     "more: '2011' is 1 instead of None": lambda redis: redis.hset(_table("more"), "2011", "1"),
-    "lines is 11 instead of 10": lambda redis: redis.hincrby(keys.log_state(plan.JOB), "lines", 1),
-    "raw is 469 instead of 470": lambda redis: redis.hincrby(keys.log_state(plan.JOB), "raw", -1),
-    "bytes is -1 instead of 0": lambda redis: redis.hincrby(keys.log_state(plan.JOB), "bytes", -1),
-    "1 chunks are left": lambda redis: redis.set(keys.log_chunk(plan.JOB, "1-0"), b"lines"),
-    "1 descriptors are left": lambda redis: redis.xadd(keys.log_stream(plan.JOB), {"file": "a.log"}),
-    "1 chunks are noted": lambda redis: redis.hset(keys.log_counted(plan.JOB), "1-0", " 1 "),
-    "1 chunks are given up": lambda redis: redis.zadd(keys.log_dead(plan.JOB), {"1-0 places": 1}),
+    "lines is 11 instead of 10": lambda redis: redis.hincrby(JobKeys(plan.JOB).state, "lines", 1),
+    "raw is 469 instead of 470": lambda redis: redis.hincrby(JobKeys(plan.JOB).state, "raw", -1),
+    "bytes is -1 instead of 0": lambda redis: redis.hincrby(JobKeys(plan.JOB).state, "bytes", -1),
+    "1 chunks are left": lambda redis: redis.set(JobKeys(plan.JOB).chunk("1-0"), b"lines"),
+    "1 descriptors are left": lambda redis: redis.xadd(JobKeys(plan.JOB).stream, {"file": "a.log"}),
+    "1 chunks are noted": lambda redis: redis.hset(JobKeys(plan.JOB).counted, "1-0", " 1 "),
+    "1 chunks are given up": lambda redis: redis.zadd(JobKeys(plan.JOB).dead, {"1-0 places": 1}),
 }
 
 
@@ -119,16 +123,16 @@ def test_what_is_not_is_one(counted: Redis, says: str) -> None:
 
 
 def test_what_somebody_holds_is_one(counted: Redis) -> None:
-    counted.xadd(keys.log_stream(plan.JOB), {"file": "a.log"}, id="1-0")
-    counted.xreadgroup(PLACES, "somebody", {keys.log_stream(plan.JOB): ">"})
-    counted.xdel(keys.log_stream(plan.JOB), "1-0")
+    counted.xadd(JobKeys(plan.JOB).stream, {"file": "a.log"}, id="1-0")
+    counted.xreadgroup(PLACES, "somebody", {JobKeys(plan.JOB).stream: ">"})
+    counted.xdel(JobKeys(plan.JOB).stream, "1-0")
 
     assert judge(counted) == ["1 chunks are held in places."]
 
 
 def test_what_is_shown_of_rejected_lines_is_one_if_it_should_not_be(counted: Redis) -> None:
-    counted.zpopmin(keys.log_samples(plan.JOB, PLACES))
-    keep_samples(plan.JOB, plan.EVENTS, [Sample("date", "a.log", 100, 0, BAD_LINE)])
+    counted.zpopmin(JobKeys(plan.JOB).samples(PLACES))
+    _keep(plan.EVENTS, [Sample("date", "a.log", 100, 0, BAD_LINE)])
 
     assert judge(counted) == [
         "99 rejected lines are shown of places, instead of 100.",
@@ -137,7 +141,7 @@ def test_what_is_shown_of_rejected_lines_is_one_if_it_should_not_be(counted: Red
 
 
 def _table(name: str) -> str:
-    return keys.log_table(plan.JOB, name)
+    return JobKeys(plan.JOB).counts(name)
 
 
 def test_the_observer_sees_what_is_in_flight_and_complains_of_too_much_and_of_wrong_sums(
@@ -155,10 +159,10 @@ def test_the_observer_sees_what_is_in_flight_and_complains_of_too_much_and_of_wr
     observer.look(redis)
     assert (observer.bytes, observer.chunks, observer.lines) == (there.bytes, 2, 20)
     assert observer.complaints == []
-    redis.hincrby(keys.log_state(plan.JOB), "bytes", -1)
+    redis.hincrby(JobKeys(plan.JOB).state, "bytes", -1)
     observer.look(redis)
-    redis.hincrby(keys.log_state(plan.JOB), "bytes", 1)
-    redis.append(keys.log_chunk(plan.JOB, "1-0"), bytes(plan.LIMIT))
+    redis.hincrby(JobKeys(plan.JOB).state, "bytes", 1)
+    redis.append(JobKeys(plan.JOB).chunk("1-0"), bytes(plan.LIMIT))
     observer.look(redis)
 
     assert [

@@ -32,15 +32,14 @@ from components.services.geo import (
     forget,
     import_places,
     importing,
-    keys,
     layout,
     locate,
     look,
     lookups,
     place_name,
-    storing,
-    tables,
+    table,
 )
+from components.services.geo.keys import TableKeys
 from components.testing import redis_at
 from tests.support.geo import city, import_networks, write_mmdb
 from tests.support.waiting import eventually
@@ -139,7 +138,7 @@ def test_a_city_without_region_is_no_region() -> None:
 def test_what_is_no_address_is_told(redis: Redis, tmp_path: Path, ip: Any) -> None:
     import_networks(tmp_path, NETWORKS)
 
-    with pytest.raises(InvalidAddress, match="is no address") as refused:
+    with pytest.raises(InvalidAddress, match="is not an address") as refused:
         locate(ip)
     with pytest.raises(InvalidAddress):
         asyncio.run(alocate(ip))
@@ -221,8 +220,8 @@ def test_another_version_is_seen_and_the_one_before_expires(redis: Redis, tmp_pa
 
     assert [locate("9.9.9.9"), asyncio.run(alocate("9.9.9.9"))] == [Place("JP", "jp")] * 2
     assert parts(redis) == {old.version: True, new.version: False}
-    assert 0 < redis.ttl(keys.geo_manifest("default", old.version)) <= HOUR
-    assert redis.ttl(keys.geo_manifest("default", new.version)) == -1
+    assert 0 < redis.ttl(TableKeys("default").manifest(old.version)) <= HOUR
+    assert redis.ttl(TableKeys("default").manifest(new.version)) == -1
     assert [before.newest().version, before.newest().newest().version] == [new.version] * 2
     assert before.find("9.9.9.9") is None
 
@@ -309,13 +308,13 @@ def test_who_loads_while_another_version_comes_gets_a_whole_one(
     decompress, new = layout.decompress, []
 
     def meanwhile(*args: Any) -> bytes:
-        monkeypatch.setattr(tables, "decompress", decompress)
+        monkeypatch.setattr(table, "decompress", decompress)
         new.append(import_networks(tmp_path, {"9.0.0.0/8": city("JP")}).version)
         if is_gone:
             redis.delete(*redis.keys(f"*:{old.version}*"))
         return decompress(*args)
 
-    monkeypatch.setattr(tables, "decompress", meanwhile)
+    monkeypatch.setattr(table, "decompress", meanwhile)
 
     loaded = GeoTable.load()
 
@@ -327,7 +326,7 @@ def test_who_loads_while_another_version_comes_gets_a_whole_one(
 @pytest.mark.parametrize("damage", ["gone", "junk", "cut", "other", "bomb"])
 def test_a_damaged_part_is_told_and_mended_by_force(redis: Redis, tmp_path: Path, damage: str) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    key, other = (keys.geo_part("default", f"{done.version}:{number}") for number in (1, 2))
+    key, other = (TableKeys("default").part(f"{done.version}:{number}") for number in (1, 2))
     stored = redis.get(key)
     match damage:
         case "gone":
@@ -351,7 +350,7 @@ def test_a_damaged_part_is_told_and_mended_by_force(redis: Redis, tmp_path: Path
 
 def test_a_missing_part_is_mended_without_force(redis: Redis, tmp_path: Path) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    redis.delete(keys.geo_part("default", f"{done.version}:0"))
+    redis.delete(TableKeys("default").part(f"{done.version}:0"))
 
     import_networks(tmp_path, NETWORKS)
 
@@ -360,7 +359,7 @@ def test_a_missing_part_is_mended_without_force(redis: Redis, tmp_path: Path) ->
 
 def test_a_missing_manifest_is_told_and_mended(redis: Redis, tmp_path: Path) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    redis.delete(keys.geo_manifest("default", done.version))
+    redis.delete(TableKeys("default").manifest(done.version))
 
     for ask in (look, GeoTable.load):
         with pytest.raises(GeoTableDamaged, match="manifest"):
@@ -384,7 +383,7 @@ def test_a_damaged_manifest_is_told_and_mended(
     redis: Redis, tmp_path: Path, manifest: bytes | dict[str, Any]
 ) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    key = keys.geo_manifest("default", done.version)
+    key = TableKeys("default").manifest(done.version)
     good = json.loads(redis.get(key))
     redis.set(key, json.dumps({**good, **manifest}) if isinstance(manifest, dict) else manifest)
 
@@ -398,7 +397,7 @@ def test_a_damaged_manifest_is_told_and_mended(
 
 
 def test_a_manifest_that_does_not_fit_its_table_is_told(redis: Redis, tmp_path: Path) -> None:
-    key = keys.geo_manifest("default", import_networks(tmp_path, NETWORKS).version)
+    key = TableKeys("default").manifest(import_networks(tmp_path, NETWORKS).version)
     good = json.loads(redis.get(key))
     for ranges in ({"ipv4": 0}, {"ipv6": good["ipv6"] + 1}):
         redis.set(key, json.dumps({**good, **ranges}))
@@ -413,7 +412,7 @@ def test_a_table_whose_import_has_no_instant_is_looked_at_all_the_same(
     redis: Redis, tmp_path: Path, junk: bytes | None
 ) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    key = keys.geo_current("default")
+    key = TableKeys("default").current
     redis.hset(key, "imported_at", junk) if junk is not None else redis.hdel(key, "imported_at")
 
     info = look()
@@ -426,7 +425,7 @@ def test_a_table_whose_import_has_no_instant_is_looked_at_all_the_same(
 @pytest.mark.parametrize("junk", [b"", b"\xff", b"nonsense"])
 def test_a_version_that_nobody_has_stored_is_told(redis: Redis, tmp_path: Path, junk: bytes) -> None:
     import_networks(tmp_path, NETWORKS)
-    redis.hset(keys.geo_current("default"), mapping={"version": junk, "parts": "x"})
+    redis.hset(TableKeys("default").current, mapping={"version": junk, "parts": "x"})
 
     for ask in (look, GeoTable.load):
         with pytest.raises(GeoTableDamaged, match="manifest"):
@@ -438,7 +437,7 @@ def test_a_version_that_nobody_has_stored_is_told(redis: Redis, tmp_path: Path, 
 
 def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> None:
     done = import_networks(tmp_path, NETWORKS)
-    redis.set(keys.geo_manifest("default", done.version), b'{"format": 2}')
+    redis.set(TableKeys("default").manifest(done.version), b'{"format": 2}')
 
     with pytest.raises(UnknownFormat, match="update"):
         locate("1.0.0.1")
@@ -447,13 +446,13 @@ def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> Non
 def test_a_server_that_evicts_parts_is_told(
     redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = storing.put
+    put = importing.put
 
     def evicted(name: str, version: str, number: int, stored: bytes) -> None:
         put(name, version, number, stored)
-        redis.delete(keys.geo_part(name, f"{version}:{number}"))
+        redis.delete(TableKeys(name).part(f"{version}:{number}"))
 
-    monkeypatch.setattr(storing, "put", evicted)
+    monkeypatch.setattr(importing, "put", evicted)
 
     with pytest.raises(GeoTableDamaged, match="noeviction"):
         import_networks(tmp_path, NETWORKS)

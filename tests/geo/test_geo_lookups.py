@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from components.exceptions import InvalidAddress, InvalidGeoSource
 from components.services.geo import GeoTable, Place
-from components.services.geo.building import Builder, Family
+from components.services.geo.builder import Builder, Family
 from components.services.geo.layout import (
     Manifest,
     compress,
@@ -21,7 +21,7 @@ from components.services.geo.layout import (
     version_of,
     write_table,
 )
-from components.services.geo.tables import parse
+from components.services.geo.table import parse
 
 V4, V6 = 2**32 - 1, 2**128 - 1
 #: From, to, which place.

@@ -10,7 +10,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import InvalidName
-from components.services.geo import GeoTable, importing, keys, layout, locate, lookups, place_name
+from components.services.geo import GeoTable, importing, layout, locate, lookups, place_name
+from components.services.geo.keys import TableKeys
 from components.testing import redis_at
 from tests.support.geo import city, import_networks
 
@@ -81,7 +82,7 @@ def test_names_are_read_once_and_without_the_ranges(
     monkeypatch.setattr(importing, "PART", 100)
     import_networks(tmp_path, {f"{n}.0.0.0/8": city(f"X{n}") for n in range(2, 80, 2)})
     for number in range(39 * 12 // 100):  # nothing but ranges
-        assert redis.delete(keys.geo_part("default", f"{_version(redis)}:{number}"))
+        assert redis.delete(TableKeys("default").part(f"{_version(redis)}:{number}"))
 
     assert place_name("X4") == "x4"
     redis.config_resetstat()
@@ -91,7 +92,7 @@ def test_names_are_read_once_and_without_the_ranges(
 
 
 def _version(redis: Redis) -> str:
-    found: Any = redis.hget(keys.geo_current("default"), "version")
+    found: Any = redis.hget(TableKeys("default").current, "version")
     return str(found.decode())
 
 
@@ -142,7 +143,7 @@ def test_while_redis_is_away_names_go_on_being_told(
         assert place_name("US", table="other") == "US"
 
     assert [each.getMessage().split(":")[0] for each in caplog.records] == [
-        f"Addresses are located by the table of before ({_version(redis)})",
+        f"Addresses are still located by version {_version(redis)}",
         "Places are shown by their ids",
     ]
 

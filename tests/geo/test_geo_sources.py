@@ -269,7 +269,7 @@ def test_a_file_of_no_known_kind_is_told(redis: Redis, tmp_path: Path, content: 
     path = tmp_path / "any"
     path.write_bytes(content)
 
-    assert f"{path} is no MaxMind DB" in refused(path)
+    assert f"{path} is not a MaxMind DB" in refused(path)
 
 
 def test_files_that_do_not_belong_together_are_told(redis: Redis, tmp_path: Path) -> None:
@@ -286,8 +286,8 @@ def test_files_that_do_not_belong_together_are_told(redis: Redis, tmp_path: Path
         [new_blocks],
     ):
         assert "belong together" in refused(*files)
-    assert "imported alone" in refused(mmdb, blocks)
-    assert "No file is named" in refused()
+    assert "Import it alone" in refused(mmdb, blocks)
+    assert "No file is given" in refused()
 
 
 @pytest.mark.parametrize("make", [lambda path: None, Path.mkdir], ids=["nothing", "a folder"])

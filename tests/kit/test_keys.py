@@ -31,8 +31,8 @@ from components.services.autocomplete.loading import Load, row
 from components.services.chat import Chat, ChatSettings, core, limits
 from components.services.chat import keys as chat_keys
 from components.services.counters import Counter
+from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
-from components.services.geo.storing import activate, put
 from components.services.locks import Lock
 from components.services.locks import core as locks_core
 from components.services.locks import keys as locks_keys
@@ -305,12 +305,12 @@ def hand_out_logs(redis: Redis, name: str) -> dict[str, str]:
     redis.delete(*redis.keys(f"*:call:{dying.id}"))
     note_job(name)
     return {
-        "log_chunk": kept.id,
-        "log_call": living.id,
-        "log_flushed": living.id,
-        "log_samples": "one",
-        "log_worker": living.id,
-        "log_table": "country:2011-10-10",
+        "JobKeys.chunk": kept.id,
+        "JobKeys.call": living.id,
+        "JobKeys.flushed": living.id,
+        "JobKeys.samples": "one",
+        "JobKeys.worker": living.id,
+        "JobKeys.counts": "country:2011-10-10",
     }
 
 
@@ -320,9 +320,9 @@ def chart(redis: Redis, name: str) -> dict[str, str]:
     activate(name, "new", Manifest(1, 0, 10, 10, 10, ["digest"], "test"))
     [call] = redis.keys("*:geo:*:call:*")
     return {
-        "geo_call": call.decode().rpartition(":")[2],
-        "geo_manifest": "new",
-        "geo_part": "new:0",
+        "TableKeys.call": call.decode().rpartition(":")[2],
+        "TableKeys.manifest": "new",
+        "TableKeys.part": "new:0",
     }
 
 
@@ -380,7 +380,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     suffixes |= {f"RowKeys.{each}": f":{parts['RowKeys.row_of']}" for each in ("row", "claim")}
     redis.delete(
-        *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
+        *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["JobKeys.chunk"].encode()))
     )
     parts |= chart(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)

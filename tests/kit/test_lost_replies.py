@@ -23,7 +23,7 @@ from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.instants import EPOCH
 from components.kit.scripts import Script
-from components.services.geo import keys as geo_keys
+from components.services.geo.keys import TableKeys
 from components.services.locks.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks
 from components.services.queues import keys as queues_keys
@@ -563,7 +563,7 @@ def test_a_version_that_was_made_current_before_another_is_not_made_current_agai
     missing = _meanwhile(redis_server, proxy, act, lambda: lost_geo.imported("newer"))
 
     assert missing == []
-    assert redis.hget(geo_keys.geo_current("default"), "version") == b"newer"
+    assert redis.hget(TableKeys("default").current, "version") == b"newer"
 
 
 def test_what_was_claimed_by_another_since_is_not_given_back_twice(

@@ -28,15 +28,13 @@ LONGEST_MAIN = 60  # lines of code that are in no function
 #: and its tick are one; of the next two, that nothing comes between
 #: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of those of counters and rows,
-#: that one call is for many of them;
-#: of a flush of logs, that sums and chunks are one.
+#: that one call is for many of them.
 LONGER = {
     "locks/acquire": 65,
     "locks/release": 50,
     "semaphores/acquire": 70,
     "counters/add": 50,
     "counters/top": 45,
-    "logs/flush": 60,
     "chat/send": 95,
     "chat/look": 90,
     "chat/history": 50,
@@ -52,9 +50,7 @@ WIDEST = 118  # characters
 BOUNDED = {
     "counters/read": {"HGETALL"},
     "counters/top": {"HGETALL"},
-    "logs/discard": {"HVALS"},
-    "logs/flush": {"HVALS"},
-    "logs/leave": {"HVALS"},
+    "logs/_needed": {"HVALS"},
 }
 #: What goes through all keys or all of one, and so takes longer the more there is.
 UNBOUNDED = {"KEYS", "SCAN", "SSCAN", "HSCAN", "ZSCAN", "HGETALL", "HKEYS", "HVALS", "SMEMBERS", "SORT"}

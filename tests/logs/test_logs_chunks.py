@@ -27,7 +27,8 @@ from components.exceptions import (
     UnknownFormat,
 )
 from components.kit.client import get_client
-from components.services.logs import Aggregation, LogStream, keys
+from components.services.logs import Aggregation, LogStream
+from components.services.logs.keys import JobKeys
 from tests.support.logs import (
     FILE,
     append,
@@ -111,7 +112,7 @@ def test_no_more_bytes_are_in_flight_than_the_limit_however_many_append(redis: R
 def test_what_was_refused_for_lack_of_room_left_nothing(redis: Redis) -> None:
     limit = room_for(1)
     append(stream(limit), 0)
-    redis.delete(keys.log_room("default"))
+    redis.delete(JobKeys("default").room)
     before = {key: redis.dump(key) for key in redis.keys("*{default}*")}
 
     with pytest.raises(LogsFull):
@@ -125,7 +126,7 @@ def test_a_producer_that_waits_is_woken_when_a_chunk_is_counted(redis: Redis) ->
     to, consumer = stream(limit), joined().consumer()
     append(to, 0)
     [chunk] = consumer.claim()
-    redis.delete(keys.log_room("default"))
+    redis.delete(JobKeys("default").room)
     appended = threading.Event()
     producer = threading.Thread(target=lambda: (append(to, 1), appended.set()))
     producer.start()
@@ -142,7 +143,7 @@ def test_one_who_found_room_wakes_the_next(redis: Redis) -> None:
 
     append(to, 0)
 
-    assert redis.lrange(keys.log_room("default"), 0, -1) == [b"1"]
+    assert redis.lrange(JobKeys("default").room, 0, -1) == [b"1"]
 
 
 def test_a_chunk_that_could_never_be_in_flight_is_refused(redis: Redis) -> None:
@@ -243,7 +244,7 @@ def test_chunks_of_a_consumer_that_died_go_to_another(redis: Redis) -> None:
 
     assert ids(taken) == dead
     assert [each.tries for each in taken] == [2, 2]
-    names = [each["name"].decode() for each in redis.xinfo_consumers(keys.log_stream("default"), "geo")]
+    names = [each["name"].decode() for each in redis.xinfo_consumers(JobKeys("default").stream, "geo")]
     assert names == [living.id]
 
 
@@ -391,7 +392,7 @@ def test_a_flush_into_what_is_no_table_changes_nothing(redis: Redis) -> None:
     fill(stream(), 1)
     aggregation = joined()
     consumer = aggregation.consumer()
-    redis.set(keys.log_table("default", "region:2011-10-10"), "mine")
+    redis.set(JobKeys("default").counts("region:2011-10-10"), "mine")
     chunks = consumer.claim()
 
     with pytest.raises(Exception, match="WRONGTYPE"):
@@ -453,7 +454,7 @@ def test_a_dead_chunk_whose_lines_redis_has_evicted_can_be_discarded(redis: Redi
     let_leases_pass(redis, aggregation)
     aggregation.consumer().claim()
     [(chunk, _at)] = aggregation.dead()
-    redis.delete(keys.log_chunk("default", chunk))
+    redis.delete(JobKeys("default").chunk(chunk))
 
     assert aggregation.discard([chunk]) == 1
 
@@ -551,7 +552,7 @@ def test_a_producer_that_is_killed_leaves_whole_chunks_that_another_goes_on_afte
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     found = {key.rpartition(b":chunk:")[2] for key in redis.keys("*:chunk:*")}
-    described = {each for each, _fields in redis.xrange(keys.log_stream("default"))}
+    described = {each for each, _fields in redis.xrange(JobKeys("default").stream)}
 
     assert found == described
     assert stream().status().bytes == bytes_in_flight(redis)

@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.exceptions import InvalidRange, LogsFull
 from components.services.geo import import_places
-from components.services.geo.storing import remove
+from components.services.geo.importing import remove
 from components.services.logs import (
     Aggregation,
     Copier,
@@ -18,9 +18,9 @@ from components.services.logs import (
     Problem,
     Sample,
     WorkerRecord,
-    files,
-    keys,
 )
+from components.services.logs import stream as stream_module
+from components.services.logs.keys import JobKeys
 from components.services.logs.traffic import Traffic
 from tests.support.logs import bytes_in_flight, fill, joined, lines, stream
 
@@ -55,8 +55,8 @@ def test_what_is_in_flight_goes_when_it_is_counted_and_all_else_has_an_end(redis
     assert bytes_in_flight(redis) == 0
     known = set(left(redis))
     assert known - FIXED <= {"files", "room"}  # the file of the test was never seen
-    assert redis.llen(keys.log_room("default")) <= 1
-    assert redis.xlen(keys.log_stream("default")) == 0
+    assert redis.llen(JobKeys("default").room) <= 1
+    assert redis.xlen(JobKeys("default").stream) == 0
 
 
 def test_samples_go_with_their_aggregation(redis: Redis) -> None:
@@ -64,18 +64,18 @@ def test_samples_go_with_their_aggregation(redis: Redis) -> None:
     aggregation = work(redis, "one", "2011-10-10")
     for number in range(300):
         aggregation.consumer().sample([Sample("date", "a.log", number, 1, "x")])
-    assert redis.zcard(keys.log_samples("default", "one")) == 100
+    assert redis.zcard(JobKeys("default").samples("one")) == 100
 
     aggregation.leave()
     aggregation.leave()
 
-    assert not redis.exists(keys.log_samples("default", "one"))
+    assert not redis.exists(JobKeys("default").samples("one"))
 
 
 def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
     redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MOST_FILES", 3)
+    monkeypatch.setattr(stream_module, "MOST_FILES", 3)
     problems: list[Problem] = []
     copier = Copier(LogStream(), tell=problems.append)
     for number in range(4):
@@ -84,14 +84,14 @@ def test_no_more_files_are_known_than_the_most_and_none_is_counted_twice(
     outcomes = [copier.copy(tmp_path / str(number)) for number in range(4)]
 
     assert outcomes == ["copied", "copied", "copied", "failed"]
-    assert [str(each).partition(": ")[2][:39] for each in problems] == [
-        "3 files of job 'default' are known, whi"
+    assert [str(each).partition(": ")[2][:43] for each in problems] == [
+        "3 files of the job 'default' are known, whi"
     ]
     with pytest.raises(LogsFull, match="--forget DAYS"):
         LogStream().recognise(b"another\n", "another")
     assert [copier.copy(tmp_path / str(number)) for number in range(3)] == ["known"] * 3
-    assert redis.hlen(keys.log_files("default")) == redis.zcard(keys.log_seen("default")) == 3
-    redis.zadd(keys.log_seen("default"), {redis.zrange(keys.log_seen("default"), 0, 0)[0]: 1})
+    assert redis.hlen(JobKeys("default").files) == redis.zcard(JobKeys("default").seen) == 3
+    redis.zadd(JobKeys("default").seen, {redis.zrange(JobKeys("default").seen, 0, 0)[0]: 1})
     assert LogStream().forget(86_400) == 1
     assert copier.copy(tmp_path / "3") == "copied"
 
@@ -100,17 +100,17 @@ def test_lengths_of_heads_are_no_more_than_a_head_has_bytes(redis: Redis) -> Non
     for length in (1, 5, 4_095, 4_096):
         LogStream().recognise(b"x" * length, "a", is_exact=True)
 
-    assert {int(each) for each in redis.smembers(keys.log_heads("default"))} == {1, 5, 4_095, 4_096}
+    assert {int(each) for each in redis.smembers(JobKeys("default").heads)} == {1, 5, 4_095, 4_096}
 
 
 def test_days_are_forgotten_with_their_tables(redis: Redis) -> None:
     traffic = Traffic()
     days = [f"2011-{month:02}-10" for month in range(1, 13)]
     for day in days:
-        redis.hset(keys.log_table("default", "days"), day, 5)
+        redis.hset(JobKeys("default").counts("days"), day, 5)
         for level in ("country", "region", "city"):
-            redis.hset(keys.log_table("default", f"daily:{level}:{day}"), "US", 5)
-    redis.hset(keys.log_table("default", "totals:places"), "lines", 60)
+            redis.hset(JobKeys("default").counts(f"daily:{level}:{day}"), "US", 5)
+    redis.hset(JobKeys("default").counts("totals:places"), "lines", 60)
 
     assert traffic.forget(date(2011, 10, 10)) == 9
     assert traffic.forget(date(2011, 10, 10)) == 0

@@ -12,12 +12,12 @@ from components.services.logs import (
     Aggregation,
     WorkerRecord,
     dead_chunks,
-    keys,
     list_jobs,
     look_at,
     note_job,
 )
-from components.services.logs.looking import MOST_WAITING
+from components.services.logs.jobs import MOST_WAITING
+from components.services.logs.keys import JobKeys
 from tests.support.logs import append, fill, ids, joined, let_leases_pass, stream
 
 SAID = WorkerRecord("node-1", 7, "2026-01-01T12:00:00+00:00", 1_000, 3, 250.5, "book", "city", "numba")
@@ -62,7 +62,7 @@ def test_what_is_in_flight_is_told_with_the_limit_that_the_last_producer_had(red
 
 def test_a_job_without_room_tells_its_limit_too(redis: Redis) -> None:
     append(stream(5_000), 0)
-    redis.hdel(keys.log_state("default"), "limit")
+    redis.hdel(JobKeys("default").state, "limit")
     used = look_at("default").bytes
 
     with pytest.raises(LogsFull):
@@ -89,7 +89,7 @@ def test_an_aggregation_tells_what_it_holds_what_waits_and_how_far_behind_it_is(
 
 
 def test_lag_and_age_are_those_of_the_oldest_chunk_by_the_clock_of_redis(redis: Redis) -> None:
-    name = keys.log_stream("default")
+    name = JobKeys("default").stream
     now = redis.time()[0] * 1_000
     for seconds in (90, 60, 30):
         fields = {"file": "a", "start": 0, "end": 9, "line": 1, "lines": 2}
@@ -175,7 +175,7 @@ def test_what_was_given_up_is_listed_and_is_neither_held_nor_waiting(redis: Redi
 def test_a_dead_chunk_whose_lines_are_gone_is_listed_all_the_same(redis: Redis) -> None:
     fill(stream(), 1)
     give_up(redis, joined(tries=1), 1)
-    redis.delete(keys.log_stream("default"))
+    redis.delete(JobKeys("default").stream)
 
     [chunk] = dead_chunks("default", "geo")
 
@@ -197,7 +197,7 @@ def test_what_was_sent_again_waits_and_is_held_by_nobody(redis: Redis) -> None:
 def test_chunks_that_wait_are_counted_up_to_a_bound(redis: Redis) -> None:
     pipe = redis.pipeline()
     for number in range(MOST_WAITING + 5):
-        pipe.xadd(keys.log_stream("default"), {"file": "a", "line": number, "lines": 1})
+        pipe.xadd(JobKeys("default").stream, {"file": "a", "line": number, "lines": 1})
     pipe.execute()
     joined()
 
@@ -222,7 +222,7 @@ def test_looking_changes_nothing(redis: Redis) -> None:
 def test_a_worker_of_another_release_is_told_as_far_as_it_is_known(redis: Redis) -> None:
     consumer = joined().consumer()
     consumer.claim()
-    redis.set(keys.log_worker("default", consumer.id), '{"host": "node-1", "pid": 7, "mood": "good"}')
+    redis.set(JobKeys("default").worker(consumer.id), '{"host": "node-1", "pid": 7, "mood": "good"}')
 
     [info] = Aggregation("geo").workers()
 
@@ -236,12 +236,12 @@ def test_consumers_that_were_killed_long_ago_are_forgotten_when_others_join(
     aggregation = joined()
     for _ in range(2):
         aggregation.consumer().claim(1)  # the first holds the chunk
-    of_group = keys.log_stream("default"), "geo"
+    of_group = JobKeys("default").stream, "geo"
     assert len(redis.xinfo_consumers(*of_group)) == 2
 
     aggregation.join()
     assert len(redis.xinfo_consumers(*of_group)) == 2
-    monkeypatch.setattr("components.services.logs.aggregations._GONE", 0)
+    monkeypatch.setattr("components.services.logs.aggregation._GONE", 0)
     aggregation.join()
 
     [left] = redis.xinfo_consumers(*of_group)

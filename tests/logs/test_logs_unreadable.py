@@ -17,11 +17,11 @@ from components.services.logs import (
     Sample,
     WorkerRecord,
     dead_chunks,
-    keys,
     list_jobs,
     look_at,
     note_job,
 )
+from components.services.logs.keys import JobKeys, index
 from components.services.logs.traffic import Traffic
 from tests.support.logs import FILE, fill, ids, joined, let_leases_pass, lines, stream
 
@@ -45,7 +45,7 @@ def test_samples_that_cannot_be_read_are_shown_as_they_are(redis: Redis) -> None
     aggregation = joined()
     good = Sample("date", "a.log", 3, 40, "nonsense")
     aggregation.consumer().sample([good])
-    key = keys.log_samples("default", "geo")
+    key = JobKeys("default").samples("geo")
     redis.zadd(key, {**dict.fromkeys(JUNK, 1), json.dumps({**asdict(good), "more": 1}).encode(): 2})
 
     found = [each for each, _at in aggregation.samples(100)]
@@ -64,7 +64,7 @@ def test_a_worker_that_says_what_cannot_be_read_is_there_all_the_same(redis: Red
     for each in (good, other):
         each.claim()
         each.tell(SAID)
-    redis.set(keys.log_worker("default", other.id), junk)
+    redis.set(JobKeys("default").worker(other.id), junk)
 
     records = {each.id: each.record for each in aggregation.workers()}
 
@@ -81,22 +81,22 @@ def test_files_whose_records_cannot_be_read_are_listed_and_not_copied(redis: Red
         copier.copy(tmp_path / name)
     [bad] = [each.fingerprint for each in LogStream().files() if each.name.endswith("bad")]
     for junk in JUNK:
-        redis.hset(keys.log_files("default"), bad, junk)
+        redis.hset(JobKeys("default").files, bad, junk)
 
         states = sorted(each.state for each in LogStream().files())
 
         assert states == ["done", "unreadable"]
         problems.clear()
         assert [copier.copy(tmp_path / name) for name in ("bad", "good")] == ["failed", "known"]
-        assert ["in no format that this release knows" in str(each) for each in problems] == [True]
+        assert ["does not know the format" in str(each) for each in problems] == [True]
 
 
 def test_a_chunk_whose_descriptor_cannot_be_read_keeps_no_other_from_being_counted(redis: Redis) -> None:
     to, aggregation = stream(), joined(tries=2)
     [first] = fill(to, 1)
-    key = keys.log_stream("default")
+    key = JobKeys("default").stream
     odd = [redis.xadd(key, fields).decode() for fields in ({"file": "x"}, {"a": "b", "c": "d"})]
-    redis.hdel(keys.log_files("default"), FILE)
+    redis.hdel(JobKeys("default").files, FILE)
     last = fill(stream(), 1)
 
     consumer = aggregation.consumer()
@@ -115,11 +115,11 @@ def test_a_job_is_looked_at_although_something_in_it_cannot_be_read(redis: Redis
     fill(stream(), 1)
     aggregation = joined()
     note_job("default")
-    redis.sadd(keys.log_jobs("default"), b"\xff")
-    redis.hset(keys.log_state("default"), mapping={"lines": "many", "raw": "", "limit": "none"})
-    redis.hset(keys.log_aggregations("default"), "geo", "1")
-    redis.hset(keys.log_table("default", "totals:geo"), mapping={b"\xff": "3", "lines": "x", "counted": "7"})
-    redis.zadd(keys.log_dead("default"), {b"\xff geo": 1, b"nonsense geo": 2, b"5-0 geo": 3})
+    redis.sadd(index("default"), b"\xff")
+    redis.hset(JobKeys("default").state, mapping={"lines": "many", "raw": "", "limit": "none"})
+    redis.hset(JobKeys("default").aggregations, "geo", "1")
+    redis.hset(JobKeys("default").counts("totals:geo"), mapping={b"\xff": "3", "lines": "x", "counted": "7"})
+    redis.zadd(JobKeys("default").dead, {b"\xff geo": 1, b"nonsense geo": 2, b"5-0 geo": 3})
 
     [status] = look_at("default").aggregations
 
@@ -136,10 +136,10 @@ def test_an_aggregation_that_takes_no_part_fails_no_look_at_its_job(redis: Redis
     aggregation = joined()
     aggregation.consumer().claim(1)
     for name in (b"\xff", b"ghost", b""):
-        redis.hset(keys.log_aggregations("default"), name, "7 30000")
-    redis.xgroup_create(keys.log_stream("default"), b"\xfe", "0")
-    redis.hset(keys.log_aggregations("default"), b"\xfe", b"\xff")
-    redis.xreadgroup(b"\xfe", b"\xfd", {keys.log_stream("default"): ">"}, 1)
+        redis.hset(JobKeys("default").aggregations, name, "7 30000")
+    redis.xgroup_create(JobKeys("default").stream, b"\xfe", "0")
+    redis.hset(JobKeys("default").aggregations, b"\xfe", b"\xff")
+    redis.xreadgroup(b"\xfe", b"\xfd", {JobKeys("default").stream: ">"}, 1)
 
     found = {each.name: each for each in look_at("default").aggregations}
 
@@ -147,7 +147,7 @@ def test_an_aggregation_that_takes_no_part_fails_no_look_at_its_job(redis: Redis
     assert (found["geo"].claimed, found["geo"].waiting) == (1, 2)
     assert (found["\\xfe"].claimed, found["\\xfe"].waiting) == (1, 2)
     assert [each.id for each in found["\\xfe"].workers] == ["\\xfd"]
-    redis.delete(keys.log_stream("default"))
+    redis.delete(JobKeys("default").stream)
     assert look_at("default").aggregations == []
 
 
@@ -156,9 +156,9 @@ def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_th
 ) -> None:
     aggregation = joined()
     counts = {b"\xff": "3", "US": "7", "x": "many", "y": "", "z": "1.5", "w": "9" * 40, "debt": "-2"}
-    redis.hset(keys.log_table("default", "daily"), mapping=counts)
-    redis.zadd(keys.log_dead("default"), {"5-0 geo": float("inf"), "4-0 geo": 1_000, "3-0 geo": -1e300})
-    redis.zadd(keys.log_samples("default", "geo"), {"{}": float("inf")})
+    redis.hset(JobKeys("default").counts("daily"), mapping=counts)
+    redis.zadd(JobKeys("default").dead, {"5-0 geo": float("inf"), "4-0 geo": 1_000, "3-0 geo": -1e300})
+    redis.zadd(JobKeys("default").samples("geo"), {"{}": float("inf")})
 
     assert aggregation.table("daily") == {"\\xff": 3, "US": 7, "debt": -2}
     assert [(name, at.year) for name, at in aggregation.dead()] == [
@@ -175,12 +175,12 @@ def test_tables_and_instants_of_an_aggregation_are_read_although_something_in_th
 
 
 def test_reports_leave_out_what_is_no_count_and_no_day(redis: Redis) -> None:
-    table = keys.log_table("default", "days")
+    table = JobKeys("default").counts("days")
     redis.hset(
         table, mapping={"2011-10-10": 3, "2011-10-11": "x", "someday": 5, b"\xff": 1, "2011-10-12": ""}
     )
     daily = {"US": 3, "DE": "nonsense", b"\xff": 1}
-    redis.hset(keys.log_table("default", "daily:country:2011-10-10"), mapping=daily)
+    redis.hset(JobKeys("default").counts("daily:country:2011-10-10"), mapping=daily)
     traffic, day = Traffic(), date(2011, 10, 10)
 
     assert [(each.day, each.lines) for each in traffic.days()] == [(day, 3)]

@@ -9,8 +9,6 @@ import pytest
 
 from components.exceptions import RedisUnavailable
 from components.services.logs import Aggregation, Chunk, LogStream, Place, Sample, note_job
-from components.services.logs.files import recognise
-from components.services.logs.jobs import Keys
 from tests.support.logs import FILE, blocks
 
 CHUNK = Chunk("1-0", 1, "a.log", 0, 100, 1, 2)
@@ -19,7 +17,7 @@ STREAM = LogStream()
 
 CALLS: dict[str, Callable[[], Any]] = {
     "note": lambda: note_job("default"),
-    "recognise": lambda: recognise(Keys("default"), b"a line", "a.log"),
+    "recognise": lambda: STREAM._recognise(b"a line", "a.log", is_exact=True),
     "append": lambda: STREAM.append(FILE, blocks(1)[0], name="a.log"),
     "finish": lambda: STREAM.finish(FILE, Place(1, 1, "-"), after=0, name="a.log", size=1, state="done"),
     "files": lambda: list(STREAM.files()),

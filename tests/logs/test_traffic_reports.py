@@ -14,8 +14,8 @@ from redis import Redis
 
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange, RedisUnavailable
 from components.services.geo import Level
-from components.services.logs import keys
-from components.services.logs.traffic import MOST_DAYS, DayTotal, Report, Traffic, scanning
+from components.services.logs.keys import JobKeys
+from components.services.logs.traffic import MOST_DAYS, DayTotal, Report, Traffic, tables
 from components.testing import redis_at
 from tests.support.traffic import LEVELS, add, count, id_at
 
@@ -110,7 +110,7 @@ def test_counts_are_exact_up_to_the_largest_that_redis_has(redis: Redis) -> None
 
 
 def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "_PAGE", 500)
+    monkeypatch.setattr(tables, "_PAGE", 500)
     cities = {f"{'US' if n % 3 else 'DE'}/{n % 7}/City {n}": 1 + n % 50 for n in range(2_000)}
     days: Days = {DAY: cities, DAY - timedelta(1): {"US/1/City 1": 7}, DAY - timedelta(2): cities}
     count(days)
@@ -124,8 +124,8 @@ def test_a_large_table_is_read_by_pages(redis: Redis, monkeypatch: pytest.Monkey
 
 
 def test_a_long_period_is_read_in_parts(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning, "_TOGETHER", 2)
-    monkeypatch.setattr(scanning, "_PAGE", 2)
+    monkeypatch.setattr(tables, "_TOGETHER", 2)
+    monkeypatch.setattr(tables, "_PAGE", 2)
     days = {day: {"US": 1 + number, "DE": 4, "FR": 2} for number, day in enumerate(WEEK)}
     count(days)
 
@@ -142,10 +142,10 @@ def test_the_longest_period_is_one_of_years(redis: Redis) -> None:
 
 def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Redis gives them when a table grows between two pages."""
-    monkeypatch.setattr(scanning, "_PAGE", 100)
+    monkeypatch.setattr(tables, "_PAGE", 100)
     days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
     count(days)
-    ask, seen = scanning._ask, dict[bytes, bytes]()
+    ask, seen = tables._ask, dict[bytes, bytes]()
 
     def ask_again(commands: Any) -> list[Any]:
         answers = ask(commands)
@@ -156,7 +156,7 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
             seen.update(found)
         return answers
 
-    monkeypatch.setattr(scanning, "_ask", ask_again)
+    monkeypatch.setattr(tables, "_ask", ask_again)
 
     check(Traffic().report("city", first=DAY, last=DAY), days, 10)
     assert seen
@@ -250,13 +250,13 @@ def test_rows_that_get_lines_meanwhile_add_up_all_the_same(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count({DAY: {"US": 3, "DE": 2, "FR": 1}})
-    scan = scanning.scan
+    scan = tables.scan
 
     def and_then_more(*args: Any) -> Any:
         yield from scan(*args)
         count({DAY: {"DE": 5}})
 
-    monkeypatch.setattr("components.services.logs.traffic.reports.scan", and_then_more)
+    monkeypatch.setattr("components.services.logs.traffic.traffic.scan", and_then_more)
 
     report = Traffic().report(first=DAY, last=DAY, top=2)
 
@@ -267,9 +267,13 @@ def test_rows_that_get_lines_meanwhile_add_up_all_the_same(
 @pytest.mark.parametrize(
     ("asked", "error", "say"),
     [
-        ({"first": DAY, "last": WEEK[0]}, InvalidRange, "from 2011-10-10 to 2011-10-04 is turned round"),
-        ({"first": datetime(2011, 10, 10), "last": DAY}, InvalidRange, "datetime.* is none"),
-        ({"first": "2011-10-10", "last": DAY}, InvalidRange, "'2011-10-10' is none"),
+        (
+            {"first": DAY, "last": WEEK[0]},
+            InvalidRange,
+            "from 2011-10-10 to 2011-10-04 ends before it begins",
+        ),
+        ({"first": datetime(2011, 10, 10), "last": DAY}, InvalidRange, "datetime.* is not one"),
+        ({"first": "2011-10-10", "last": DAY}, InvalidRange, "'2011-10-10' is not one"),
         ({"first": DAY - timedelta(3_660)}, InvalidRange, "has 3,661 days; by country it may have 3,660"),
         ({"level": "city", "first": DAY - timedelta(366)}, InvalidRange, "by city it may have 366"),
         ({"level": "town"}, InvalidLevel, "'town'; it must be one of country, region, city"),
@@ -313,7 +317,7 @@ def test_redis_that_is_away_is_told() -> None:
 
 
 def test_a_table_that_is_something_else_is_no_outage(redis: Redis) -> None:
-    redis.set(keys.log_table("default", "days"), "x")
+    redis.set(JobKeys("default").counts("days"), "x")
 
     with pytest.raises(Exception, match="WRONGTYPE"):
         Traffic().days()

@@ -8,7 +8,8 @@ from typing import Any
 from redis import Redis
 
 from components.kit.client import get_client
-from components.services.logs import Aggregation, Block, Chunk, Consumer, LogStream, keys
+from components.services.logs import Aggregation, Block, Chunk, Consumer, LogStream
+from components.services.logs.keys import JobKeys
 
 FILE = "4:file"  # a fingerprint
 
@@ -35,8 +36,8 @@ def blocks(count: int, *, lines_each: int = 10) -> list[Block]:
 def stream(limit: int = 1_000_000, *, job: str = "default") -> LogStream:
     """With the file FILE known to it."""
     found = LogStream(job, limit=limit)
-    get_client().hsetnx(keys.log_files(job), FILE, "0 0 - 0 - new 0 access.log")
-    get_client().sadd(keys.log_heads(job), 4)
+    get_client().hsetnx(JobKeys(job).files, FILE, "0 0 - 0 - new 0 access.log")
+    get_client().sadd(JobKeys(job).heads, 4)
     return found
 
 
@@ -61,7 +62,7 @@ def ids(chunks: Iterable[Chunk]) -> list[str]:
 
 def let_leases_pass(redis: Redis, aggregation: Aggregation, only: Sequence[str] = ()) -> None:
     """The leases of all that is claimed, or *only* of these chunks, are over."""
-    key, lease = keys.log_stream(aggregation.job), round(aggregation.lease * 1000)
+    key, lease = JobKeys(aggregation.job).stream, round(aggregation.lease * 1000)
     for pending in redis.xpending_range(key, aggregation.name, "-", "+", 1_000):
         if not only or pending["message_id"].decode() in only:
             redis.xclaim(

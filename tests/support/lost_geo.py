@@ -7,8 +7,8 @@ from typing import Any
 
 from redis import Redis
 
+from components.services.geo.importing import activate, put, remove
 from components.services.geo.layout import Manifest
-from components.services.geo.storing import activate, put, remove
 
 
 def manifest(parts: int) -> Manifest:

@@ -9,7 +9,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import ChunksLost, CopiedElsewhere, LogsFull
-from components.services.logs import Aggregation, Block, Place, Sample, keys
+from components.services.logs import Aggregation, Block, Place, Sample
+from components.services.logs.keys import JobKeys
 from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, joined, let_leases_pass, stream
 
 
@@ -178,7 +179,7 @@ def discard(redis: Redis) -> Callable[[], Any]:
 def forget(redis: Redis) -> Callable[[], Any]:
     append(stream(), 0)
     stream().recognise(b"a line\n", "other.log")
-    redis.zadd(keys.log_seen("default"), {FILE: 1})
+    redis.zadd(JobKeys("default").seen, {FILE: 1})
 
     def act() -> Any:
         stream().forget(60)  # its count is that of the last sending

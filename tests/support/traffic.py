@@ -8,7 +8,7 @@ from datetime import date
 
 from components.kit.client import get_client
 from components.services.geo import Level
-from components.services.logs import keys
+from components.services.logs.keys import JobKeys
 
 LEVELS: Sequence[Level] = ("country", "region", "city")
 
@@ -42,5 +42,5 @@ def add(counts: Mapping[str, Mapping[str, int]], *, job: str = "default") -> Non
     pipe = get_client().pipeline(transaction=False)
     for table, members in counts.items():
         for member, lines in members.items():
-            pipe.hincrby(keys.log_table(job, table), member, lines)
+            pipe.hincrby(JobKeys(job).counts(table), member, lines)
     pipe.execute()

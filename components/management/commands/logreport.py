@@ -18,9 +18,10 @@ from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, Inval
 from components.kit.commands.options import natural
 from components.kit.commands.running import UNREACHABLE, unreachable
 from components.kit.commands.tables import NOTHING, table
+from components.kit.sheets import write_csv
 from components.services.geo import Level, place_name
 from components.services.logs import DEFAULT_JOB
-from components.services.logs.traffic import NAMES, Others, Report, Row, Traffic, sheet, write_csv
+from components.services.logs.traffic import NAMES, Others, Report, Row, Traffic, sheet
 
 FORMAT = 1
 _WRONG = 2  # exit code

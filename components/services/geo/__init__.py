@@ -1,13 +1,12 @@
 """Where addresses live: ranges of IPv4 and IPv6 and their places, from the files of geolocation databases."""
 
-from components.services.geo.importing import import_places
-from components.services.geo.lookups import alocate, forget, locate
-from components.services.geo.names import place_name
+from components.services.geo.facts import UNKNOWN, Imported, Level, Place, TableInfo
+from components.services.geo.importing import import_places, remove
+from components.services.geo.lookups import Kept, alocate, forget, locate
+from components.services.geo.place_names import place_name
 from components.services.geo.ranges import Ipv4Ranges, Ipv6Ranges
-from components.services.geo.records import UNKNOWN, Imported, Level, Place, TableInfo
-from components.services.geo.storing import remove
-from components.services.geo.tables import DEFAULT as DEFAULT_TABLE
-from components.services.geo.tables import GeoTable, alook, look
+from components.services.geo.table import DEFAULT as DEFAULT_TABLE
+from components.services.geo.table import GeoTable, alook, look
 
 __all__ = [
     "DEFAULT_TABLE",
@@ -16,6 +15,7 @@ __all__ = [
     "Imported",
     "Ipv4Ranges",
     "Ipv6Ranges",
+    "Kept",
     "Level",
     "Place",
     "TableInfo",

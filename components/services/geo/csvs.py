@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from components.exceptions import InvalidGeoSource
-from components.services.geo.building import Builder
+from components.services.geo.builder import Builder
 
 Kind: TypeAlias = str
 

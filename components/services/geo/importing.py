@@ -1,37 +1,48 @@
 """
-import_places(): a file or several become the current version of a table.
+import_places() makes the content of files the current version of a table; remove() removes a table.
 
-All is read and checked in memory first; then parts are stored and made current in one step (storing.py). So a source
-that is wrong, and an import that dies, leave the table as it was. The same source twice is the same version.
+Everything is read and checked in memory first. Then parts are stored, each by itself, and one script makes the
+version current if all of them are there. Nobody reads a version before that, and everybody reads all of it after. So
+a wrong source, and an import that dies, leave the table as it was.
+
+The same source gives the same version. An import that is killed leaves parts that expire within an hour; if it is
+repeated before that, it writes only the missing ones. Of two imports at once the later one is current.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
 from components.exceptions import GeoTableDamaged, InvalidGeoSource
-from components.kit.values import check_name
+from components.kit.at_once import at_once
+from components.kit.client import get_client
+from components.kit.errors import redis_errors
+from components.kit.scripts import Script
 from components.services.geo import csvs
-from components.services.geo.building import Builder, Progress
+from components.services.geo.builder import Builder, Progress
+from components.services.geo.facts import Imported
+from components.services.geo.keys import TableKeys
 from components.services.geo.layout import PART, Manifest, compress, cut, digest, version_of, write_table
 from components.services.geo.mmdb import MARK, MARKED, read_mmdb
-from components.services.geo.records import Imported
-from components.services.geo.storing import store
-from components.services.geo.tables import DEFAULT, look
+from components.services.geo.table import DEFAULT, look
+
+PUT, ACTIVATE, REMOVE = Script("geo/put"), Script("geo/activate"), Script("geo/remove")
+
+_TRIES = 3
 
 
 def import_places(
     *paths: str | Path, name: str = DEFAULT, force: bool = False, progress: Progress | None = None
 ) -> Imported:
     """
-    Make what *paths* say the table *name*: a .mmdb, or CSV files of blocks and the one of their locations.
+    Import a .mmdb, or CSV files of blocks and the one of their locations, as the table *name*.
 
-    With *force* all parts are stored anew, also those that are there. *progress* is given a text now and then. Raises
-    InvalidGeoSource, ExtraNotInstalled, OSError; GeoTableDamaged, RedisUnavailable.
+    With *force* all parts are stored again, even those that are there. *progress* is called with a text now and then.
+    Raises InvalidGeoSource, ExtraNotInstalled, OSError, InvalidName, GeoTableDamaged, RedisUnavailable.
     """
-    check_name("geo table", name)
     was_version = _current(name)
     builder = Builder(progress)
     source = _read([Path(path) for path in paths], builder)
@@ -54,8 +65,67 @@ def import_places(
     )
 
 
+def remove(name: str) -> bool:
+    """
+    Remove a table from Redis; return False if there is none. Parts of other versions expire as they would have.
+
+    Processes that have the table in memory keep it. Raises InvalidName, RedisUnavailable.
+    """
+    keys, client = TableKeys(name), get_client()
+    with redis_errors():
+        version = client.hget(keys.current, "version")
+    if version is None:
+        return False
+    at_once(REMOVE.run(client, keys, version=version))
+    return True
+
+
+def store(
+    name: str,
+    version: str,
+    manifest: Manifest,
+    parts: Sequence[bytes],
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """
+    Write the missing parts of a version, with *force* all of them, and make it current.
+
+    Raises GeoTableDamaged, RedisUnavailable.
+    """
+    missing = list(range(len(parts))) if force else activate(name, version, manifest)
+    for _ in range(_TRIES):
+        if not missing:
+            return
+        for done, number in enumerate(missing, start=1):
+            put(name, version, number, parts[number])
+            if progress:
+                progress(f"{done} of {len(missing)} parts stored")
+        missing = activate(name, version, manifest)
+    if not missing:
+        return
+    raise GeoTableDamaged(
+        f"Redis has lost parts of the geo table {name!r} while others were written; the table is as it was. It seems "
+        "to evict keys: give it more memory, and set maxmemory-policy to noeviction."
+    )
+
+
+def put(name: str, version: str, number: int, stored: bytes) -> None:
+    """Write a part of a version."""
+    at_once(PUT.run(get_client(), TableKeys(name), piece=f"{version}:{number}", bytes=stored))
+
+
+def activate(name: str, version: str, manifest: Manifest) -> list[int]:
+    """Make a version current. Return the numbers of its parts that are missing; if any are, nothing has changed."""
+    count, text, call = len(manifest.digests), manifest.write(), secrets.token_hex(8)
+    request = {"version": version, "count": count, "json": text, "id": call}
+    missing: list[int] = at_once(ACTIVATE.run(get_client(), TableKeys(name), **request))
+    return missing
+
+
 def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
-    """The version, what it is made of, and its parts, compressed."""
+    """Return the version, its manifest, and its compressed parts."""
     ipv4, ipv6 = len(builder.ipv4.places), len(builder.ipv6.places)
     data = write_table(builder)
     parts = [compress(part) for part in cut(data)]
@@ -72,7 +142,7 @@ def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
 
 
 def _current(name: str) -> str | None:
-    """The version; asked first, so that nobody reads a big file for nothing while Redis is away."""
+    """Return the current version. Asked first, so that nobody reads a big file in vain while Redis is away."""
     try:
         info = look(name)
     except GeoTableDamaged:
@@ -81,9 +151,9 @@ def _current(name: str) -> str | None:
 
 
 def _read(paths: Sequence[Path], builder: Builder) -> str:
-    """What they are, for people."""
+    """Add the content of the files to *builder*, and return a description of them for people."""
     if not paths:
-        raise InvalidGeoSource("No file is named: name a .mmdb, or CSV files of blocks and of locations.")
+        raise InvalidGeoSource("No file is given. Name a .mmdb, or CSV files of blocks and of locations.")
     if len(paths) == 1 and _is_mmdb(paths[0]):
         return read_mmdb(paths[0], builder)
     return csvs.read_csvs([_recognised(path) for path in paths], builder)
@@ -102,8 +172,8 @@ def _recognised(path: Path) -> csvs.CsvFile:
     if found := csvs.recognise(path):
         return found
     if _is_mmdb(path):
-        raise InvalidGeoSource(f"{path} is a MaxMind DB, which is imported alone.")
+        raise InvalidGeoSource(f"{path} is a MaxMind DB. Import it alone, without other files.")
     known = "; ".join(", ".join(columns) for columns in csvs.KINDS.values())
     raise InvalidGeoSource(
-        f"{path} is no MaxMind DB, and none of its first lines names the columns of known CSV: {known}."
+        f"{path} is not a MaxMind DB, and none of its first lines has the columns of a known CSV file: {known}."
     )

@@ -1,31 +1,34 @@
-"""Keys of where addresses live. The entity is a table: one script makes a version of it current. (services/geo)"""
+"""The keys of tables of addresses. The entity is a table: one script makes a version of it current."""
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from components.kit.keyspace import stem
+from components.kit.values import check_name
 
 
-def geo_current(name: str) -> str:
-    """HASH version, how many parts it has, microsecond of its import. Goes when the table is removed."""
-    return _key("geo", name, "current")
+class TableKeys:
+    """The keys of the table *name*, by the names that the scripts have for them. Raises InvalidName."""
 
+    def __init__(self, name: str) -> None:
+        self._stem = stem("geo", check_name("geo table", name))
 
-def geo_manifest(name: str, version: str) -> str:
-    """
-    STRING JSON: what a version is made of, and where it comes from (in scripts a prefix of the version). Goes an hour
-    after another has become current.
-    """
-    return _key("geo", name, f"manifest:{version}")
+    @property
+    def current(self) -> str:
+        """HASH version, how many parts it has, microsecond of its import. Goes when the table is removed."""
+        return f"{self._stem}current"
 
+    def manifest(self, version: str) -> str:
+        """STRING JSON: what a version is made of, and its source. Goes an hour after another became current."""
+        return f"{self._stem}manifest:{version}"
 
-def geo_part(name: str, part: str) -> str:
-    """
-    STRING compressed part of a version: version, ":", number from 0 on (in scripts a prefix of that). Goes an hour
-    after another has become current, or after an import that ended before all its parts were there.
-    """
-    return _key("geo", name, f"part:{part}")
+    def part(self, part: str) -> str:
+        """
+        STRING version, ":", number from 0 on -> compressed part of that version.
 
+        Goes an hour after another version became current, or after an import that ended before all parts were there.
+        """
+        return f"{self._stem}part:{part}"
 
-def geo_call(name: str, call: str) -> str:
-    """STRING what a call was answered, if it asks again. Expires after a minute."""
-    return _key("geo", name, f"call:{call}")
+    def call(self, call: str) -> str:
+        """STRING that a call was carried out, in case it is sent again. Expires after a minute."""
+        return f"{self._stem}call:{call}"

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 
 from components.exceptions import GeoTableDamaged, UnknownFormat
-from components.services.geo.building import Builder
+from components.services.geo.builder import Builder
+from components.services.geo.facts import Place
 from components.services.geo.ranges import WIDE, Cells, Ipv4Ranges, Ipv6Ranges
-from components.services.geo.records import Place
 
 FORMAT = 1
 #: Bytes of a part before it is compressed: Redis sends what becomes of it in milliseconds.

@@ -1,10 +1,10 @@
 """
-locate(): where an address lives, from a table that this process keeps in memory.
+locate(): the place of an address, from a table that this process keeps in memory.
 
-It is loaded when it is first asked for. Every few seconds one of those who ask looks for another version and loads
-it, while the others get answers from the one before; in coroutines that is done in a thread. Where Redis is away, or
-what is there cannot be read, the table at hand goes on being used, which the log tells once. A forked child has its
-parent's.
+The table is loaded when it is first needed. Every few seconds one caller looks for another version and loads it,
+while the others get answers from the old one; in coroutines that is done in a thread. While Redis is away, or the new
+version cannot be read, the old one goes on being used, and the log tells so once. A forked child has the table of its
+parent.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from components.exceptions import ComponentsError
 from components.kit.client import kept_by_the_loop
 from components.kit.leases import clock
-from components.services.geo import keys
-from components.services.geo.records import Place
-from components.services.geo.tables import DEFAULT, GeoTable
+from components.services.geo.facts import Place
+from components.services.geo.keys import TableKeys
+from components.services.geo.table import DEFAULT, GeoTable
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ INTERVAL = 5.0  # seconds between two looks for another version
 
 
 class Versioned(Protocol):
-    """What is loaded of a table, and gives another one when another version is current."""
+    """A version of a table, or a part of one. newest() returns another one when another version is current."""
 
     version: str
 
@@ -44,7 +44,7 @@ _T = TypeVar("_T", bound=Versioned)
 
 
 class Kept(Generic[_T]):
-    """A table, or part of one, that is kept in memory, and up to date."""
+    """A table, or a part of one, that is kept in memory and up to date."""
 
     def __init__(self, kind: type[_T], name: str) -> None:
         self._kind, self._name = kind, name
@@ -53,28 +53,28 @@ class Kept(Generic[_T]):
         self._look_at = 0.0
         self._has_failed = False
         self._error: ComponentsError | None = None
-        #: How often there was no table, and none could be loaded.
+        #: How often there was no table in memory and none could be loaded.
         self.failures = 0
 
     def renew_guard(self) -> None:
         self._guard = threading.Lock()
 
     def ready(self) -> _T | None:
-        """The table, if nobody need look now."""
+        """Return the table, or None if it is time to look for another version."""
         return self._table if clock() < self._look_at else None
 
     def get(self, failures: int | None = None) -> _T:
         """
-        The table; may load it first. Raises as load() does.
+        Return the table, after looking for another version if it is time to. Raises as load() does.
 
-        If loading has failed since there were so many *failures*, it raises the same: those who waited for it do not
-        each wait for a server that does not answer.
+        If loading has failed since there were so many *failures*, raise the same error: callers that waited for it do
+        not each wait again for a server that does not answer.
         """
         if table := self.ready():
             return table
         before = self.failures if failures is None else failures
         if not self._guard.acquire(blocking=self._table is None) and self._table:
-            return self._table  # another one looks
+            return self._table  # another thread looks
         try:
             if self._error and self.failures != before:
                 raise type(self._error)(*self._error.args)
@@ -91,7 +91,7 @@ class Kept(Generic[_T]):
                 self._error, self.failures = error, self.failures + 1
                 raise
             if not self._has_failed:
-                logger.warning("Addresses are located by the table of before (%s): %s", before.version, error)
+                logger.warning("Addresses are still located by version %s: %s", before.version, error)
             self._has_failed = True
         else:
             self._has_failed, self._error = False, None
@@ -101,15 +101,15 @@ class Kept(Generic[_T]):
 
 
 class _Turns(dict[str, asyncio.Lock]):
-    """Who loads a table in an event loop: one at a time, so that the others take no threads."""
+    """Locks by table: in an event loop one coroutine loads it, so that the others take no threads."""
 
 
 _kept: dict[tuple[type, str], Kept[Any]] = {}
 
 
 def kept(kind: type[_T], name: str) -> Kept[_T]:
-    """By its key: where the prefix is another, so is the table."""
-    key = (kind, keys.geo_current(name))
+    """Return what this process keeps of a table. Tables go by their keys, since the prefix may change."""
+    key = (kind, TableKeys(name).current)
     if key not in _kept:
         _kept.setdefault(key, Kept(kind, name))
     return _kept[key]
@@ -121,16 +121,16 @@ def _table(name: str) -> Kept[GeoTable]:
 
 def locate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
     """
-    Where an address lives; None if nobody knows, because it is private, not in use, or not in the table.
+    Return the place of an address, or None if it is unknown: private, not in use, or not in the table.
 
-    Raises InvalidAddress; and where no table is in memory yet GeoTableNotFound, GeoTableDamaged, UnknownFormat,
+    Raises InvalidAddress; and if no table is in memory yet GeoTableNotFound, GeoTableDamaged, UnknownFormat,
     RedisUnavailable.
     """
     return _table(table).get().find(ip)
 
 
 async def alocate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
-    """locate(), awaited: what loads a table lets other coroutines run."""
+    """locate(), awaited. Other coroutines run while a table is loaded."""
     there = _table(table)
     if found := there.ready():
         return found.find(ip)
@@ -145,7 +145,7 @@ def _no_turns(closing: AsyncExitStack) -> _Turns:
 
 
 def forget() -> None:
-    """Keep no table in memory: the next who asks loads it."""
+    """Keep no table in memory: the next caller loads it."""
     _kept.clear()
 
 

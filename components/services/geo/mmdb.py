@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource
-from components.services.geo.building import Builder
+from components.services.geo.builder import Builder
 
 #: Stands before the metadata, at the end of the file.
 MARK = b"\xab\xcd\xefMaxMind.com"

@@ -1,13 +1,11 @@
 """Logs: handed out through Redis in chunks, and counted exactly once."""
 
-from components.services.logs.aggregations import LEASE, PLACES, Aggregation, Chunk, Consumer
+from components.services.logs.aggregation import LEASE, PLACES, Aggregation, Chunk, Consumer, Sample
 from components.services.logs.blocks import SIZE, Block, Place, Problem, readblocks, readlines
-from components.services.logs.chunks import LIMIT, LogStatus, LogStream
-from components.services.logs.copying import PATIENCE, Copier
-from components.services.logs.files import CopiedFile
-from components.services.logs.following import PAUSE, Follower
-from components.services.logs.jobs import DEFAULT_JOB, totals_of
-from components.services.logs.looking import (
+from components.services.logs.copier import PATIENCE, Copier
+from components.services.logs.follower import PAUSE, Follower
+from components.services.logs.jobs import (
+    DEFAULT_JOB,
     MOST_DEAD,
     MOST_WAITING,
     AggregationStatus,
@@ -17,10 +15,11 @@ from components.services.logs.looking import (
     list_jobs,
     look_at,
     note_job,
+    totals_of,
 )
 from components.services.logs.paths import find_files
-from components.services.logs.samples import Sample
-from components.services.logs.workers import LogWorkerInfo, WorkerRecord
+from components.services.logs.stream import LIMIT, CopiedFile, LogStatus, LogStream
+from components.services.logs.worker_info import LogWorkerInfo, WorkerRecord
 
 __all__ = [
     "DEFAULT_JOB",

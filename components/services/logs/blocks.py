@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from components.exceptions import FileDamaged, FileDiffers
-from components.services.logs.jobs import check_bytes
+from components.exceptions import FileDamaged, FileDiffers, InvalidLimit
 from components.services.logs.sources import Format, Source, opened, source_of
 
 logger = logging.getLogger(__name__)
@@ -274,6 +273,15 @@ def readlines(
         yield from lines
 
 
+def check_bytes(what: str, number: object, least: int) -> int:
+    """Return *number* if it is a whole number of bytes, from *least* on. Raises InvalidLimit."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise InvalidLimit(
+            f"The {what} is {number!r}; it must be a whole number of bytes, from {least:,} on."
+        )
+    return number
+
+
 def mark(tail: bytes) -> str:
-    """What is kept of the bytes before a place."""
+    """Return what is kept of the bytes before a place."""
     return f"{len(tail)}:{sha256(tail).hexdigest()[:16]}" if tail else "-"

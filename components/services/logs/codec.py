@@ -1,12 +1,16 @@
 """
-How the lines of a chunk lie in Redis: a frame of zstd, level 1, which costs little and takes a quarter of the space.
+How lines and names of files are stored in Redis.
 
-The frame's first bytes are the number of the format: whoever finds others is older than what was written.
+The lines of a chunk are a frame of zstd, level 1, which costs little and takes a quarter of the space. The first
+bytes of the frame are the number of the format: a release that finds other bytes is older than what was written.
+
+The name of a file may have any bytes. It is stored as in a URL, so that it has no blanks and can stand in a record.
 """
 
 from __future__ import annotations
 
 from types import ModuleType
+from urllib.parse import quote, unquote
 
 from components.exceptions import ExtraNotInstalled, UnknownFormat
 
@@ -17,33 +21,44 @@ LARGEST = 64 * 1024 * 1024
 
 
 def zstandard() -> ModuleType:
-    """The package, imported when it is needed: all that needs it not works without. Raises ExtraNotInstalled."""
+    """Return the package, which is imported when it is first needed. Raises ExtraNotInstalled."""
     try:
         import zstandard
     except ImportError:
         raise ExtraNotInstalled(
-            "Logs in Redis, and .zst files, need zstandard, which is not installed: pip install 'components[logs]'."
+            "Logs in Redis and .zst files need zstandard, which is not installed. Run pip install 'components[logs]'."
         ) from None
     return zstandard
 
 
 def compress(lines: bytes) -> bytes:
+    """Return lines as they are stored."""
     packed: bytes = zstandard().ZstdCompressor(level=_LEVEL).compress(lines)
     return packed
 
 
 def most(size: int) -> int:
-    """How many bytes *size* bytes can have, compressed: junk becomes a little larger."""
+    """Return how many bytes *size* bytes can have, compressed: junk becomes a little larger."""
     return size + size // 256 + 64
 
 
 def decompress(payload: bytes) -> bytes:
-    """Raises UnknownFormat."""
+    """Return the lines of what is stored. Raises UnknownFormat."""
     package = zstandard()
     size = package.frame_content_size(payload) if payload.startswith(MAGIC) else -1
     if not 0 <= size <= LARGEST:
         raise UnknownFormat(
-            "A chunk of logs is in no format that this release knows: let workers of the new release count it."
+            "This release does not know the format of a chunk of logs. Let workers of the newer release count it."
         )
     lines: bytes = package.ZstdDecompressor().decompress(payload)
     return lines
+
+
+def write_name(name: str) -> str:
+    """Return the name of a file as it is stored."""
+    return quote(name, errors="surrogateescape")
+
+
+def read_name(stored: str) -> str:
+    """Return the name of a file, in one line."""
+    return unquote(stored, errors="surrogateescape").replace("\n", "?")

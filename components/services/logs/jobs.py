@@ -1,58 +1,265 @@
 """
-Jobs: the name under which producers and aggregations of logs find each other, and its keys, all in one slot.
+Jobs as they stand: which there are, what is in flight, who counts it, and how far behind they are.
 
-A chunk is a few megabytes of whole lines, compressed, in a string of its own, and a descriptor of it in a stream. One
-script writes both, notes how far its file is copied, and counts the bytes in flight: so a producer that dies leaves
-neither half a chunk nor one that is copied twice.
+Looking at a job takes four round trips, whatever is in it. Chunks that wait, and chunks that were given up, are
+counted up to a bound. Ages are by the server's clock, from which ids of chunks are made as well. The consumer groups
+tell who works; what a worker tells of itself expires seconds after it died. A job is listed from its first producer
+or aggregation on, and stays so.
 """
 
 from __future__ import annotations
 
-from components.exceptions import InvalidLimit
-from components.kit.values import check_name
-from components.services.logs import keys
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
 
-#: The job of who names none.
+from redis.exceptions import ResponseError
+
+from components.kit.client import get_client
+from components.kit.contracts import record
+from components.kit.errors import redis_errors
+from components.kit.stored import instant_of, text_of
+from components.services.logs.codec import read_name
+from components.services.logs.keys import JobKeys, index
+from components.services.logs.worker_info import NOBODY, LogWorkerInfo, worker_infos
+
+AGGREGATION = record("logs", "aggregation")
+
+#: The job of commands and streams that name none.
 DEFAULT_JOB = "default"
+#: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
+MOST_WAITING = MOST_DEAD = 1_000
+_FIGURES = ("bytes", "chunks", "lines", "raw", "skipped", "limit")
+_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
+_DIGITS = re.compile(rb"-?[0-9]{1,19}")
+#: Errors of Redis about an aggregation that takes no part: it has just left, or somebody else wrote its name.
+_TAKES_NO_PART = re.compile(r"NOGROUP|no such key")
+#: As XINFO CONSUMERS has them.
+_Consumers: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class AggregationStatus:
+    """An aggregation that takes part in a job."""
+
+    name: str
+    #: Seconds for which chunks are claimed.
+    lease: float
+    #: Chunks that workers hold.
+    claimed: int
+    #: Chunks that nobody holds; there may be more than MOST_WAITING.
+    waiting: int
+    #: Seconds since the oldest chunk came that it has not counted, without dead ones; None if there is none.
+    lag: float | None
+    #: Chunks that were given up, among the last MOST_DEAD of all aggregations.
+    dead: int
+    #: Lines that it has counted, and that it has rejected by their reason; "lines" is all of them.
+    totals: Mapping[str, int]
+    #: Consumers that live or hold chunks.
+    workers: Sequence[LogWorkerInfo]
+
+    @property
+    def rate(self) -> float:
+        """Lines that all its workers count in a second."""
+        return sum(each.record.rate for each in self.workers if each.record)
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """What a job has in Redis, and what went through it."""
+
+    name: str
+    #: In flight, compressed.
+    bytes: int
+    chunks: int
+    #: How many bytes may be in flight, as the last producer gave it; None if there was none.
+    limit: int | None
+    #: Copied since the beginning.
+    lines: int
+    raw_bytes: int
+    #: Lines that were left out because they are longer than a chunk.
+    skipped: int
+    #: Seconds since the oldest chunk came that is in flight; None if there is none.
+    oldest: float | None
+    aggregations: Sequence[AggregationStatus]
+
+    @property
+    def is_used(self) -> bool:
+        """True if it ever had a chunk, or has an aggregation."""
+        return self.limit is not None or bool(self.aggregations)
+
+
+@dataclass(frozen=True)
+class DeadChunk:
+    """A chunk that an aggregation has given up."""
+
+    id: str
+    at: datetime
+    #: Where its lines come from; empty if the chunk is gone.
+    file: str = ""
+    line: int = 0
+    lines: int = 0
 
 
 def totals_of(aggregation: str) -> str:
-    """The table that counts all lines of an aggregation, those that it counted, and those of each reason."""
+    """Return the table that counts all lines of an aggregation, those that it counted, and those of each reason."""
     return f"totals:{aggregation}"
 
 
-class Keys:
-    """The keys of one job, for each script."""
-
-    def __init__(self, job: str) -> None:
-        check_name("log job", job)
-        self.job = job
-        self.stream, self.chunk = keys.log_stream(job), keys.log_chunk(job, "")
-        self.state, self.room = keys.log_state(job), keys.log_room(job)
-        self.files, self.heads, self.seen = keys.log_files(job), keys.log_heads(job), keys.log_seen(job)
-        self.aggregations, self.dead = keys.log_aggregations(job), keys.log_dead(job)
-        counted = keys.log_counted(job)
-        self.recognise = [self.files, self.heads, self.seen]
-        self.append = [self.stream, self.chunk, self.files, self.state, self.room, self.seen]
-        self.forget = [self.files, self.seen]
-        self.finish = [self.files, self.state]
-        self.join = [self.stream, self.aggregations, self.state]
-        self.beat = self.release = [self.stream, self.aggregations]
-        self.resend = [self.stream, self.aggregations, self.dead]
-        self._counting = [self.stream, self.chunk, counted, self.aggregations, self.state, self.room]
-        self.leave = [*self._counting, self.dead]
-
-    def claim(self, consumer: str) -> list[str]:
-        return [self.stream, self.aggregations, self.dead, keys.log_call(self.job, consumer)]
-
-    def flush(self, consumer: str) -> list[str]:
-        return [*self._counting, keys.log_flushed(self.job, consumer), keys.log_table(self.job, "")]
+def note_job(job: str) -> None:
+    """List *job* among the jobs. A repeated call changes nothing. Raises RedisUnavailable."""
+    with redis_errors():
+        get_client().sadd(index(DEFAULT_JOB), job)
 
 
-def check_bytes(what: str, number: object, least: int) -> int:
-    """*number*, if it is one of bytes, from *least* on. Raises InvalidLimit."""
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InvalidLimit(
-            f"The {what} is {number!r}; it must be a whole number of bytes, from {least:,} on."
+def list_jobs() -> list[str]:
+    """Return the jobs that ever had a producer or an aggregation. Raises RedisUnavailable."""
+    with redis_errors():
+        found: Any = get_client().smembers(index(DEFAULT_JOB))
+    return sorted(text_of(each) for each in found)
+
+
+def look_at(job: str) -> JobStatus:
+    """Return how *job* stands. Raises RedisUnavailable, and InvalidName."""
+    keys, client = JobKeys(job), get_client()
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        seconds, micros = client.time()
+        now = int(seconds) * 1_000 + int(micros) // 1_000
+        pipe.hmget(keys.state, _FIGURES)
+        pipe.hgetall(keys.aggregations)
+        pipe.xrange(keys.stream, count=1)
+        pipe.zrevrange(keys.dead, 0, MOST_DEAD - 1)
+        figures, aggregations, oldest, dead = pipe.execute()
+    size, chunks, lines, raw, skipped, limit = figures
+    leases = {name: _lease(about) for name, about in sorted(aggregations.items())}
+    return JobStatus(
+        job,
+        _number(size),
+        _number(chunks),
+        _number(limit) if limit else None,
+        _number(lines),
+        _number(raw),
+        _number(skipped),
+        _age(now, oldest[0][0]) if oldest else None,
+        _Looking(keys, now).at(leases, [text_of(each) for each in dead]),
+    )
+
+
+def dead_chunks(job: str, aggregation: str) -> list[DeadChunk]:
+    """
+    Return the chunks of *aggregation* among the last MOST_DEAD that were given up, the last one first.
+
+    Raises RedisUnavailable, InvalidName.
+    """
+    keys, client, ours = JobKeys(job), get_client(), f" {aggregation}"
+    with redis_errors(), client.pipeline(transaction=False) as pipe:
+        found: Any = client.zrevrange(keys.dead, 0, MOST_DEAD - 1, withscores=True)
+        dead = [(text_of(name), instant_of(at)) for name, at in found if text_of(name).endswith(ours)]
+        ids = [name.removesuffix(ours) for name, _at in dead]
+        for each in ids:
+            known = each if _ID.fullmatch(each) else "0-1"  # no chunk has that id
+            pipe.xrange(keys.stream, known, known)
+        entries = pipe.execute()
+    return [
+        DeadChunk(name, at, *_source(entry))
+        for name, (_member, at), entry in zip(ids, dead, entries, strict=True)
+    ]
+
+
+def _source(entry: Sequence[Any]) -> tuple[str, int, int]:
+    if not entry:
+        return "", 0, 0
+    about = entry[0][1]
+    file = about.get(b"file", b"").decode("utf-8", "surrogateescape")
+    return read_name(file), _number(about.get(b"line")), _number(about.get(b"lines"))
+
+
+def _number(text: bytes | None) -> int:
+    """Return a number as Redis has it; 0 if it is not one."""
+    return int(text) if text and _DIGITS.fullmatch(text) else 0
+
+
+def _lease(about: bytes) -> float:
+    """Return the seconds of an aggregation's lease; 0 if its record cannot be read."""
+    return _number(AGGREGATION.read(about)["lease"].encode()) / 1_000
+
+
+class _Looking:
+    """The aggregations of a job at the millisecond *now*."""
+
+    def __init__(self, keys: JobKeys, now: int) -> None:
+        self._keys, self._now = keys, now
+
+    def at(self, leases: Mapping[bytes, float], dead: Sequence[str]) -> list[AggregationStatus]:
+        """Return how those aggregations of *leases* stand that take part."""
+        if not leases:
+            return []
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            pipe.xinfo_groups(self._keys.stream)
+            for name in leases:
+                pipe.xpending(self._keys.stream, name)
+                pipe.xinfo_consumers(self._keys.stream, name)
+                pipe.hgetall(self._keys.counts(totals_of(text_of(name))))
+            groups, *found = [_unless_gone(each) for each in pipe.execute(raise_on_error=False)]
+        last = {each["name"]: each["last-delivered-id"].decode() for each in groups or ()}
+        answers = dict(zip(leases, zip(found[::3], found[1::3], found[2::3], strict=True), strict=True))
+        there = [name for name in leases if name in last and None not in answers[name]]
+        new, records = self._more(last, {name: answers[name][1] for name in there})
+        return [
+            self._aggregation(text_of(name), leases[name], new[name], records, dead, *answers[name])
+            for name in there
+        ]
+
+    def _aggregation(
+        self,
+        name: str,
+        lease: float,
+        new: Sequence[Any],
+        records: Mapping[str, bytes | None],
+        dead: Sequence[str],
+        pending: Mapping[str, Any],
+        consumers: _Consumers,
+        totals: Mapping[bytes, bytes],
+    ) -> AggregationStatus:
+        ids = [*([pending["min"]] if pending["min"] else []), *(each for each, _fields in new[:1])]
+        unheld = sum(each["pending"] for each in consumers if text_of(each["name"]) == NOBODY)
+        return AggregationStatus(
+            name=name,
+            lease=lease,
+            claimed=pending["pending"] - unheld,
+            waiting=len(new) + unheld,
+            lag=max((_age(self._now, each) for each in ids), default=None),
+            dead=sum(each.endswith(f" {name}") for each in dead),
+            totals={text_of(member): _number(count) for member, count in totals.items()},
+            workers=worker_infos(consumers, records),
         )
-    return number
+
+    def _more(
+        self, last: Mapping[bytes, str], consumers: Mapping[bytes, _Consumers]
+    ) -> tuple[dict[bytes, list[Any]], dict[str, bytes | None]]:
+        """Return the chunks that were not handed out, by aggregation, and what consumers tell of themselves."""
+        ids = [text_of(each["name"]) for some in consumers.values() for each in some]
+        with redis_errors(), get_client().pipeline(transaction=False) as pipe:
+            for name in consumers:
+                pipe.xrange(self._keys.stream, f"({last[name]}", count=MOST_WAITING)
+            for each in ids:
+                pipe.get(self._keys.worker(each))
+            found = pipe.execute()
+        new = dict(zip(consumers, found[: len(consumers)], strict=True))
+        return new, dict(zip(ids, found[len(consumers) :], strict=True))
+
+
+def _unless_gone(answer: Any) -> Any:
+    """Return *answer*, or None if it is an error that tells that there is no such aggregation. Raises others."""
+    if isinstance(answer, ResponseError) and _TAKES_NO_PART.search(str(answer)):
+        return None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _age(now: int, name: bytes) -> float:
+    """Return the seconds since the chunk with this id came."""
+    return max(0, now - int(name.partition(b"-")[0])) / 1_000

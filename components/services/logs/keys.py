@@ -1,103 +1,103 @@
 """
-Keys of logs that are handed out in chunks. The entity is the job. (services/logs)
+The keys of logs. The entity is a job: the name under which producers and aggregations of logs find each other.
 
-Jobs, aggregations and tables are named by those who run the commands and write callbacks, so there are few. What
-grows with lines is bounded by the limit of bytes in flight, what grows with files by their greatest number, and what
-grows with days by how many are kept.
+Jobs, aggregations and tables are named by those who run commands and write callbacks, so there are few of them. What
+grows with lines is bounded by the limit of bytes in flight, what grows with files by the largest number of files, and
+what grows with days by the number of days that are kept.
 """
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from components.kit.keyspace import stem
+from components.kit.values import check_name
 
 
-def log_stream(job: str) -> str:
-    """STREAM of descriptors of chunks, with a group for each aggregation. An entry goes with its chunk. Stays."""
-    return _key("logs", job, "stream")
+class JobKeys:
+    """The keys of *job*, by the names that the scripts have for them. Raises InvalidName."""
+
+    def __init__(self, job: str) -> None:
+        self.job = check_name("log job", job)
+        self._stem = stem("logs", job)
+
+    @property
+    def stream(self) -> str:
+        """STREAM of descriptors of chunks, with a group for each aggregation. An entry goes with its chunk."""
+        return f"{self._stem}stream"
+
+    def chunk(self, chunk: str) -> str:
+        """STRING id of a chunk -> whole lines, compressed. Goes when each aggregation has counted it."""
+        return f"{self._stem}chunk:{chunk}"
+
+    @property
+    def counted(self) -> str:
+        """HASH id of a chunk -> numbers of the aggregations that have counted it. A field goes with the chunk."""
+        return f"{self._stem}counted"
+
+    @property
+    def aggregations(self) -> str:
+        """HASH name of an aggregation -> its number and lease. A field goes when the aggregation leaves."""
+        return f"{self._stem}aggregations"
+
+    @property
+    def state(self) -> str:
+        """
+        HASH of figures. Stays.
+
+        In flight: bytes and chunks, and the limit of these bytes as the last producer gave it. Since the beginning:
+        lines and raw bytes that were copied, lines that were skipped, and aggregations that have joined.
+        """
+        return f"{self._stem}state"
+
+    @property
+    def files(self) -> str:
+        """
+        HASH fingerprint of a file -> how far it is copied. Stays until it is forgotten.
+
+        A million fields at most: after that no new file is copied.
+        """
+        return f"{self._stem}files"
+
+    @property
+    def seen(self) -> str:
+        """ZSET fingerprint by the millisecond at which the file was last looked at or copied. Goes with the file."""
+        return f"{self._stem}seen"
+
+    @property
+    def heads(self) -> str:
+        """SET of numbers of bytes that fingerprints were made of, from 1 to 4,096. Stays."""
+        return f"{self._stem}heads"
+
+    @property
+    def room(self) -> str:
+        """LIST of at most one token that wakes a producer when there is room. The token carries no data."""
+        return f"{self._stem}room"
+
+    def call(self, consumer: str) -> str:
+        """LIST last claim of a consumer and its answer, in case it asks again. Expires after a minute."""
+        return f"{self._stem}call:{consumer}"
+
+    def flushed(self, consumer: str) -> str:
+        """STRING last batch that a consumer has flushed, in case it asks again. Expires after an hour."""
+        return f"{self._stem}flushed:{consumer}"
+
+    @property
+    def dead(self) -> str:
+        """ZSET "<id of a chunk> <aggregation>" by the millisecond it was given up. Goes when it is sent again."""
+        return f"{self._stem}dead"
+
+    def counts(self, table: str) -> str:
+        """HASH member of a table -> count. Goes when its day is not kept any more, or when it is dropped."""
+        return f"{self._stem}table:{table}"
+
+    def samples(self, aggregation: str) -> str:
+        """ZSET JSON of a rejected line by its millisecond; the newest 100. Goes when the aggregation leaves."""
+        return f"{self._stem}samples:{aggregation}"
+
+    def worker(self, consumer: str) -> str:
+        """STRING JSON: what a worker tells of itself. Expires some seconds after it told so last."""
+        return f"{self._stem}worker:{consumer}"
 
 
-def log_chunk(job: str, chunk: str) -> str:
-    """STRING whole lines, compressed (in scripts a prefix of the id). Goes when each aggregation has counted it."""
-    return _key("logs", job, f"chunk:{chunk}")
-
-
-def log_counted(job: str) -> str:
-    """HASH id of a chunk -> numbers of the aggregations that have counted it. A field goes with the chunk."""
-    return _key("logs", job, "counted")
-
-
-def log_aggregations(job: str) -> str:
-    """HASH name of an aggregation -> its number, milliseconds of its lease. A field goes when it leaves."""
-    return _key("logs", job, "aggregations")
-
-
-def log_state(job: str) -> str:
-    """
-    HASH bytes and chunks in flight, limit of these bytes as the last producer said; lines and bytes (raw) ever
-    copied, lines left out (skipped); aggregations ever joined. Stays.
-    """
-    return _key("logs", job, "state")
-
-
-def log_files(job: str) -> str:
-    """
-    HASH fingerprint of a file -> how far it is copied. Stays, so that it is not copied again, until forgotten; at
-    most a million, after which no new file is copied.
-    """
-    return _key("logs", job, "files")
-
-
-def log_seen(job: str) -> str:
-    """ZSET fingerprint of a file by the millisecond at which it was last looked at or copied. Goes with its file."""
-    return _key("logs", job, "seen")
-
-
-def log_heads(job: str) -> str:
-    """SET of how many bytes fingerprints were made of, from 1 to 4,096. Stays."""
-    return _key("logs", job, "heads")
-
-
-def log_room(job: str) -> str:
-    """LIST of at most one token that wakes a producer when there is room; it says "look", and carries no data."""
-    return _key("logs", job, "room")
-
-
-def log_call(job: str, consumer: str) -> str:
-    """LIST the last claim of a consumer, and what it was answered, if it asks again. Expires after a minute."""
-    return _key("logs", job, f"call:{consumer}")
-
-
-def log_flushed(job: str, consumer: str) -> str:
-    """STRING the last batch that a consumer has flushed, if it asks again. Expires after an hour."""
-    return _key("logs", job, f"flushed:{consumer}")
-
-
-def log_dead(job: str) -> str:
-    """ZSET id of a chunk, blank, aggregation by the millisecond it was given up. Goes when it is sent again."""
-    return _key("logs", job, "dead")
-
-
-def log_table(job: str, table: str) -> str:
-    """
-    HASH member -> count, such as countries of a day (in scripts a prefix of its name). Goes when its day is not kept
-    any more, or when it is dropped.
-    """
-    return _key("logs", job, f"table:{table}")
-
-
-def log_samples(job: str, aggregation: str) -> str:
-    """
-    ZSET JSON of a rejected line by the millisecond it was rejected. At most a hundred, the newest. Goes when the
-    aggregation leaves.
-    """
-    return _key("logs", job, f"samples:{aggregation}")
-
-
-def log_worker(job: str, consumer: str) -> str:
-    """STRING JSON, what a worker says of itself. Expires some seconds after it said so last."""
-    return _key("logs", job, f"worker:{consumer}")
-
-
-def log_jobs(tag: str) -> str:
+def index(tag: str) -> str:
     """SET of jobs that ever had a producer or an aggregation. Stays."""
-    return _key("logs", tag, "jobs")
+    return f"{stem('logs', tag)}jobs"

@@ -31,7 +31,7 @@ _NEEDED = (
     "components.management.commands.copylogs",
     "components.services.logs.lines.kernels.naive",
     "components.services.logs.lines.kernels.vectors",
-    "components.services.logs.traffic.places",
+    "components.services.logs.traffic.place_counter",
     "components.services.logs.worker.logs",
     "django_redis.cache",
     "tests.chaos.visits.actors",

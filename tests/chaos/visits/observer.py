@@ -13,7 +13,8 @@ from typing import Any, Self
 from redis import Redis
 from redis.exceptions import RedisError
 
-from components.services.logs import PLACES, keys
+from components.services.logs import PLACES
+from components.services.logs.keys import JobKeys
 from tests.chaos.visits import plan
 
 _PAUSE = 0.02  # seconds
@@ -37,10 +38,10 @@ class Observer:
     def __init__(self, url: str) -> None:
         self._url = url
         self._keys = [
-            keys.log_chunk(plan.JOB, ""),
-            keys.log_stream(plan.JOB),
-            keys.log_state(plan.JOB),
-            keys.log_table(plan.JOB, f"totals:{PLACES}"),
+            JobKeys(plan.JOB).chunk(""),
+            JobKeys(plan.JOB).stream,
+            JobKeys(plan.JOB).state,
+            JobKeys(plan.JOB).counts(f"totals:{PLACES}"),
         ]
         self._is_over = Event()
         self._thread = Thread(target=self._run, name="observer")

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from redis import Redis
 
-from components.services.logs import PLACES, Aggregation, keys
+from components.services.logs import PLACES, Aggregation
+from components.services.logs.keys import JobKeys
 from tests.chaos.visits import plan
 from tests.chaos.visits.logs import JUNK
 
@@ -36,7 +37,7 @@ class Verdict:
         ]
 
     def _tables(self) -> Tables:
-        prefix = keys.log_table(plan.JOB, "").encode()
+        prefix = JobKeys(plan.JOB).counts("").encode()
         names: Any = self._client.keys(prefix + b"*")
         found: dict[str, dict[str, int]] = {}
         for name in names:
@@ -47,20 +48,20 @@ class Verdict:
 
     def _copied(self, lines: int, raw: int) -> Iterator[str]:
         for field, expected in (("lines", lines), ("raw", raw), ("bytes", 0), ("chunks", 0)):
-            found: Any = self._client.hget(keys.log_state(plan.JOB), field)
+            found: Any = self._client.hget(JobKeys(plan.JOB).state, field)
             if int(found or 0) != expected:
                 yield f"{field} is {int(found or 0):,} instead of {expected:,}."
 
     def _left(self) -> Iterator[str]:
-        if chunks := self._client.keys(keys.log_chunk(plan.JOB, "*")):
+        if chunks := self._client.keys(JobKeys(plan.JOB).chunk("*")):
             yield f"{len(chunks)} chunks are left."
-        if entries := self._client.xlen(keys.log_stream(plan.JOB)):
+        if entries := self._client.xlen(JobKeys(plan.JOB).stream):
             yield f"{entries} descriptors are left."
-        if counted := self._client.hlen(keys.log_counted(plan.JOB)):
+        if counted := self._client.hlen(JobKeys(plan.JOB).counted):
             yield f"{counted} chunks are noted to be counted by some."
-        if dead := self._client.zcard(keys.log_dead(plan.JOB)):
+        if dead := self._client.zcard(JobKeys(plan.JOB).dead):
             yield f"{dead} chunks are given up."
-        groups: Any = self._client.xinfo_groups(keys.log_stream(plan.JOB))
+        groups: Any = self._client.xinfo_groups(JobKeys(plan.JOB).stream)
         for group in groups:
             if group["pending"]:
                 yield f"{group['pending']} chunks are held in {group['name'].decode()}."

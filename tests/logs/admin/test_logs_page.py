@@ -8,7 +8,8 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from components.control_room.names import shortened
-from components.services.logs import Aggregation, dead_chunks, keys, look_at, note_job
+from components.services.logs import Aggregation, dead_chunks, look_at, note_job
+from components.services.logs.keys import JobKeys
 from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
 from tests.locks.admin.test_locks_page import AWKWARD
@@ -88,8 +89,8 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
 )
 def test_what_cannot_be_read_of_workers_and_rejected_lines_fails_no_page(viewer, redis, junk):
     living, silent = traffic.busy(redis)
-    redis.set(keys.log_worker("default", living.id), junk)
-    redis.zadd(keys.log_samples("default", "places"), {f"{junk} <": 9e12})
+    redis.set(JobKeys("default").worker(living.id), junk)
+    redis.zadd(JobKeys("default").samples("places"), {f"{junk} <": 9e12})
 
     assert living.id in job(viewer)
     assert silent.id in job(viewer)
@@ -307,14 +308,14 @@ def test_lines_that_were_left_out_are_told(viewer, redis):
     traffic.busy(redis)
     assert "left out" not in job(viewer)
 
-    redis.hset(keys.log_state("default"), "skipped", 3)
+    redis.hset(JobKeys("default").state, "skipped", 3)
 
     assert "Lines left out, longer than a chunk 3" in job(viewer)
 
 
 def test_a_worker_of_another_release_is_shown_as_far_as_it_is_known(viewer, redis):
     living, _silent = traffic.busy(redis)
-    redis.set(keys.log_worker("default", living.id), '{"host": "node-9", "mood": "good"}')
+    redis.set(JobKeys("default").worker(living.id), '{"host": "node-9", "mood": "good"}')
 
     [row] = [row for row in rows_of(viewer, ROOT, "job/", job="default") if row.startswith(living.id)]
 

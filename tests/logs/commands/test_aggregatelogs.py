@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.services.logs import Aggregation, keys, list_jobs
+from components.services.logs import Aggregation, list_jobs
+from components.services.logs.keys import JobKeys
 from components.services.logs.lines import JsonLines, Pattern
 from components.services.logs.traffic import Traffic
 from components.services.logs.worker.options import make_worker
@@ -69,7 +70,7 @@ def test_days_that_are_not_kept_are_removed(redis: Redis, tmp_path: Path) -> Non
     assert [each.day for each in Traffic().days()] == sorted(days[:3])
     tables = {name.decode().rpartition("table:")[2] for name in redis.keys("*:table:daily:*")}
     assert tables == {f"daily:{level}:{day}" for level in ("country", "region", "city") for day in days[:3]}
-    redis.hdel(keys.log_files("default"), FILE)
+    redis.hdel(JobKeys("default").files, FILE)
     hand_out(b"1.2.3.4 %s x\n" % str(days[3]).encode())
     with pytest.raises(SystemExit):
         call("--keep", "7", "--days", "30")
@@ -86,7 +87,7 @@ def test_it_says_so_if_redis_does_not_answer() -> None:
 
 def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> None:
     with pytest.raises(
-        CommandError, match=r"no geo table 'mine': import one with `manage.py importgeoip`"
+        CommandError, match=r"no geo table 'mine'\. Import one with `manage.py importgeoip`"
     ) as told:
         call_command("aggregatelogs", "--table", "mine")
     assert told.value.returncode == 2

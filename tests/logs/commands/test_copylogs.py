@@ -19,7 +19,8 @@ import zstandard
 from django.core.management import CommandError, call_command
 from redis import Redis
 
-from components.services.logs import Copier, LogStream, keys
+from components.services.logs import Copier, LogStream
+from components.services.logs.keys import JobKeys
 from components.services.logs.sources import Plain
 from components.testing import redis_at
 from tests.support.logs import bytes_in_flight, joined, lines
@@ -193,7 +194,7 @@ def test_files_that_were_not_seen_for_long_can_be_forgotten(redis: Redis, tmp_pa
     gone.write_bytes(lines(500, 100))
     assert run(log, gone, CHUNK, "--forget=1")[1].endswith("Files that were forgotten: 0.\n")
     gone.rename(tmp_path / "away")
-    seen = keys.log_seen("default")
+    seen = JobKeys("default").seen
     redis.zadd(seen, {each: at - 31 * 86_400_000 for each, at in redis.zrange(seen, 0, -1, withscores=True)})
 
     assert run(log, CHUNK, "--forget=32")[1].endswith("Files that were forgotten: 0.\n")
@@ -437,7 +438,7 @@ def test_a_producer_that_is_killed_is_gone_on_after(
 ) -> None:
     (tmp_path / "log.gz").write_bytes(gzip.compress(lines(0, 40_000)))
     process = start(redis_server.url, tmp_path / "log.gz", CHUNK)  # type: ignore[attr-defined]
-    assert eventually(lambda: redis.xlen(keys.log_stream("default")) > 50)
+    assert eventually(lambda: redis.xlen(JobKeys("default").stream) > 50)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert LogStream().status().bytes == bytes_in_flight(redis)

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from components.services.logs import Copier, Follower, LogStream, Problem, following, keys
+from components.services.logs import Copier, Follower, LogStream, Problem
+from components.services.logs import follower as follower_module
+from components.services.logs.keys import JobKeys
 from tests.logs.commands.test_copylogs import copied, each_once, run, start
 from tests.support.logs import lines
 from tests.support.waiting import eventually
@@ -217,8 +219,8 @@ def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
 ) -> None:
     follower = follow(log)
     follower.look()
-    redis.zadd(keys.log_seen("default"), dict.fromkeys(redis.zrange(keys.log_seen("default"), 0, -1), 1))
-    monkeypatch.setattr(following, "KEPT", 0)
+    redis.zadd(JobKeys("default").seen, dict.fromkeys(redis.zrange(JobKeys("default").seen, 0, -1), 1))
+    monkeypatch.setattr(follower_module, "KEPT", 0)
     follower.look()
 
     assert LogStream().forget(86_400) == 0
@@ -229,9 +231,9 @@ def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
 
 def test_the_command_follows_until_it_is_stopped(redis_server: object, redis: Redis, log: Path) -> None:
     process = start(redis_server.url, log, "--follow")  # type: ignore[attr-defined]
-    assert eventually(lambda: redis.xlen(keys.log_stream("default")) == 1)
+    assert eventually(lambda: redis.xlen(JobKeys("default").stream) == 1)
     write(log, lines(100, 10))
-    assert eventually(lambda: redis.xlen(keys.log_stream("default")) == 2)
+    assert eventually(lambda: redis.xlen(JobKeys("default").stream) == 2)
 
     process.send_signal(signal.SIGTERM)
     said, _ = process.communicate(timeout=30)

@@ -60,7 +60,7 @@ def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
 
     assert f"{example_address()}: Los Angeles, California, United States" in find(example_address())
     assert "127.0.0.1: nobody knows where." in find("127.0.0.1")
-    assert "is no address" in find("<script>")
+    assert "is not an address" in find("<script>")
     assert example_address() in text(client.get(PAGE))
 
 

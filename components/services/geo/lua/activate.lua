@@ -1,36 +1,36 @@
--- Make a version current if all its parts are there; the one before expires. Repeated, it changes nothing.
--- KEYS[1] current   HASH version, parts, imported_at
--- KEYS[2] manifest  STRING, prefix to a version: JSON
--- KEYS[3] part      STRING, prefix to a version, ":", number: compressed bytes
--- KEYS[4] answered  STRING that this call was carried out
--- ARGV[1] version
--- ARGV[2] how many parts it has
--- ARGV[3] its manifest
--- Returns the numbers of the parts that are not there; if any, nothing has changed
-local current, manifest, part, answered = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local version, count, text = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+-- Make a version current if all its parts are there; the one before expires. A repeated call changes nothing.
+-- KEYS    current manifest part call
+-- ARGV    version count json id
+-- USES    time current
+-- RETURNS the numbers of the parts that are not there; if there are any, nothing has changed
 local MINUTE, HOUR = 60000, 3600000 -- milliseconds
+count = tonumber(count)
 
--- Sent again, it must not undo what another import has made current since.
-if redis.call("EXISTS", answered) == 1 then return {} end
-local missing = {}
-for number = 0, count - 1 do
-  if redis.call("EXISTS", part .. version .. ":" .. number) == 0 then missing[#missing + 1] = number end
-end
-if #missing > 0 then return missing end
-
-for number = 0, count - 1 do redis.call("PERSIST", part .. version .. ":" .. number) end
-redis.call("SET", manifest .. version, text)
-local before, parts = unpack(redis.call("HMGET", current, "version", "parts"))
-if before ~= version then
-  -- Who loads it now can finish.
-  for number = 0, (tonumber(parts or nil) or 0) - 1 do
-    redis.call("PEXPIRE", part .. before .. ":" .. number, HOUR)
+local function missing()
+  local numbers = {}
+  for number = 0, count - 1 do
+    if redis.call("EXISTS", part_of(version, number)) == 0 then numbers[#numbers + 1] = number end
   end
-  if before then redis.call("PEXPIRE", manifest .. before, HOUR) end
-  local time = redis.call("TIME")
-  local now = string.format("%.0f", time[1] * 1000000 + time[2])
-  redis.call("HSET", current, "version", version, "parts", count, "imported_at", now)
+  return numbers
 end
-redis.call("SET", answered, 1, "PX", MINUTE)
+
+-- Let a version expire: whoever loads it now has an hour to finish.
+local function let_expire(old, parts)
+  for number = 0, parts - 1 do redis.call("PEXPIRE", part_of(old, number), HOUR) end
+  redis.call("PEXPIRE", manifest .. old, HOUR)
+end
+
+-- A call that is sent again must not undo what another import has made current since.
+if redis.call("EXISTS", call .. id) == 1 then return {} end
+local numbers = missing()
+if #numbers > 0 then return numbers end
+
+for number = 0, count - 1 do redis.call("PERSIST", part_of(version, number)) end
+redis.call("SET", manifest .. version, json)
+local before, parts = current_version()
+if before ~= version then
+  if before then let_expire(before, parts) end
+  redis.call("HSET", current, "version", version, "parts", count, "imported_at", text(MICROSECONDS))
+end
+redis.call("SET", call .. id, 1, "PX", MINUTE)
 return {}

@@ -1,38 +1,37 @@
--- Claim chunks: those whose lease is over first, then new ones. Sent again under its number, it names the same.
--- KEYS[1] stream        STREAM of descriptors
--- KEYS[2] aggregations  HASH name -> number, milliseconds of the lease
--- KEYS[3] dead          ZSET id, blank, aggregation by the millisecond it was given up
--- KEYS[4] call          LIST the last call of this consumer and its answer
--- ARGV[1] name of the aggregation
--- ARGV[2] consumer
--- ARGV[3] number of this call
--- ARGV[4] how many
--- ARGV[5] how often a chunk is handed out before it is given up
--- Returns id of the newest chunk, milliseconds of the lease, 1 if there may be more whose lease is over; of each
---         chunk id, how often it was handed out, and the fields of its descriptor. Nothing without that aggregation
-local stream, aggregations, dead, call = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local name, consumer, number, limit, tries = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local ANSWERED, FIELDS = 60000, 10 -- ms; names and values of a descriptor
+-- Claim chunks: those whose lease is over first, then new ones. A call repeated under its number returns the same.
+-- KEYS    stream aggregations dead call
+-- ARGV    name consumer number limit tries
+-- USES    time aggregation fields
+-- RETURNS id of the newest chunk, milliseconds of the lease, 1 if there may be more whose lease is over; for each
+--         chunk its id, how often it was handed out, and the fields of its descriptor. Nothing if the aggregation
+--         takes no part
+local ANSWERED, FIELDS = 60000, 10 -- milliseconds; names and values of a descriptor
+local known = call .. consumer
+limit = tonumber(limit)
 
-if redis.call("LINDEX", call, 0) == number then return redis.call("LRANGE", call, 1, -1) end
-local lease = string.match(redis.call("HGET", aggregations, name) or "", "%d+$")
-if not lease then return {} end
-redis.call("DEL", call) -- first: it is allowed where memory is full, and after one write all are; counting makes room
-redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- who gets nothing is at work, too
+if redis.call("LINDEX", known, 0) == number then return redis.call("LRANGE", known, 1, -1) end
+local about = taking_part()
+if not about then return {} end
+-- A server that is full takes a script that begins with a command that needs no memory. What is claimed makes room.
+redis.call("DEL", known)
+redis.call("XGROUP", "CREATECONSUMER", stream, name, consumer) -- one that gets nothing is at work as well
 
-local overdue = redis.call("XPENDING", stream, name, "IDLE", lease, "-", "+", limit)
-local answer = { "0-0", lease, #overdue == limit and "1" or "0" }
+local overdue = redis.call("XPENDING", stream, name, "IDLE", about.lease, "-", "+", limit)
+local answer = { "0-0", about.lease, #overdue == limit and "1" or "0" }
 local function add(entry, deliveries)
   answer[#answer + 1], answer[#answer + 2] = entry[1], deliveries
   for at = 2, FIELDS, 2 do answer[#answer + 1] = entry[2][at] or "" end
 end
 
-local time = redis.call("TIME")
+local function give_up(id)
+  redis.call("XACK", stream, name, id)
+  redis.call("ZADD", dead, NOW, id .. " " .. name)
+end
+
 for _, pending in ipairs(overdue) do
   local id, holder, deliveries = pending[1], pending[2], pending[4]
-  if deliveries >= tries then
-    redis.call("XACK", stream, name, id)
-    redis.call("ZADD", dead, time[1] * 1000 + math.floor(time[2] / 1000), id .. " " .. name)
+  if deliveries >= tonumber(tries) then
+    give_up(id)
   else
     local entry = redis.call("XCLAIM", stream, name, consumer, 0, id)[1]
     if entry then add(entry, deliveries + 1) end
@@ -46,10 +45,7 @@ if limit > 0 then
   local new = redis.call("XREADGROUP", "GROUP", name, consumer, "COUNT", limit, "STREAMS", stream, ">")
   for _, entry in ipairs(new and new[1][2] or {}) do add(entry, 1) end
 end
-local about = redis.call("XINFO", "STREAM", stream)
-for at = 1, #about, 2 do
-  if about[at] == "last-generated-id" then answer[1] = about[at + 1] end
-end
-redis.call("RPUSH", call, number, unpack(answer))
-redis.call("PEXPIRE", call, ANSWERED)
+answer[1] = fields_of(redis.call("XINFO", "STREAM", stream))["last-generated-id"]
+redis.call("RPUSH", known, number, unpack(answer))
+redis.call("PEXPIRE", known, ANSWERED)
 return answer

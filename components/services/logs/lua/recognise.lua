@@ -1,31 +1,24 @@
--- Find what is known of a file by how it begins, or note that it is new. Repeated, it says the same.
--- KEYS[1] files  HASH fingerprint -> position, start and id of its last chunk, lines, mark, state, size, name
--- KEYS[2] heads  SET of lengths that fingerprints were made of
--- KEYS[3] seen   ZSET fingerprint by the millisecond at which the file was last looked at or copied
--- ARGV[1] how many lengths the caller knows
--- ARGV[2] the length of the last fingerprint
--- ARGV[3] name of the file
--- ARGV[4] how many files may be known
--- ARGV[5..] fingerprints, of the longest head first but for the last, under which a new file is noted
--- Returns fingerprint and record; nothing if other lengths came up meanwhile; "full" if it is new and there are
---         as many already
-local files, heads, seen = KEYS[1], KEYS[2], KEYS[3]
-local known, length, name, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
-local NEW = "0 0 - 0 - new 0 "
-
-local time = redis.call("TIME")
-local now = string.format("%.0f", time[1] * 1000 + math.floor(time[2] / 1000))
-for at = 5, #ARGV do
-  local record = redis.call("HGET", files, ARGV[at])
+-- Find what is known of a file by how it begins, or note that it is new. A repeated call returns the same.
+-- KEYS    files heads seen
+-- ARGV    known length name most fingerprints...
+-- USES    time file
+-- RETURNS fingerprint and record; nothing if there are other lengths of heads than the *known* ones by now; or "full"
+--         if the file is new, and *most* files are known already
+-- The fingerprints are those of the longest head first; the last, of *length* bytes, is that of a new file.
+for _, fingerprint in ipairs(fingerprints) do
+  local record = redis.call("HGET", files, fingerprint)
   if record then
-    redis.call("ZADD", seen, now, ARGV[at])
-    return { ARGV[at], record }
+    redis.call("ZADD", seen, text(NOW), fingerprint)
+    return { fingerprint, record }
   end
 end
-if redis.call("SCARD", heads) ~= known then return {} end
-if redis.call("HLEN", files) >= most then return { "full" } end
-local own = ARGV[#ARGV]
+if redis.call("SCARD", heads) ~= tonumber(known) then return {} end
+if redis.call("HLEN", files) >= tonumber(most) then return { "full" } end
+local own = fingerprints[#fingerprints]
+local record = write_file({
+  position = 0, start = 0, chunk = "-", lines = 0, mark = "-", state = "new", size = 0, name = name,
+})
 redis.call("SADD", heads, length)
-redis.call("HSET", files, own, NEW .. name)
-redis.call("ZADD", seen, now, own)
-return { own, NEW .. name }
+redis.call("HSET", files, own, record)
+redis.call("ZADD", seen, text(NOW), own)
+return { own, record }

@@ -1,14 +1,10 @@
--- Keep lines that an aggregation has rejected, to be shown; the newest only. Repeated, it keeps each once.
--- KEYS[1] samples  ZSET JSON of a line by the millisecond it was rejected
--- ARGV[1] how many are kept
--- ARGV[2..] lines
--- Returns how many there are
-local samples = KEYS[1]
-local most = tonumber(ARGV[1])
-
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call("ZREMRANGEBYRANK", samples, 0, -1 - most) -- first: it is allowed where memory is full
-for at = 2, #ARGV do redis.call("ZADD", samples, "NX", now, ARGV[at]) end
-redis.call("ZREMRANGEBYRANK", samples, 0, -1 - most)
-return redis.call("ZCARD", samples)
+-- Keep lines that an aggregation has rejected, to show them; only the newest. A repeated call keeps each once.
+-- KEYS    samples
+-- ARGV    name most lines...
+-- USES    time
+-- RETURNS how many there are
+local kept = samples .. name
+redis.call("ZREMRANGEBYRANK", kept, 0, -1 - most) -- first: a server that is full allows it
+for _, line in ipairs(lines) do redis.call("ZADD", kept, "NX", NOW, line) end
+redis.call("ZREMRANGEBYRANK", kept, 0, -1 - most)
+return redis.call("ZCARD", kept)

@@ -1,8 +1,7 @@
-"""Traffic: lines of logs by day and by where their addresses live, and what is told of them."""
+"""Traffic: lines of logs by day and by where their addresses live, and reports of them."""
 
-from components.services.logs.traffic.records import DayTotal, Others, Report, Row
-from components.services.logs.traffic.reports import MOST_DAYS, MOST_ROWS, Traffic
-from components.services.logs.traffic.sheets import NAMES, sheet, write_csv
+from components.services.logs.traffic.report import NAMES, DayTotal, Others, Report, Row, sheet
+from components.services.logs.traffic.traffic import MOST_DAYS, MOST_ROWS, Traffic
 
 __all__ = [
     "MOST_DAYS",
@@ -14,5 +13,4 @@ __all__ = [
     "Row",
     "Traffic",
     "sheet",
-    "write_csv",
 ]

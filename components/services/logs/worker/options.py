@@ -71,7 +71,7 @@ def _callbacks(options: Mapping[str, Any]) -> tuple[list[Callable[[], Any]], str
                 "--level and --table are for places, which callbacks do not count.", returncode=2
             )
         return [_import(path) for path in given], ", ".join(given)
-    from components.services.logs.traffic.places import PlaceCounter
+    from components.services.logs.traffic.place_counter import PlaceCounter
 
     level, table = options["level"] or "city", options["table"] or "default"
     GeoTable.load(table)

@@ -1,9 +1,8 @@
 """
 PlaceCounter: lines by day and by the country, region and city of their address, as a callback of an aggregation.
 
-Lines are counted by the finest level that is asked for, in memory; the coarser ones are sums of it. Places are known
-by their ids, so counts of two versions of the geo table add up. Every few seconds it looks for another version
-between two blocks; where Redis is away, or what is there cannot be read, it goes on with the one at hand.
+Lines are counted in memory by the finest level that is asked for; the coarser levels are sums of it. Places go by
+their ids, so counts of two versions of the geo table add up. Another version is taken between two blocks.
 """
 
 from __future__ import annotations
@@ -17,23 +16,21 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from components.exceptions import ComponentsError, InvalidLevel
-from components.kit.leases import clock
-from components.services.geo import DEFAULT_TABLE, GeoTable, Level, Place
+from components.exceptions import InvalidLevel
+from components.services.geo import DEFAULT_TABLE, GeoTable, Kept, Level, Place
 from components.services.logs.lines import Cells, Columns, Kernel, PlaceTable, choose_kernel
-from components.services.logs.traffic.names import DAYS, daily
+from components.services.logs.traffic.tables import DAYS, daily
 
 logger = logging.getLogger(__name__)
 
-INTERVAL = 5.0  # seconds between two looks for another version
 _LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class PlaceCounter:
     """
-    Counts into tables "daily:country:2011-10-10", those of region and city down to *level*, and "days".
+    It counts into tables "daily:country:2011-10-10", those of region and city down to *level*, and "days".
 
-    Raises InvalidLevel; what GeoTable.load() raises, where no table *geo* can be loaded; UnknownKernel.
+    Raises InvalidLevel, UnknownKernel, and what GeoTable.load() raises if the table *geo* cannot be loaded.
     """
 
     def __init__(
@@ -42,51 +39,39 @@ class PlaceCounter:
         self._kernel = choose_kernel(kernel) if isinstance(kernel, str | None) else kernel
         self._levels = _down_to(level)
         self._tables: dict[str, Counter[str]] = {}
-        self._has_failed = False
-        self._use(GeoTable.load(geo))
+        self._kept = Kept(GeoTable, geo)
+        self._use(self._kept.get())
 
     @property
     def version(self) -> str:
-        """That of the geo table."""
+        """The version of the geo table."""
         return self._geo.version
 
     def block(self, columns: Columns) -> None:
-        """Count these lines. While no other version of the geo table is to be looked for, Redis is not asked."""
-        if clock() >= self._look_at:
-            self._look()
+        """Count these lines. Redis is asked only every few seconds, for another version of the geo table."""
+        if (newest := self._kept.get()) is not self._geo:
+            self._take()
+            self._use(newest)
+            logger.info("Lines are located by version %s of the geo table now.", self.version)
         self._kernel.count(self._cells, columns.days, self._kernel.places(columns, self._table))
 
     def flush(self) -> dict[str, Counter[str]]:
+        """Return the counts since the last flush, and begin again."""
         self._take()
         tables, self._tables = self._tables, {}
         return tables
 
-    def _look(self) -> None:
-        self._look_at = clock() + INTERVAL
-        try:
-            newest = self._geo.newest()
-        except ComponentsError as error:
-            if not self._has_failed:
-                logger.warning("Lines are located by the table of before (%s): %s", self.version, error)
-            self._has_failed = True
-            return
-        self._has_failed = False
-        if newest is not self._geo:
-            self._take()
-            self._use(newest)
-            logger.info("Lines are located by another table now (%s).", self.version)
-
     def _use(self, geo: GeoTable) -> None:
-        self._geo, self._look_at = geo, clock() + INTERVAL
+        self._geo = geo
         finest = _Numbers([place.id_at(self._levels[-1]) for place in geo.places])
         self._table = PlaceTable(geo.ipv4, geo.ipv6, groups=finest.of_each)
         self._names = finest.names
-        #: Of each coarser level the numbers of its places, by those of the finest level.
+        #: For each coarser level the numbers of its places, by those of the finest level.
         self._above = {level: _Above(geo.places, level, finest) for level in self._levels[:-1]}
         self._cells = Cells(self._table.size)
 
     def _take(self) -> None:
-        """Take what was counted into tables, by names."""
+        """Move what was counted into tables, by names."""
         for ordinal, places, counts in self._cells.by_day():
             day = date.fromordinal(ordinal)
             self._add(daily(self._levels[-1], day), self._names[places], counts)
@@ -104,7 +89,7 @@ class PlaceCounter:
 
 
 def _down_to(level: str) -> tuple[Level, ...]:
-    """It and the coarser ones, the coarsest first."""
+    """Return this level and the coarser ones, the coarsest first. Raises InvalidLevel."""
     for number, each in enumerate(_LEVELS, 1):
         if each == level:
             return _LEVELS[:number]
@@ -112,7 +97,7 @@ def _down_to(level: str) -> tuple[Level, ...]:
 
 
 class _Numbers:
-    """Names as numbers, which begin with 0 for the first: *of_each* has one for each name that was given."""
+    """Numbers for names, from 0 on; *of_each* has the number of each name that was given."""
 
     def __init__(self, given: Sequence[str]) -> None:
         numbers: dict[str, int] = {}
@@ -121,7 +106,7 @@ class _Numbers:
 
 
 class _Above:
-    """The places of a level, as sums of those of a finer one."""
+    """The places of a level, as sums of the places of a finer one."""
 
     def __init__(self, places: Sequence[Place], level: Level, finer: _Numbers) -> None:
         own = _Numbers([place.id_at(level) for place in places])

@@ -38,13 +38,12 @@ from components.services.logs.blocks import (
     BlockReader,
     Problem,
     Tell,
+    check_bytes,
     log_problem,
     mark,
 )
-from components.services.logs.chunks import LogStream
-from components.services.logs.files import CopiedFile
-from components.services.logs.jobs import check_bytes
 from components.services.logs.sources import STDIN, Format, Plain, Source, opened, source_of
+from components.services.logs.stream import CopiedFile, LogStream
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """
-What the workers of an aggregation say of themselves, every few seconds; it expires if they say nothing more.
+What the workers of an aggregation tell of themselves every few seconds. It expires if they tell nothing more.
 
-Which consumers hold chunks, and for how long they were not heard of, is known to the stream's group. A consumer that
-holds some and says nothing is dead, or stopped: its chunks go to others when their lease is over.
+The group of the stream knows which consumers hold chunks, and since when they were not heard of. A consumer that
+holds chunks and tells nothing is dead, or stopped: its chunks go to others when their lease is over.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from typing import Any
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.stored import text_of
-from components.services.logs import keys
+from components.services.logs.keys import JobKeys
 
-#: Seconds after which nothing is known of a worker that says nothing.
+#: Seconds after which nothing is known of a worker that tells nothing.
 SILENCE = 15
-#: Consumer under which lies what was sent again, until somebody claims it: as in resend.lua.
+#: The consumer that holds chunks that were sent again, until somebody claims them: as in resend.lua.
 NOBODY = "-"
 
 
 @dataclass(frozen=True)
 class WorkerRecord:
-    """A worker, by its own words."""
+    """What a worker tells of itself."""
 
     host: str = ""
     pid: int = 0
     #: ISO 8601, by the clock of its machine.
     started_at: str = ""
-    #: What it counted since then, and lines in a second lately.
+    #: What it has counted since then, and lines a second lately.
     lines: int = 0
     chunks: int = 0
     rate: float = 0.0
-    #: How it counts.
+    #: How it reads and counts.
     format: str = ""
     level: str = ""
     kernel: str = ""
 
 
-#: Of each field the types that its values have in JSON.
+#: For each field the types of its values in JSON.
 _KINDS: dict[str, tuple[type, ...]] = {
     field.name: (int, float) if isinstance(field.default, float) else (type(field.default),)
     for field in fields(WorkerRecord)
@@ -62,32 +62,32 @@ class LogWorkerInfo:
 
 
 def tell(job: str, consumer: str, record: WorkerRecord) -> None:
-    """Say that the worker is there. Raises RedisUnavailable."""
+    """Tell that the worker is there. Raises RedisUnavailable."""
     with redis_errors():
-        get_client().set(keys.log_worker(job, consumer), json.dumps(asdict(record)), ex=SILENCE)
+        get_client().set(JobKeys(job).worker(consumer), json.dumps(asdict(record)), ex=SILENCE)
 
 
 def list_workers(job: str, aggregation: str) -> list[LogWorkerInfo]:
     """
-    Those that live, and those that hold chunks; the order is that of their ids. Nobody if there is no such
-    aggregation. Raises RedisUnavailable.
+    Return the consumers that live or hold chunks, ordered by id; none if there is no such aggregation.
+
+    Raises RedisUnavailable.
     """
-    client = get_client()
+    client, keys = get_client(), JobKeys(job)
     with redis_errors():
-        stream = keys.log_stream(job)
-        groups: Any = client.xinfo_groups(stream) if client.exists(stream) else []
+        groups: Any = client.xinfo_groups(keys.stream) if client.exists(keys.stream) else []
         if aggregation.encode() not in [group["name"] for group in groups]:
             return []
-        found: Any = client.xinfo_consumers(stream, aggregation)
+        found: Any = client.xinfo_consumers(keys.stream, aggregation)
         names = [text_of(each["name"]) for each in found]
-        records: Any = client.mget([keys.log_worker(job, name) for name in names]) if names else []
+        records: Any = client.mget([keys.worker(name) for name in names]) if names else []
     return worker_infos(found, dict(zip(names, records, strict=True)))
 
 
 def worker_infos(
     consumers: Sequence[Mapping[str, Any]], records: Mapping[str, bytes | None]
 ) -> list[LogWorkerInfo]:
-    """Those of a group's consumers that live or hold chunks, with what they say of themselves."""
+    """Return the consumers of a group that live or hold chunks, with what they tell of themselves."""
     infos = [
         LogWorkerInfo(name, each["pending"], each["idle"] / 1000, _record(records[name]))
         for each in consumers

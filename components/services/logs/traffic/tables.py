@@ -1,33 +1,42 @@
 """
-How tables of days are read: some of them in a round trip, the large ones by pages.
+The tables that aggregations fill and reports read: their names, and how they are read.
 
-Redis serves nobody else while it works off what one client has sent together, so a round trip asks for some
-thousand members, which are milliseconds. A table that grows meanwhile may give a member twice, in two pages: the
-count that came later is taken.
+Small tables are read several in a round trip, large ones page by page. Redis serves nobody else while it works on
+what one client has sent together, so a round trip asks for some thousand members, which takes milliseconds. If a
+table grows meanwhile, a member may come twice, in two pages: the later count is taken.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date
 from typing import Any
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.services.logs import keys
+from components.services.geo import Level
+from components.services.logs.keys import JobKeys
 
-_TOGETHER = 60  # tables of which a round trip asks for the first page
-_FIRST = 200  # members of that; smaller tables, such as most of countries, need no other
+#: The table that counts the lines of each day; its members are days.
+DAYS = "days"
+_TOGETHER = 60  # tables whose first pages are read in one round trip
+_FIRST = 200  # members of a first page; smaller tables, such as most of countries, need no other
 _PAGE = 4_000  # members of the other pages, and counts of a round trip
 _COUNT = re.compile(rb"-?[0-9]{1,19}")
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in "\\*?[]"})
 
 
+def daily(level: Level, day: date) -> str:
+    """Return the table that counts the lines of a day by places: "daily:country:2011-10-10"."""
+    return f"daily:{level}:{day.isoformat()}"
+
+
 def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[bytes, int]]:
-    """The members of each table and their counts, in this order; only those that begin so."""
-    match = f"{beginning.translate(_ESCAPED)}*" if beginning else None
+    """Yield for each table, in this order, its members and their counts; only members with this *beginning*."""
+    keys, match = JobKeys(job), f"{beginning.translate(_ESCAPED)}*" if beginning else None
     for some in _parts(tables, _TOGETHER):
-        opened = [("hscan", keys.log_table(job, table), 0, match, _FIRST) for table in some]
+        opened = [("hscan", keys.counts(table), 0, match, _FIRST) for table in some]
         for (_command, key, *_), (cursor, found) in zip(opened, _ask(opened), strict=True):
             members = dict(found)
             while cursor:
@@ -37,31 +46,34 @@ def scan(job: str, tables: Sequence[str], beginning: str = "") -> Iterator[dict[
 
 
 def scores(job: str, tables: Sequence[str], members: Sequence[str | bytes]) -> Iterator[list[int]]:
-    """The counts of *members* in each table; 0 where there is none."""
+    """Yield for each table the counts of *members*; 0 for one that is not there."""
     if not members:
         yield from ([] for _ in tables)
         return
+    keys = JobKeys(job)
     for some in _parts(tables, max(1, _PAGE // len(members))):
-        for found in _ask([("hmget", keys.log_table(job, table), members) for table in some]):
+        for found in _ask([("hmget", keys.counts(table), members) for table in some]):
             yield [int(count) if count and _is_count(count) else 0 for count in found]
 
 
 def present(job: str, tables: Sequence[str]) -> Iterator[bool]:
-    """Whether each table is there."""
+    """Yield for each table whether it exists."""
+    keys = JobKeys(job)
     for some in _parts(tables, _PAGE):
-        yield from map(bool, _ask([("exists", keys.log_table(job, table)) for table in some]))
+        yield from map(bool, _ask([("exists", keys.counts(table)) for table in some]))
 
 
 def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) -> None:
-    """Remove *tables*, and then *members* from the table *index*, by which they were found. Again, it goes on."""
+    """Remove *tables*, and then *members*, by which they were found, from the table *index*. It can be repeated."""
+    keys = JobKeys(job)
     for some in _parts(tables, _TOGETHER):
-        _ask([("unlink", keys.log_table(job, table)) for table in some])
+        _ask([("unlink", keys.counts(table)) for table in some])
     for some in _parts(members, _PAGE):
-        _ask([("hdel", keys.log_table(job, index), *some)])
+        _ask([("hdel", keys.counts(index), *some)])
 
 
 def _is_count(text: bytes) -> bool:
-    """Whether Redis could count on; what is something else was written by others, and fails no report."""
+    """Return True if Redis could count on. Other values were not written by this app, and fail no report."""
     return _COUNT.fullmatch(text) is not None
 
 

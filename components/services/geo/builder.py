@@ -13,8 +13,8 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, TypeAlias
 
 from components.exceptions import InvalidGeoSource
+from components.services.geo.facts import UNKNOWN, Place
 from components.services.geo.ranges import WideArray
-from components.services.geo.records import UNKNOWN, Place
 
 #: Is told now and then how far something is.
 Progress: TypeAlias = Callable[[str], None]

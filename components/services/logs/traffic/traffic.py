@@ -1,10 +1,10 @@
 """
-Traffic: how many lines of logs came from where, of any days.
+Traffic: how many lines of logs came from where, on which days.
 
-Each day has a table for each level of places. A report adds up those of its days, here and not in Redis, which would
-serve nobody else meanwhile. The rows are read once more, by day and for as many days before; how many lines there
-were before in all the table of the level above says. Nothing changes. While lines are counted, a report has some of
-those that came meanwhile; its rows and others add up all the same.
+Each day has a table for each level of places. A report adds up the tables of its days in this process, since Redis
+would serve nobody else meanwhile. The rows are read again, by day, and for as many days before; the total before is
+in the table of the level above. Nothing changes. If lines are counted meanwhile, a report has some of them; its rows
+and others add up all the same.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from components.exceptions import InvalidLevel, InvalidLimit, InvalidRange
 from components.kit.values import check_name
 from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
-from components.services.logs.traffic.names import DAYS, daily
-from components.services.logs.traffic.records import DayTotal, Others, Report, Row, growth
-from components.services.logs.traffic.scanning import drop, present, scan, scores
+from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth
+from components.services.logs.traffic.tables import DAYS, daily, drop, present, scan, scores
 
-#: The longest period of a report. Ten years of countries are a million members to read, as is a year of 3,000 cities.
+#: The longest period of a report. Ten years of countries are a million members to read; so is a year of 3,000 cities.
 MOST_DAYS: dict[Level, int] = {"country": 3_660, "region": 1_830, "city": 366}
-#: Of a report.
+#: Rows of a report.
 MOST_ROWS = 10_000
 _LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -39,9 +38,9 @@ class Traffic:
 
     def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
         """
-        Return the days on which lines were counted, from *first* to *last*, and how many.
+        Return the days from *first* to *last* on which lines were counted, and how many.
 
-        What a callback of one's own may have counted in that table beside days is left out.
+        Members that are not days, which a callback may have counted in that table, are left out.
         """
         (found,) = scan(self.job, [DAYS])
         days = (DayTotal(day, lines) for name, lines in found.items() if (day := _day(name)))
@@ -49,7 +48,11 @@ class Traffic:
         return tuple(sorted(inside, key=lambda each: each.day))
 
     def latest(self, days: int = 7) -> tuple[date, date] | None:
-        """The first and last of so many *days*, up to the newest that has lines; None if nothing was counted."""
+        """
+        Return the first and last of so many *days* that end with the newest that has lines; None if there is none.
+
+        Raises InvalidRange.
+        """
         if type(days) is not int or days < 1:
             raise InvalidRange(f"The number of days is {days!r}; it must be a whole number from 1 on.")
         if not (found := self.days()):
@@ -59,20 +62,20 @@ class Traffic:
 
     def forget(self, before: date) -> int:
         """
-        Remove the tables of all days *before* that one, with their counts. Return how many days that were.
+        Remove the tables of all days *before* this one, and return how many days that were.
 
-        Lines of such a day that are counted later make its tables anew: let workers reject them as late. Raises
-        InvalidRange.
+        Lines of such a day that are counted later create its tables again, unless workers reject them as late.
+        Raises InvalidRange.
         """
         if not isinstance(before, date) or isinstance(before, datetime):
-            raise InvalidRange(f"Days are forgotten before a day; {before!r} is none.")
+            raise InvalidRange(f"The day is {before!r}; it must be a date.")
         days = [each.day for each in self.days(last=before) if each.day < before]
         tables = [daily(level, day) for day in days for level in _LEVELS]
         drop(self.job, tables, DAYS, [day.isoformat() for day in days])
         return len(days)
 
     def totals(self, aggregation: str = "places") -> dict[str, int]:
-        """How many lines an aggregation has seen ("lines") and counted ("counted"), and of each reason rejected."""
+        """Return how many lines an aggregation has read ("lines"), "counted", and rejected, by the reason."""
         (found,) = scan(self.job, [totals_of(check_name("aggregation of logs", aggregation))])
         return {name.decode("utf-8", "backslashreplace"): count for name, count in found.items()}
 
@@ -80,10 +83,10 @@ class Traffic:
         self, level: Level = "country", *, first: date, last: date, within: str = "", top: int = 10
     ) -> Report:
         """
-        The *top* places of a level from *first* to *last*, both included.
+        Return the *top* places of a level from *first* to *last*, both included.
 
-        *within* "US" asks for regions or cities of the United States, "US/CA" for cities of California. Of what is
-        known no finer than that "US" is a row itself. Raises InvalidRange, InvalidLevel, InvalidName, InvalidLimit.
+        *within* "US" asks for regions or cities of the United States, "US/CA" for cities of California. Lines of
+        which nothing finer is known are a row "US". Raises InvalidRange, InvalidLevel, InvalidName, InvalidLimit.
         """
         asked = _Asked(level, within, *_check_period(level, first, last))
         _check_place(level, within)
@@ -93,7 +96,7 @@ class Traffic:
         return _report(asked, self._read(asked, best), len(sums), by_day, self._before(asked))
 
     def _sum(self, asked: _Asked) -> tuple[Counter[bytes], list[int]]:
-        """All places and their counts; the total of each day."""
+        """Return all places with their counts, and the total of each day."""
         sums, by_day = Counter[bytes](), []
         for members in scan(self.job, asked.tables(asked.days), asked.within):
             inside = asked.inside(members)
@@ -102,7 +105,7 @@ class Traffic:
         return sums, by_day
 
     def _read(self, asked: _Asked, members: Sequence[bytes]) -> list[_Counts]:
-        """The counts of some places on each day, and before in all."""
+        """Return the counts of some places on each day, and the sum before."""
         by_day = scores(self.job, asked.tables(asked.days), members)
         days = zip(*by_day, strict=True) if members else ()
         before = [0] * len(members)
@@ -113,9 +116,9 @@ class Traffic:
 
     def _before(self, asked: _Asked) -> int:
         """
-        The total of the days before that were counted by this level.
+        Return the total of those days before that were counted by this level.
 
-        All tables of a day are written together, so the level above has the sum of this one.
+        All tables of a day are written together, so the level above has the sum of this level.
         """
         days = asked.days_before
         if asked.within:
@@ -163,7 +166,7 @@ class _Counts:
 def _report(
     asked: _Asked, found: Sequence[_Counts], places: int, by_day: Sequence[int], before: int
 ) -> Report:
-    """Others are what is left of the totals, and none where a row got lines after these were read."""
+    """Make the report. Others are what is left of the totals; nothing if rows grew after the totals were read."""
     shown = [sum(each) for each in zip(*(each.by_day for each in found), strict=True)] or [0] * len(by_day)
     left = tuple(max(0, total - part) for total, part in zip(by_day, shown, strict=True))
     left_before = max(0, before - sum(each.before for each in found))
@@ -199,14 +202,14 @@ def _day(name: bytes) -> date | None:
 
 
 def _check_period(level: Level, first: date, last: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
-    """The days of a period, and as many before, of which there may be fewer in the year 1."""
+    """Return the days of a period, and as many before; in the year 1 there may be fewer. Raises InvalidRange."""
     if level not in _LEVELS:
         raise InvalidLevel(f"The level is {level!r}; it must be one of {', '.join(_LEVELS)}.")
     for each in (first, last):
         if not isinstance(each, date) or isinstance(each, datetime):
-            raise InvalidRange(f"A report begins and ends with days; {each!r} is none.")
+            raise InvalidRange(f"A report begins and ends with a date, and {each!r} is not one.")
     if first > last:
-        raise InvalidRange(f"The period from {first} to {last} is turned round.")
+        raise InvalidRange(f"The period from {first} to {last} ends before it begins.")
     start, end, most = first.toordinal(), last.toordinal() + 1, MOST_DAYS[level]
     if end - start > most:
         raise InvalidRange(

@@ -17,7 +17,7 @@ from components.kit.client import get_client
 from components.kit.values import check_name
 from components.services.geo.layout import Manifest, names_start, read_regions
 from components.services.geo.lookups import kept
-from components.services.geo.tables import DEFAULT, current_version, load_version, read_data
+from components.services.geo.table import DEFAULT, current_version, load_version, read_data
 
 logger = logging.getLogger(__name__)
 

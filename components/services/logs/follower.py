@@ -19,7 +19,7 @@ from typing import BinaryIO
 from components.exceptions import CopiedElsewhere, FileDamaged, FileDiffers, LogsFull, UnknownFormat
 from components.kit.leases import clock
 from components.services.logs.blocks import Problem
-from components.services.logs.copying import Copier, Copying
+from components.services.logs.copier import Copier, Copying
 from components.services.logs.paths import find_files
 from components.services.logs.sources import Plain, source_of
 

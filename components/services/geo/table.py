@@ -1,8 +1,8 @@
 """
-GeoTable: a version of a table, in the memory of this process, for lookups by the million.
+GeoTable: a version of a table in the memory of this process, for lookups by the million.
 
-It never changes: newest() gives another one when another version is current. The parts of a version stay for an hour
-after that, so who loads it meanwhile finds all of them; who was too slow even for that begins anew.
+It never changes: newest() returns another one when another version is current. The parts of the old version stay for
+an hour, so a process that is loading it finds all of them. One that is slower than that begins again.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.errors import redis_errors
 from components.kit.stored import instant_of, number_of, text_of
-from components.kit.values import check_name
-from components.services.geo import keys
+from components.services.geo.facts import UNKNOWN, Place, TableInfo
+from components.services.geo.keys import TableKeys
 from components.services.geo.layout import Manifest, decompress, read_table
-from components.services.geo.records import UNKNOWN, Place, TableInfo
 
 _T = TypeVar("_T")
 
@@ -33,8 +32,8 @@ class GeoTable:
     """
     Ranges of addresses, and the places where they live.
 
-    *ipv4* and *ipv6* are columns that numpy.frombuffer() takes as they are; *places* has a Place for each number that
-    stands in them, the first of which is UNKNOWN.
+    *ipv4* and *ipv6* are columns that numpy.frombuffer() takes as they are. *places* has a Place for each number in
+    them; the first is UNKNOWN.
     """
 
     def __init__(self, name: str, version: str, data: bytearray, manifest: Manifest) -> None:
@@ -43,30 +42,33 @@ class GeoTable:
 
     @classmethod
     def load(cls, name: str = DEFAULT) -> GeoTable:
-        """The current version. Raises GeoTableNotFound, GeoTableDamaged, UnknownFormat, RedisUnavailable."""
+        """
+        Return the current version.
+
+        Raises GeoTableNotFound, GeoTableDamaged, UnknownFormat, InvalidName, RedisUnavailable.
+        """
         return load_version(
             name, lambda version, found: cls(name, version, read_data(name, version, found), found)
         )
 
     def newest(self) -> GeoTable:
-        """This one, or another if that is current by now; one round trip. Raises as load() does."""
+        """Return this table, or the current one if that is another. Takes one round trip. Raises as load() does."""
         is_current = at_once(current_version(get_client(), self.name)) == self.version
         return self if is_current else self.load(self.name)
 
     def find(self, ip: str | IPv4Address | IPv6Address) -> Place | None:
-        """Where an address lives; None if nobody knows. Raises InvalidAddress."""
+        """Return the place of an address, or None if it is unknown. Raises InvalidAddress."""
         number, is_ipv6 = parse(ip)
         found = self.ipv6.find(number) if is_ipv6 else self.ipv4.find(number)
         return self.places[found] if found else None
 
     def place_of(self, ip: str | IPv4Address | IPv6Address) -> Place:
-        """find() for tables of one's own: UNKNOWN if nobody knows."""
+        """Return the place of an address, or UNKNOWN. Raises InvalidAddress."""
         return self.find(ip) or UNKNOWN
 
 
 def load_version(name: str, load: Callable[[str, Manifest], _T]) -> _T:
-    """What *load* makes of the current version. Raises as GeoTable.load() does."""
-    check_name("geo table", name)
+    """Return the result of *load* for the current version. Raises as GeoTable.load() does."""
     client = get_client()
     for _ in range(_TRIES):
         version = at_once(current_version(client, name))
@@ -81,7 +83,7 @@ def load_version(name: str, load: Callable[[str, Manifest], _T]) -> _T:
 
 
 def _read(name: str, version: str, manifest: Manifest, load: Callable[[str, Manifest], _T]) -> _T:
-    """Return what *load* makes of a version. Raises GeoTableDamaged if its bytes do not fit its manifest, too."""
+    """Return the result of *load* for a version. Raises GeoTableDamaged if its bytes do not fit its manifest."""
     try:
         return load(version, manifest)
     except (LookupError, RecursionError, TypeError, ValueError) as error:
@@ -89,9 +91,9 @@ def _read(name: str, version: str, manifest: Manifest, load: Callable[[str, Mani
 
 
 def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
-    """An address as a number, and whether it is one of IPv6; one of IPv4 inside of IPv6 is one of IPv4."""
+    """Return an address as a number, and whether it is IPv6. An IPv4 address inside of IPv6 is IPv4."""
     try:
-        if isinstance(ip, str):  # most are IPv4, which the C library reads in a tenth of the time
+        if isinstance(ip, str):  # most are IPv4, which the C library reads ten times as fast
             return int.from_bytes(inet_pton(AF_INET, ip), "big"), False
     except (OSError, ValueError):
         pass
@@ -106,13 +108,17 @@ def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
         pass
     shown = repr(ip)
     raise InvalidAddress(
-        f"{shown if len(shown) <= 60 else shown[:60] + '…'} is no address: it must be one of IPv4, as text without "
-        "zeros in front of its numbers, or one of IPv6."
+        f"{shown if len(shown) <= 60 else shown[:60] + '…'} is not an address. It must be IPv4 without leading "
+        "zeros, or IPv6."
     )
 
 
 def look(name: str = DEFAULT) -> TableInfo | None:
-    """What is current; None if nothing was ever imported. Raises GeoTableDamaged, UnknownFormat, RedisUnavailable."""
+    """
+    Return what is known of a table, or None if it was never imported.
+
+    Raises InvalidName, GeoTableDamaged, UnknownFormat, RedisUnavailable.
+    """
     return at_once(_look(get_client(), name))
 
 
@@ -122,9 +128,9 @@ async def alook(name: str = DEFAULT) -> TableInfo | None:
 
 
 async def _look(client: AnyRedis, name: str) -> TableInfo | None:
-    check_name("geo table", name)
+    keys = TableKeys(name)
     with redis_errors():
-        version, micros = await answer(client.hmget(keys.geo_current(name), "version", "imported_at"))
+        version, micros = await answer(client.hmget(keys.current, "version", "imported_at"))
     if version is None:
         return None
     manifest = await _read_manifest(client, name, text_of(version))
@@ -143,17 +149,17 @@ async def _look(client: AnyRedis, name: str) -> TableInfo | None:
 
 
 async def current_version(client: AnyRedis, name: str) -> str:
-    """Raises GeoTableNotFound."""
+    """Return the current version of a table. Raises GeoTableNotFound, InvalidName."""
     with redis_errors():
-        version: bytes | None = await answer(client.hget(keys.geo_current(name), "version"))
+        version: bytes | None = await answer(client.hget(TableKeys(name).current, "version"))
     if version is None:
-        raise GeoTableNotFound(f"There is no geo table {name!r}: import one with `manage.py importgeoip`.")
+        raise GeoTableNotFound(f"There is no geo table {name!r}. Import one with `manage.py importgeoip`.")
     return text_of(version)
 
 
 async def _read_manifest(client: AnyRedis, name: str, version: str) -> Manifest | None:
     with redis_errors():
-        text: bytes | None = await answer(client.get(keys.geo_manifest(name, version)))
+        text: bytes | None = await answer(client.get(TableKeys(name).manifest(version)))
     try:
         return Manifest.read(text) if text is not None else None
     except GeoTableDamaged as error:
@@ -161,12 +167,12 @@ async def _read_manifest(client: AnyRedis, name: str, version: str) -> Manifest 
 
 
 def read_data(name: str, version: str, manifest: Manifest, first: int = 0) -> bytearray:
-    """All bytes from the part *first* on."""
-    client, data = get_client(), bytearray()
+    """Return all bytes from the part *first* on. Raises GeoTableDamaged, RedisUnavailable."""
+    client, keys, data = get_client(), TableKeys(name), bytearray()
     size = manifest.size - first * manifest.part
     for number, expected in enumerate(manifest.digests[first:], first):
         with redis_errors():
-            stored: bytes | None = client.get(keys.geo_part(name, f"{version}:{number}"))  # type: ignore[assignment]
+            stored: bytes | None = client.get(keys.part(f"{version}:{number}"))  # type: ignore[assignment]
         try:
             if stored is None:
                 raise GeoTableDamaged("it is not there")

@@ -1,0 +1,384 @@
+"""
+Aggregations: each counts all chunks of a job, and each of its consumers counts some of them.
+
+A consumer claims chunks for a lease, adds up what is in them, and hands in sums and chunks in one flush: a script
+adds the sums to tables only if the consumer still holds every one of the chunks. So each chunk counts exactly once,
+even if consumers die, pause, or do not get an answer: what was not flushed is claimed by others when its lease is
+over. A chunk under which several consumers died is given up and listed as dead, until somebody sends it again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from components.exceptions import (
+    AggregationNotFound,
+    ChunkNotFound,
+    ChunksLost,
+    InvalidCount,
+    InvalidLimit,
+    InvalidName,
+)
+from components.kit.at_once import at_once
+from components.kit.client import get_client, longest_block
+from components.kit.errors import redis_errors
+from components.kit.instants import EPOCH
+from components.kit.scripts import Script
+from components.kit.stored import instant_of, text_of
+from components.kit.values import check_name, check_seconds
+from components.services.logs import codec
+from components.services.logs.jobs import DEFAULT_JOB
+from components.services.logs.keys import JobKeys
+from components.services.logs.worker_info import LogWorkerInfo, WorkerRecord, list_workers, tell
+
+logger = logging.getLogger(__name__)
+
+JOIN, LEAVE, RESEND = Script("logs/join"), Script("logs/leave"), Script("logs/resend")
+CLAIM, BEAT, RELEASE = Script("logs/claim"), Script("logs/beat"), Script("logs/release")
+FLUSH, DISCARD, SAMPLE = Script("logs/flush"), Script("logs/discard"), Script("logs/sample")
+
+#: The aggregation that counts by places; others are named by those who write callbacks.
+PLACES = "places"
+#: Seconds for which chunks are claimed, by default.
+LEASE = 30.0
+#: How often a chunk is handed out before it is given up.
+TRIES = 5
+MOST = 500  # chunks in a claim: a millisecond or two of the server
+_PAGE = 500
+_GONE = 3_600_000  # milliseconds: a consumer that holds nothing and was not heard of for so long was killed
+_FIELDS = 7  # words about a chunk in the answer to a claim
+_LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where the numbers of Redis end
+_NUMBER = re.compile(rb"-?[0-9]{1,19}")
+
+#: Samples that are kept of an aggregation.
+KEPT = 100
+#: The reason of a sample that this release cannot read.
+UNREADABLE = "unreadable"
+_SHOWN = 200  # bytes of such a sample
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole lines of a file, claimed."""
+
+    id: str
+    #: How often it was handed out, this time included.
+    tries: int
+    file: str
+    #: Where it lies in the lines of the file, decompressed.
+    start: int
+    end: int
+    #: The number of the first line, from 1 on.
+    line: int
+    lines: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A rejected line."""
+
+    #: Such as "address"; see Reason.
+    reason: str
+    file: str
+    #: Its number, from 1 on, and where it begins in the lines of the file, decompressed.
+    line: int
+    byte: int
+    #: How it begins; bytes that are not UTF-8 as \\\\xff.
+    head: str
+
+
+#: What is stored of a sample, each with its type.
+_KINDS = {"reason": str, "file": str, "line": int, "byte": int, "head": str}
+
+
+class Aggregation:
+    """It counts the chunks of *job*, and takes part from join() on. Every method raises RedisUnavailable."""
+
+    def __init__(
+        self, name: str, *, job: str = DEFAULT_JOB, lease: float = LEASE, tries: int = TRIES
+    ) -> None:
+        self.name, self.job = check_name("aggregation of logs", name), job
+        self.lease, self.tries = check_seconds("lease", lease), tries
+        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
+            raise InvalidLimit(f"The number of tries is {tries!r}; it must be a whole number from 1 on.")
+        self._keys = JobKeys(job)
+
+    def join(self) -> None:
+        """Take part: get all chunks that are there, and all that come. The newest lease holds for everybody."""
+        lease = max(1, round(self.lease * 1000))
+        at_once(JOIN.run(get_client(), self._keys, name=self.name, lease=lease, gone=_GONE))
+
+    def leave(self) -> None:
+        """Stop taking part. Chunks that only this one has not counted go, and so do samples. Its tables stay."""
+        after: bytes | None = b""
+        while after is not None:
+            page = LEAVE.run(get_client(), self._keys, name=self.name, after=after, limit=_PAGE)
+            after = at_once(page) or None
+        with redis_errors():
+            get_client().unlink(self._keys.samples(self.name))
+
+    def consumer(self) -> Consumer:
+        """Return a new consumer."""
+        return Consumer(self)
+
+    def dead(self, limit: int = 100) -> list[tuple[str, datetime]]:
+        """Return the chunks of this aggregation among the last *limit* that were given up: their ids, and when."""
+        ours = f" {self.name}"
+        with redis_errors():
+            found: Any = get_client().zrevrange(self._keys.dead, 0, limit - 1, withscores=True)
+        named = [(text_of(each), instant_of(at)) for each, at in found]
+        return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
+
+    def resend(self, chunks: Collection[str]) -> int:
+        """Hand out again chunks that were given up, and return how many that were."""
+        if not chunks:
+            return 0
+        return sum(at_once(RESEND.run(get_client(), self._keys, name=self.name, chunks=chunks)))
+
+    def discard(self, chunks: Collection[str]) -> int:
+        """Be done, uncounted, with chunks that were given up, and return how many that were."""
+        if not chunks:
+            return 0
+        return int(at_once(DISCARD.run(get_client(), self._keys, name=self.name, chunks=chunks)))
+
+    def samples(self, limit: int = 50) -> list[tuple[Sample, datetime]]:
+        """
+        Return rejected lines, the newest first, each with when it was rejected.
+
+        One that cannot be read has the reason "unreadable", and its stored text as the head.
+        """
+        with redis_errors():
+            found: Any = get_client().zrevrange(self._keys.samples(self.name), 0, limit - 1, withscores=True)
+        return [(_read_sample(text), instant_of(at)) for text, at in found]
+
+    def keep(self, samples: Iterable[Sample]) -> None:
+        """
+        Keep rejected lines to show them: of all only the newest hundred. A repeated call keeps each once.
+
+        Rejected lines are counted in the flush, exactly. Samples are stored before it, so one may be shown although
+        another consumer counts its chunk in the end; that one rejects the line as well.
+        """
+        if lines := [json.dumps(asdict(each)) for each in samples]:
+            at_once(SAMPLE.run(get_client(), self._keys, name=self.name, most=KEPT, lines=lines))
+
+    def workers(self) -> list[LogWorkerInfo]:
+        """Return the consumers that live or hold chunks."""
+        return list_workers(self.job, self.name)
+
+    def drop(self, tables: Iterable[str]) -> int:
+        """Remove *tables* and all counts in them. Return how many there were, or fewer if a reply was lost."""
+        names = [self._keys.counts(table) for table in tables]
+        pages = [names[at : at + _PAGE] for at in range(0, len(names), _PAGE)]
+        with redis_errors():
+            return sum(int(get_client().unlink(*page)) for page in pages)
+
+    def table(self, table: str) -> dict[str, int]:
+        """
+        Return all counts in *table*, such as "daily:country:2011-10-10". Traffic reads large ones page by page.
+
+        Values that are not numbers are left out.
+        """
+        with redis_errors():
+            found: Any = get_client().hgetall(self._keys.counts(table))
+        return {text_of(member): int(count) for member, count in found.items() if _NUMBER.fullmatch(count)}
+
+
+class Consumer:
+    """One process or thread of an aggregation. Several threads must not call it at the same time."""
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self.id = secrets.token_hex(8)
+        self.aggregation = aggregation
+        self._keys = JobKeys(aggregation.job)
+        self._number = 0
+        self._newest, self._flushed = "0-0", ""
+        #: Seconds of a lease, as the last claim had it.
+        self.lease = aggregation.lease
+        #: What it has claimed and neither flushed nor given back.
+        self.held: dict[str, Chunk] = {}
+
+    def claim(self, limit: int = 16) -> list[Chunk]:
+        """
+        Claim at most *limit* chunks: those whose lease is over, then new ones. Raises AggregationNotFound.
+
+        If none are returned, there is nothing left to claim now. A chunk that this consumer holds already, and had
+        lost for a while, is not returned again: what it knows of it is still good.
+        """
+        if not 1 <= limit <= MOST:
+            raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
+        new, has_more = self._claim(limit)
+        while not new and has_more:  # those on the first page were given up, or are held already
+            new, has_more = self._claim(limit)
+        return new
+
+    def _claim(self, limit: int) -> tuple[list[Chunk], bool]:
+        """Return what one call claims, and whether there may be more although that is nothing."""
+        found = self._run(CLAIM, number=self._number, limit=limit, tries=self.aggregation.tries)
+        self._number += 1  # only now: a call that was not answered is sent again under its number
+        if not found:
+            raise self._not_found()
+        self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
+        new = []
+        for at in range(3, len(found), _FIELDS):
+            try:
+                chunk = _chunk(found[at : at + _FIELDS])
+            except ValueError:
+                logger.warning(
+                    "This release does not know the format of the descriptor of chunk %s of logs. The chunk is left "
+                    "to other workers, and given up after %d tries.",
+                    found[at].decode(),
+                    self.aggregation.tries,
+                )
+                continue
+            if chunk.id not in self.held:
+                new.append(chunk)
+        self.held |= {each.id: each for each in new}
+        return new, found[2] == b"1"
+
+    def _run(self, script: Script, **args: Any) -> Any:
+        name = self.aggregation.name
+        return at_once(script.run(get_client(), self._keys, name=name, consumer=self.id, **args))
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, at most *seconds* or a few, until chunks have come since the last claim. Return True if some have."""
+        client = get_client()
+        longest = min(check_seconds("wait", seconds), longest_block(client))
+        with redis_errors():
+            return bool(client.xread({self._keys.stream: self._newest}, 1, max(10, round(longest * 1000))))
+
+    def read(self, chunk: Chunk) -> bytes:
+        """Return the lines of a chunk. Raises ChunkNotFound, UnknownFormat."""
+        with redis_errors():
+            payload: Any = get_client().get(self._keys.chunk(chunk.id))
+        if payload is None:
+            raise ChunkNotFound(
+                f"The lines of chunk {chunk.id} ({chunk.file}, from byte {chunk.start:,}) are not in Redis. Its "
+                "lease was over and another worker has counted it, or Redis has evicted it: set maxmemory-policy to "
+                "noeviction."
+            )
+        return codec.decompress(payload)
+
+    def beat(self) -> frozenset[str]:
+        """Hold all that is held for another lease. Return what others have by now, which is no longer held."""
+        if not self.held:
+            return frozenset()
+        return self._lost(each.decode() for each in self._run(BEAT, chunks=self.held))
+
+    def flush(self, chunks: Iterable[Chunk], tables: Mapping[str, Mapping[str, int]]) -> None:
+        """
+        Add *tables*, which were counted in all of *chunks*, and be done with these: all, or nothing.
+
+        A repeated call with the same chunks changes nothing. Raises ChunksLost if it does not hold one of the chunks
+        any more; the others are held as before, and must be counted anew. Raises InvalidCount, InvalidName.
+        """
+        given = list(chunks)
+        ids = sorted({each.id for each in given})
+        if not ids:
+            raise InvalidCount("There is nothing to flush: give one chunk at least.")
+        batch = sha256(" ".join(ids).encode()).hexdigest()[:16]
+        if batch == self._flushed and not any(each.id in self.held for each in given):
+            return  # a chunk that is held again was claimed anew: Redis was restarted, and has lost that flush
+        # What a beat told to be lost, and was claimed anew since, may be among the sums twice.
+        lost = self._lost(each.id for each in given if self.held.get(each.id) is not each)
+        if not lost:
+            found = self._run(FLUSH, batch=batch, count=len(ids), given=[*ids, *_increments(tables)])
+            lost = self._lost(each.decode() for each in found)
+        if lost:
+            raise ChunksLost(
+                f"{len(lost)} of {len(ids)} chunks are no longer held, so nothing was added. The lease of "
+                f"{self.lease:g} s was over, or the aggregation has left. Count the others anew.",
+                lost,
+            )
+        self._flushed = batch
+        self._lost(ids)
+
+    def release(self) -> None:
+        """Give back all that is held, so that others can claim it at once. The consumer can claim again."""
+        self._run(RELEASE, chunks=self.held)
+        self.held.clear()
+
+    def forget(self, chunk: Chunk) -> None:
+        """Stop holding a chunk without giving it back: others get it when its lease is over, as another try."""
+        self.held.pop(chunk.id, None)
+
+    def now(self) -> datetime:
+        """Return the time by the clock of Redis."""
+        with redis_errors():
+            seconds, micros = get_client().time()
+        return EPOCH + timedelta(seconds=int(seconds), microseconds=int(micros))
+
+    def is_drained(self) -> bool:
+        """Return True if no consumer of the aggregation holds a chunk. After a claim of nothing, all is counted."""
+        with redis_errors():
+            found: Any = get_client().xpending(self._keys.stream, self.aggregation.name)
+        return not found["pending"]
+
+    def leave(self) -> None:
+        """Give back all that is held, and be forgotten."""
+        self.release()
+        with redis_errors():
+            get_client().delete(self._keys.worker(self.id))
+
+    def sample(self, samples: Iterable[Sample]) -> None:
+        """Show some of the lines that were rejected in chunks that are about to be flushed."""
+        self.aggregation.keep(samples)
+
+    def tell(self, record: WorkerRecord) -> None:
+        """Tell that the worker is there, and what it does. Call this every few seconds."""
+        tell(self.aggregation.job, self.id, record)
+
+    def _lost(self, ids: Iterable[str]) -> frozenset[str]:
+        """Stop holding these chunks, and return their ids."""
+        lost = frozenset(ids)
+        for each in lost:
+            self.held.pop(each, None)
+        return lost
+
+    def _not_found(self) -> AggregationNotFound:
+        return AggregationNotFound(
+            f"No aggregation {self.aggregation.name!r} takes part in the job {self.aggregation.job!r}: it has left, "
+            "or Redis has lost its data. Call join()."
+        )
+
+
+def _chunk(words: list[Any]) -> Chunk:
+    """Read a chunk from the answer to a claim. Raises ValueError."""
+    name, tries, file, start, end, line, lines = words
+    shown = codec.read_name(file.decode("utf-8", "surrogateescape"))
+    return Chunk(name.decode(), int(tries), shown, int(start), int(end), int(line), int(lines))
+
+
+def _increments(tables: Mapping[str, Mapping[str, int]]) -> Iterable[str | bytes]:
+    """Yield for each table its name and a text, which Redis takes apart much faster than it reads many arguments."""
+    for table, counts in tables.items():
+        numbers = counts.values()
+        if not {*map(type, numbers)} <= {int} or max(map(abs, numbers), default=0) > _LARGEST:
+            wrong = next(each for each in numbers if type(each) is not int or abs(each) > _LARGEST)
+            raise InvalidCount(f"A count in {table!r} is {wrong!r}; it must be a whole number below 2^53.")
+        text = "".join([f"{member}\0{count}\0" for member, count in counts.items()])
+        if text.count("\0") != 2 * len(counts):
+            raise InvalidName(f"A member of {table!r} has a NUL in it.")
+        try:
+            yield from (table, text.encode())
+        except UnicodeEncodeError as error:
+            raise InvalidName(f"A member of {table!r} cannot be encoded: {error}.") from None
+
+
+def _read_sample(text: bytes) -> Sample:
+    """Return what this release can read of a sample. One that it cannot read is shown as it is, and fails no list."""
+    try:
+        found = json.loads(text)
+        sample = Sample(**{name: found[name] for name in _KINDS})
+        if all(type(value) is _KINDS[name] for name, value in asdict(sample).items()):
+            return sample
+    except (ValueError, RecursionError, KeyError, TypeError):
+        pass
+    return Sample(UNREADABLE, "", 0, 0, text[:_SHOWN].decode("utf-8", "backslashreplace"))
