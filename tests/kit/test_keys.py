@@ -28,7 +28,7 @@ from components.services.autocomplete import AddressBook, RecentContacts, loadin
 from components.services.autocomplete import core as books
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatSettings, core, limits
-from components.services.chat import keys as chat_keys
+from components.services.chat.keys import ChatKeys
 from components.services.counters import Counter
 from components.services.geo.layout import Manifest
 from components.services.geo.storing import activate, put
@@ -237,7 +237,7 @@ def share(name: str) -> tuple[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("chat", "contacts", "counter", "inbox", "mailboxes.", "row", "semaphore")
+_IN_BUCKETS = ("chat.", "contacts", "counter", "mailboxes.", "row", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -321,7 +321,7 @@ def chart(redis: Redis, name: str) -> dict[str, str]:
 
 
 def talk(redis: Redis, name: str) -> dict[str, str]:
-    """A chat of which something is known in all its keys, of a person of the same name; the parts of these."""
+    """A chat of which something is known in all its keys, of a person of the same name; their suffixes."""
     chat = Chat.create("joe", members=[name], id=name, settings=ChatSettings(rate_period=600))
     chat.send("joe", "one", mentions=[name])
     chat.send("joe", "two")
@@ -339,10 +339,10 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     [call, trimmed] = [
         key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)
     ][::-1]
-    redis.delete(f"{chat_keys.chat_calls(bucket(name), name)}/{trimmed}")
-    parts = {f"chat_{part}": f"{name}/{name}" for part in ("mentions", "own", "rate")}
-    parts["inbox_rate"] = f"{name}/create"
-    return {**parts, "chat_calls": f"{name}/{call}", "chat_sent": f"{name}/0:0"}
+    redis.delete(f"{ChatKeys(name).calls}/{trimmed}")
+    suffixes = {f"ChatKeys.{part}": f"/{name}" for part in ("mentions", "own", "rate")}
+    suffixes["InboxKeys.rate"] = "/create"
+    return {**suffixes, "ChatKeys.calls": f"/{call}", "ChatKeys.sent": "/0:0"}
 
 
 def entity(key: str) -> str:
@@ -369,7 +369,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parking.unpark("default", by="default")
     queue.pause("default")
     suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
-    parts = talk(redis, "default") | look_up(redis, "default") | tally(redis, "default")
+    suffixes |= talk(redis, "default")
+    parts = look_up(redis, "default") | tally(redis, "default")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     redis.delete(
         *(key for key in redis.keys("*:logs:*:chunk:*") if not key.endswith(parts["log_chunk"].encode()))
