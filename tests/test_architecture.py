@@ -92,21 +92,6 @@ PUBLIC = {
 }
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
 ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "templatetags", "testing", "urls"}
-#: Imports that run the wrong way, and have to be untied.
-KNOTS = {}
-#: Modules of other packages that only these may import.
-ONLY = {
-    "django_redis": {"cache"},
-    "redis": {"cache", "embedded", "exceptions", "kit", "servers", "services", "testing"},
-    "pytest": {"testing"},
-    "zstandard": {"services"},
-    "argparse": {"kit", "management", "services"},
-    "maxminddb": {"services"},
-    "signal": {"kit", "management"},
-    "django.contrib.admin": {"admin", "control_room", "services"},
-    "django_tasks": {"kit"},
-    "django.tasks": {"kit"},
-}
 #: What services know nothing of, except where they say so by their name.
 FOREIGN_TO_SERVICES = {
     f"django.{package}" for package in ("http", "contrib", "db", "shortcuts", "urls", "views")
@@ -185,7 +170,7 @@ def each_room_imports_only_what_it_may(modules: Modules) -> Iterator[str]:
         if module.has_role:
             allowed |= FOR_ROLES
         for found in {found for name in module.imports() if (found := target(name, modules))}:
-            if not any(is_in(found, each) for each in allowed) and (module.name, found) not in KNOTS:
+            if not any(is_in(found, each) for each in allowed):
                 yield f"{module.name} imports {found}"
 
 
@@ -240,7 +225,7 @@ def the_public_names_of_services_are_used(modules: Modules) -> Iterator[str]:
                 continue
             parts = found.split(".")
             is_inner = name.rpartition(".")[2].startswith("_") or len(parts) > 3 or {*parts[2:]} - PUBLIC
-            if is_inner and (module.name, found) not in KNOTS:
+            if is_inner:
                 yield f"{module.name} imports {name}"
 
 
@@ -339,12 +324,6 @@ def test_every_room_and_every_permission_is_still_needed() -> None:
     assert {
         part for module in APP.values() if module.service for part in module.name.split(".")[2:3]
     } >= ROLES
-
-
-def test_every_knot_is_still_there() -> None:
-    tied = {(module.name, target(name, APP)) for module in APP.values() for name in module.imports()}
-
-    assert tied >= KNOTS
 
 
 def test_only_the_classes_for_caches_import_django_redis() -> None:

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from redis import Redis
 
-from components.kit.buckets import bucket
 from components.kit.stored import UNREADABLE
-from components.services.chat import Chat, keys
+from components.services.chat import Chat
+from components.services.chat.keys import ChatKeys
 from components.services.mailboxes import Mailbox
 from tests.chat.api.test_sync import sync, texts
 from tests.fixtures.api import Asker, problem
@@ -77,8 +77,8 @@ def test_a_mail_that_cannot_be_read_fails_nothing(joe: Asker, redis: Redis, body
 def test_a_chat_that_cannot_be_read_is_told_apart_and_not_gone(joe: Asker, jill: Asker, redis: Redis) -> None:
     bad, good = (Chat.create(jill.id, members=[joe.id], text="hello") for _ in range(2))
     cursor = sync(joe)["cursor"]
-    redis.hset(keys.chat(bucket(bad.id), bad.id), "settings", b"\xff")
-    bad_seq = keys.chat(bucket(bad.id), bad.id)
+    redis.hset(ChatKeys(bad.id).chat, "settings", b"\xff")
+    bad_seq = ChatKeys(bad.id).chat
     redis.hincrby(bad_seq, "seq", 1)
 
     for path in ("sync", "chats"):

@@ -12,8 +12,8 @@ from django.test import Client
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.kit.buckets import bucket
-from components.services.chat import Chat, ChatReader, Inbox, Position, keys
+from components.services.chat import Chat, ChatReader, Inbox, Position
+from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.testing import empty, redis_at
 from tests.fixtures.api import Asker
@@ -30,11 +30,11 @@ def nodes(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Node]
 
 
 def node_of_chat(nodes: list[Node], chat_id: str) -> Node:
-    return next(node for node in nodes if node.has(keys.chat(bucket(chat_id), chat_id)))
+    return next(node for node in nodes if node.has(ChatKeys(chat_id).chat))
 
 
 def node_of_inbox(nodes: list[Node], person: str) -> Node:
-    return next(node for node in nodes if node.has(keys.inbox_chats(bucket(person), person)))
+    return next(node for node in nodes if node.has(InboxKeys(person).hints))
 
 
 class Scene:

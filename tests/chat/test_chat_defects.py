@@ -12,8 +12,8 @@ from redis import Redis
 
 from components.exceptions import ChatExists, ChatNotFound, NotAMember
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
-from components.services.chat import Chat, ChatSettings, Inbox, core, keys
+from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.limits import hint_all
 from tests.support.chats import FREE, stored, texts
 
@@ -48,13 +48,13 @@ def test_4_acknowledging_makes_no_ghost_of_who_has_left(redis: Redis) -> None:
         chat.acknowledge("jack", 2)
     assert Inbox("jack").acknowledge({chat.id: 2}) == {}
     assert [member.user for member in chat.members()] == ["joe"]
-    assert redis.zscore(keys.chat_reads(bucket(chat.id), chat.id), "jack") is None
+    assert redis.zscore(ChatKeys(chat.id).reads, "jack") is None
 
 
 def test_5_who_has_left_reads_no_more_whatever_his_inbox_says(redis: Redis) -> None:
     chat = make("jack")
     chat.leave("jack")
-    redis.zadd(keys.inbox_chats(bucket("jack"), "jack"), {chat.id: 1})
+    redis.zadd(InboxKeys("jack").hints, {chat.id: 1})
 
     assert Inbox("jack").fetch() == Inbox("jack").chats() == []
     with pytest.raises(ChatNotFound):
@@ -99,7 +99,7 @@ def test_8_an_answer_is_bounded_and_says_whether_there_is_more(redis: Redis) -> 
 
 def test_9_and_10_positions_are_exact_whatever_is_said(redis: Redis) -> None:
     chat = make("jack")
-    hash_key = keys.chat(bucket(chat.id), chat.id)
+    hash_key = ChatKeys(chat.id).chat
     redis.hset(hash_key, "seq", 10**13)
 
     sent = chat.send("joe", "a", data=[])
@@ -143,7 +143,7 @@ def test_13_strangers_cannot_send_and_nothing_is_left_of_it(redis: Redis) -> Non
     # How far the sequence has come, and the calls of who left, for a minute.
     assert stored(redis, chat.id) == before
     assert {part.partition("/")[0] for part in before} == {"calls", "chat"}
-    assert 0 < redis.ttl(keys.chat(bucket(chat.id), chat.id)) <= 366 * 86_400
+    assert 0 < redis.ttl(ChatKeys(chat.id).chat) <= 366 * 86_400
 
 
 def test_15_a_send_is_one_round_trip(redis: Redis) -> None:
@@ -173,7 +173,7 @@ def test_17_joining_what_is_not_there_creates_nothing(redis: Redis) -> None:
         make().join("jack")  # it is not open
 
     assert Inbox("jack").chats() == []
-    assert not redis.exists(keys.inbox_chats(bucket("jack"), "jack"))
+    assert not redis.exists(InboxKeys("jack").hints)
 
 
 def test_18_joining_once_more_skips_nothing(redis: Redis) -> None:
@@ -206,7 +206,7 @@ def test_21_two_who_leave_at_once_leave_nothing_behind(redis: Redis) -> None:
         chat = make("jack", "jill")
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(chat.leave, ["joe", "jack", "jill"]))
-        assert chat.id.encode() not in redis.zrange(keys.chat_names(bucket(chat.id)), 0, -1)
+        assert chat.id.encode() not in redis.zrange(ChatKeys(chat.id).names, 0, -1)
         with pytest.raises(ChatNotFound):
             chat.members()
 
@@ -215,7 +215,7 @@ def test_22_what_a_crash_leaves_between_inbox_and_chat_is_repaired(redis: Redis)
     chat = make("jack")
     at_once(hint_all(redis, chat.id, ["mary"]))  # and the one who lets her in dies
     assert Inbox("mary").fetch() == []
-    hints = keys.inbox_chats(bucket("mary"), "mary")
+    hints = InboxKeys("mary").hints
     assert redis.exists(hints)
 
     redis.zincrby(hints, -core.YOUNG - 1, chat.id)

@@ -8,10 +8,10 @@ import pytest
 from redis import Redis
 
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.chat import Chat, EventKind, Inbox, Position, core, erasure, keys
+from components.services.chat import Chat, EventKind, Inbox, Position, core, erasure
 from components.services.chat.formats import write_settings
+from components.services.chat.keys import ChatKeys
 from tests.support.chats import FREE, let_pass, texts
 
 
@@ -93,7 +93,7 @@ def test_an_erasure_leaves_bytes_and_life_of_a_chat_right(redis: Redis, has_left
     let_pass(redis, chat.id, 900)
     Inbox("jill").erase()
 
-    entries = redis.xrange(keys.chat_messages(bucket(chat.id), chat.id))
+    entries = redis.xrange(ChatKeys(chat.id).messages)
     assert chat.info().bytes == sum(
         len(fields[name]) for _id, fields in entries for name in (b"s", b"c", b"m", b"b")
     )
@@ -113,7 +113,7 @@ def test_an_erasure_may_take_as_many_bytes_as_its_event_brings(redis: Redis) -> 
 
     assert (erased.chats, erased.messages) == (40, 40)
     for chat in chats:
-        entries = redis.xrange(keys.chat_messages(bucket(chat.id), chat.id))
+        entries = redis.xrange(ChatKeys(chat.id).messages)
         assert chat.info().bytes == sum(
             len(entry[field]) for _id, entry in entries for field in map(str.encode, "scmb")
         )
@@ -128,9 +128,7 @@ def test_counts_that_change_since_the_history_lets_go_are_told_as_well(redis: Re
     changes = Inbox("jack").changes({})
     before = changes.chats[0].last_seq - 1
     if kept < 10_000:
-        redis.hset(
-            keys.chat(bucket(chat.id), chat.id), "settings", write_settings(replace(FREE, max_messages=2))
-        )
+        redis.hset(ChatKeys(chat.id).chat, "settings", write_settings(replace(FREE, max_messages=2)))
         at_once(core.trim_all(get_client(), chat.id))
     else:
         assert chat.trim(before=before) == before - 1

@@ -11,8 +11,8 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.exceptions import TooFast, TooManyChats
-from components.kit.buckets import bucket
-from components.services.chat import Chat, ChatSettings, Inbox, core, keys
+from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.services.chat.keys import InboxKeys
 from tests.support.chats import FREE
 
 OPEN = ChatSettings(rate_limit=0, is_open=True)
@@ -25,7 +25,7 @@ def limited(**more: Any) -> override_settings:
 
 def later(redis: Redis, person: str, kind: str, seconds: float) -> None:
     """Let what *person* has paid for be so much older."""
-    key = f"{keys.inbox_rate(bucket(person), person)}/{kind}"
+    key = f"{InboxKeys(person).rate}/{kind}"
     if (paid := redis.get(key)) is not None:
         redis.set(key, f"{float(paid) - seconds * 1000:.3f}", keepttl=True)
 
@@ -35,7 +35,7 @@ def create(owner: str = "joe", *members: str, id: str | None = None) -> Chat:
 
 
 def hints(redis: Redis, person: str) -> int:
-    return int(redis.zcard(keys.inbox_chats(bucket(person), person)))
+    return int(redis.zcard(InboxKeys(person).hints))
 
 
 def test_a_person_creates_so_many_chats_in_a_while(redis: Redis) -> None:
@@ -115,7 +115,7 @@ def test_there_are_so_many_chats_that_a_person_has_created(redis: Redis) -> None
 
 
 def _created(person: str) -> str:
-    return keys.inbox_created(bucket(person), person)
+    return InboxKeys(person).created
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_there_are_so_many_chats_that_a_person_can_be_put_into(
         assert [each.user for each in chat.members()] == ["mallory"]
 
         full[0].kick("victim")  # whose hint is young, so it stays for a while
-        redis.zincrby(keys.inbox_chats(bucket("victim"), "victim"), -core.YOUNG_AFTER_LEAVING, full[0].id)
+        redis.zincrby(InboxKeys("victim").hints, -core.YOUNG_AFTER_LEAVING, full[0].id)
         enter(chat)
         assert len(Inbox("victim").chats()) == 4
         assert Chat.create("boss", members=["victim"], settings=FREE)  # the system may do all

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,9 +9,8 @@ import pytest
 from redis import Redis
 
 from components.exceptions import TooManyBlocked
-from components.kit.buckets import bucket
-from components.services.chat import Chat, ChatSettings, Inbox, keys
-from components.services.chat import keys as schema
+from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat.keys import ChatKeys, InboxKeys
 from tests.support.chats import FREE, let_pass, texts
 
 HOUR, DAY, WEEK = 3_600, 86_400, 7 * 86_400
@@ -47,9 +45,8 @@ def test_no_key_of_a_chat_outlives_or_dies_before_its_messages(redis: Redis) -> 
     for number in range(3):
         chat.send("joe", f"{number}", mentions=["jack"])
         chat.send("jack", f"{number}", mentions=["joe"])
-    tag = bucket(chat.id)
-    messages = keys.chat_messages(tag, chat.id)
-    ends = [keys.chat_sent(tag, chat.id), keys.chat_mentions(tag, chat.id), keys.chat_own(tag, chat.id)]
+    messages = ChatKeys(chat.id).messages
+    ends = [ChatKeys(chat.id).sent, ChatKeys(chat.id).mentions, ChatKeys(chat.id).own]
 
     for age in (HOUR, WEEK, None, DAY):
         chat.configure(max_age=age)
@@ -65,35 +62,36 @@ MOST, PEOPLE = 20, 6
 
 #: For each key, how large it may be at most, of a chat of PEOPLE that keeps MOST messages.
 BOUNDS = {
-    "chat": 20,  # fields
-    "chat_messages": MOST + 1,
-    "chat_members": PEOPLE,
-    "chat_reads": PEOPLE,
-    "chat_mentions": MOST + 1,
-    "chat_own": MOST + 1,
-    "chat_sent": 2 * MOST + 2,
-    "chat_deleted": 2 * MOST,
-    "chat_calls": 1,  # a minute
-    "chat_rate": 1,  # the period
-    "chat_blocked": 10_000,
-    "chat_muted": 10_000,
-    "chat_names": 1,  # of each chat that there is
-    "inbox_chats": 1_000,  # MAX_CHATS_JOINED
-    "inbox_created": 200,  # MAX_CHATS_CREATED
-    "inbox_rate": 1,  # the period
+    "ChatKeys.chat": 20,  # fields
+    "ChatKeys.messages": MOST + 1,
+    "ChatKeys.members": PEOPLE,
+    "ChatKeys.reads": PEOPLE,
+    "ChatKeys.mentions": MOST + 1,
+    "ChatKeys.own": MOST + 1,
+    "ChatKeys.sent": 2 * MOST + 2,
+    "ChatKeys.deleted": 2 * MOST,
+    "ChatKeys.calls": 1,  # a minute
+    "ChatKeys.rate": 1,  # the period
+    "ChatKeys.blocked": 10_000,
+    "ChatKeys.muted": 10_000,
+    "ChatKeys.names": 1,  # of each chat that there is
+    "InboxKeys.hints": 1_000,  # MAX_CHATS_JOINED
+    "InboxKeys.created": 200,  # MAX_CHATS_CREATED
+    "InboxKeys.rate": 1,  # the period
 }
 #: What is tested elsewhere, with all of the inbox.
-ELSEWHERE = {"inbox_past"}
+ELSEWHERE = {"InboxKeys.past"}
 
 
 def test_every_key_of_chats_has_a_bound() -> None:
     known = {
-        name
-        for name, value in vars(schema).items()
-        if inspect.isfunction(value) and value.__module__ == schema.__name__
+        f"{kind.__name__}.{name}"
+        for kind in (ChatKeys, InboxKeys)
+        for name, found in vars(kind).items()
+        if isinstance(found, property)
     }
 
-    assert {name for name in known if name.startswith(("chat", "inbox"))} == BOUNDS.keys() | ELSEWHERE
+    assert known == BOUNDS.keys() | ELSEWHERE
 
 
 def sizes(redis: Redis, chat: Chat) -> Iterator[tuple[str, int]]:
@@ -101,7 +99,7 @@ def sizes(redis: Redis, chat: Chat) -> Iterator[tuple[str, int]]:
     measures = {b"hash": redis.hlen, b"zset": redis.zcard, b"stream": redis.xlen, b"string": lambda key: 1}
     for key in redis.keys(f"*:{chat.id}*"):
         kind = key.decode().rpartition("}:")[2].partition(":")[0]
-        yield "chat" if kind == "chat" else f"chat_{kind}", measures[redis.type(key)](key)
+        yield f"ChatKeys.{kind}", measures[redis.type(key)](key)
 
 
 def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
@@ -128,12 +126,12 @@ def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
     chat.delete()
 
     assert [key for key in redis.keys(f"*:{chat.id}*") if redis.ttl(key) < 0] == []
-    assert redis.zscore(keys.chat_names(bucket(chat.id)), chat.id) is None
+    assert redis.zscore(ChatKeys(chat.id).names, chat.id) is None
 
 
 def test_deleted_messages_are_forgotten_when_they_are_many(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack"], settings=replace(FREE, max_messages=100))
-    deleted = keys.chat_deleted(bucket(chat.id), chat.id)
+    deleted = ChatKeys(chat.id).deleted
     for number in range(15):
         chat.add(["jill"])
         for _ in range(40):
@@ -143,7 +141,7 @@ def test_deleted_messages_are_forgotten_when_they_are_many(redis: Redis) -> None
         Inbox("jill").erase()
         chat.rename(f"{number}")
 
-        assert redis.zcard(deleted) + redis.xlen(keys.chat_messages(bucket(chat.id), chat.id)) <= 2 * 100
+        assert redis.zcard(deleted) + redis.xlen(ChatKeys(chat.id).messages) <= 2 * 100
         kept = [each.text for each in chat.history("jack", limit=200).messages if not each.event]
         assert chat.news("jack").unread == len(kept)
         assert {each.user: each.unread for each in chat.members()}["jack"] == len(kept)
@@ -151,7 +149,7 @@ def test_deleted_messages_are_forgotten_when_they_are_many(redis: Redis) -> None
 
 def test_so_many_can_be_blocked(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack"], settings=FREE)
-    blocked = keys.chat_blocked(bucket(chat.id), chat.id)
+    blocked = ChatKeys(chat.id).blocked
     redis.hset(blocked, mapping={f"p{number}": 1 for number in range(9_999)})
     chat.block("one more", by="joe")
     before = texts(chat.history("joe").messages)

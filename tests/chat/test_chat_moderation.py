@@ -19,9 +19,10 @@ from components.exceptions import (
     TooFast,
     TooManyMembers,
 )
-from components.kit.buckets import BUCKETS, bucket
+from components.kit.buckets import BUCKETS
 from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role, keys
+from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
+from components.services.chat.keys import ChatKeys
 from tests.support.chats import FREE, let_pass, stored, texts
 
 
@@ -79,7 +80,7 @@ def test_who_is_muted_may_read_and_not_speak_until_it_ends(chat: Chat, redis: Re
         until.isoformat(),
     )
 
-    members = keys.chat_members(bucket(chat.id), chat.id)
+    members = ChatKeys(chat.id).members
     words = redis.hget(members, "jack").decode().split(" ")
     words[5] = str(int(words[5]) - 61_000)
     redis.hset(members, "jack", " ".join(words))
@@ -160,7 +161,7 @@ def test_a_mute_can_be_taken_back_from_who_has_left(chat: Chat) -> None:
 def test_a_mute_that_is_over_is_not_remembered(chat: Chat, redis: Redis) -> None:
     chat.mute("jack", seconds=60)
     chat.leave("jack")
-    redis.zadd(keys.chat_muted(bucket(chat.id), chat.id), {"jack": 1, "mary": 2})
+    redis.zadd(ChatKeys(chat.id).muted, {"jack": 1, "mary": 2})
 
     chat.add(["jack"])
     chat.leave("jill")
@@ -170,7 +171,7 @@ def test_a_mute_that_is_over_is_not_remembered(chat: Chat, redis: Redis) -> None
 
 
 def test_a_chat_remembers_so_many_who_left_while_they_were_muted(chat: Chat, redis: Redis) -> None:
-    mutes = keys.chat_muted(bucket(chat.id), chat.id)
+    mutes = ChatKeys(chat.id).muted
     redis.zadd(mutes, {f"old {number}": 10**14 + number for number in range(9_997)})
     for number, seconds in enumerate([60, None, 10, 90, None]):
         chat.add([f"p{number}"])
@@ -182,7 +183,7 @@ def test_a_chat_remembers_so_many_who_left_while_they_were_muted(chat: Chat, red
     assert {"p1", "p4", "old 0"} <= kept
     assert not {"p2", "p0"} & kept
     chat.delete()
-    assert not redis.exists(keys.chat_muted(bucket(chat.id), chat.id))
+    assert not redis.exists(ChatKeys(chat.id).muted)
 
 
 def test_there_is_always_an_owner(chat: Chat) -> None:
@@ -320,7 +321,7 @@ def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat
     assert RecentContacts("jill").list() == []
     assert [key for key in redis.keys("*") if b"jack" in key] == []
     for chat_id in (chat.id, past.id):
-        assert b"jack" not in redis.hkeys(keys.chat_members(bucket(chat_id), chat_id))
+        assert b"jack" not in redis.hkeys(ChatKeys(chat_id).members)
 
 
 def test_what_is_too_old_is_hidden_before_it_is_gone(redis: Redis, chat: Chat) -> None:
@@ -336,7 +337,7 @@ def test_what_is_too_old_is_hidden_before_it_is_gone(redis: Redis, chat: Chat) -
     assert (texts(news.messages), news.missed) == (["young"], 4)
 
     let_pass(redis, chat.id, 600)
-    assert not redis.exists(keys.chat_messages(bucket(chat.id), chat.id))
+    assert not redis.exists(ChatKeys(chat.id).messages)
     assert chat.news("jack").unread == 0
     assert chat.send("jack", "again").seq == 6
     assert [member.unread for member in chat.members()] == [1, 1, 0, 1]

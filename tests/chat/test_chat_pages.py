@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.kit.buckets import bucket
-from components.services.chat import Chat, ChatSettings, Inbox, keys
+from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat.keys import ChatKeys
 from components.services.chat.records import Position
 from tests.support.chats import FREE, texts
 
@@ -15,7 +15,7 @@ def spam(redis: Redis, count: int, text: str = "hello", settings: ChatSettings =
     """Chats that joe is put into; the ids, that which spoke last first."""
     made = [Chat.create("spammer", members=["joe"], text=text, settings=settings) for _ in range(count)]
     for number, chat in enumerate(made):  # they would all be of one second
-        redis.zadd(keys.chat_names(bucket(chat.id)), {chat.id: 10**12 + number * 1000})
+        redis.zadd(ChatKeys(chat.id).names, {chat.id: 10**12 + number * 1000})
     return [chat.id for chat in made][::-1]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.kit.buckets import bucket
 from components.kit.stored import UNREADABLE
-from components.services.chat import keys
+from components.services.chat.keys import ChatKeys
 from components.services.mailboxes import Mailbox
 from components.services.mailboxes.keys import MailboxKeys
 from tests.chat.admin.conversations import guild
@@ -51,7 +50,7 @@ def test_messages_that_cannot_be_read(reader, redis, body):
 def test_a_chat_that_cannot_be_read(reader, redis, field, value):
     guild()
     guild("guild:8", title="Others")
-    redis.hset(keys.chat(bucket("guild:7"), "guild:7"), field, value)
+    redis.hset(ChatKeys("guild:7").chat, field, value)
 
     assert "Others" in text_of(reader, CHATS)
     text_of(reader, f"{CHATS}chat/?chat=guild:7")
@@ -60,7 +59,7 @@ def test_a_chat_that_cannot_be_read(reader, redis, field, value):
 
 def test_members_that_cannot_be_read(reader, redis):
     guild()
-    redis.hset(keys.chat_members(bucket("guild:7"), "guild:7"), "jack", b"\xff")
+    redis.hset(ChatKeys("guild:7").members, "jack", b"\xff")
 
     assert "jill" in text_of(reader, f"{CHATS}chat/?chat=guild:7")
 

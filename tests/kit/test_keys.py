@@ -29,7 +29,7 @@ from components.services.autocomplete import AddressBook, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.loading import Load, row
 from components.services.chat import Chat, ChatSettings, core, limits
-from components.services.chat import keys as chat_keys
+from components.services.chat.keys import ChatKeys
 from components.services.counters import Counter
 from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
@@ -243,7 +243,7 @@ def share(name: str) -> dict[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("DaemonKeys", "RowKeys", "chat", "counter", "inbox", "mailboxes.", "semaphore")
+_IN_BUCKETS = ("DaemonKeys", "RowKeys", "chat.", "counter", "mailboxes.", "semaphore")
 
 
 def correspond(name: str) -> str:
@@ -327,7 +327,7 @@ def chart(redis: Redis, name: str) -> dict[str, str]:
 
 
 def talk(redis: Redis, name: str) -> dict[str, str]:
-    """A chat of which something is known in all its keys, of a person of the same name; the parts of these."""
+    """A chat of which something is known in all its keys, of a person of the same name; their suffixes."""
     chat = Chat.create("joe", members=[name], id=name, settings=ChatSettings(rate_period=600))
     chat.send("joe", "one", mentions=[name])
     chat.send("joe", "two")
@@ -345,10 +345,10 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     [call, trimmed] = [
         key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)
     ][::-1]
-    redis.delete(f"{chat_keys.chat_calls(bucket(name), name)}/{trimmed}")
-    parts = {f"chat_{part}": f"{name}/{name}" for part in ("mentions", "own", "rate")}
-    parts["inbox_rate"] = f"{name}/create"
-    return {**parts, "chat_calls": f"{name}/{call}", "chat_sent": f"{name}/0:0"}
+    redis.delete(f"{ChatKeys(name).calls}/{trimmed}")
+    suffixes = {f"ChatKeys.{part}": f"/{name}" for part in ("mentions", "own", "rate")}
+    suffixes["InboxKeys.rate"] = "/create"
+    return {**suffixes, "ChatKeys.calls": f"/{call}", "ChatKeys.sent": "/0:0"}
 
 
 def entity(key: str) -> str:
@@ -375,8 +375,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parking.unpark("default", by="default")
     queue.pause("default")
     suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
-    parts = talk(redis, "default") | tally(redis, "default")
-    suffixes |= look_up(redis, "default")
+    parts = tally(redis, "default")
+    suffixes |= talk(redis, "default") | look_up(redis, "default")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     suffixes |= {f"RowKeys.{each}": f":{parts['RowKeys.row_of']}" for each in ("row", "claim")}
     redis.delete(

@@ -16,12 +16,12 @@ from components.kit import scripts
 from components.kit.buckets import BUCKETS
 from components.kit.client import get_async_client, get_client
 from components.kit.scripts import Script
-from components.services.chat import keys
+from components.services.chat.keys import index
 from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
 
 #: In the slots of all buckets.
-KEYS = [keys.chat_names(tag) for tag in BUCKETS]
+KEYS = [index(tag) for tag in BUCKETS]
 
 
 class Source(Script):

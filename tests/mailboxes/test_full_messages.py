@@ -12,9 +12,9 @@ import pytest
 from redis import Redis
 
 from components.exceptions import RedisUnavailable
-from components.kit.buckets import bucket
 from components.services.autocomplete import RecentContacts
-from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position, core, keys
+from components.services.chat import Chat, ChatReader, ChatSettings, Inbox, Position
+from components.services.chat.keys import InboxKeys
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from tests.support.chats import FREE, let_pass
 
@@ -120,11 +120,11 @@ def test_what_is_old_goes_and_who_misbehaves_can_be_blocked_and_chats_be_deleted
 
 def test_a_hint_that_was_denied_for_long_does_not_fail_an_inbox(redis: Redis) -> None:
     Chat.create("joe", id="good")
-    hints = keys.inbox_chats(bucket("joe"), "joe")
+    hints = InboxKeys("joe").hints
     redis.zadd(hints, {"gone": 1})
 
     with full(redis):
         assert [chat.chat_id for chat in Inbox("joe").chats()] == ["good"]
 
     assert redis.zscore(hints, "gone") is None
-    assert redis.zscore(core.keys_of_inbox("joe")[1], "gone") is not None
+    assert redis.zscore(InboxKeys("joe").past, "gone") is not None

@@ -16,7 +16,8 @@ from redis import Redis
 
 from components.exceptions import MessageNotFound, TooManyBlocked
 from components.kit.buckets import bucket
-from components.services.chat import Chat, Inbox, keys
+from components.services.chat import Chat, Inbox
+from components.services.chat.keys import InboxKeys
 from components.services.mailboxes import Fate, Mailbox, mailbox
 from components.services.mailboxes.keys import MailboxKeys, index
 from tests.support.chats import FREE
@@ -143,7 +144,7 @@ def test_a_mailbox_refuses_the_mail_of_so_many_and_no_more(redis: Redis) -> None
 
 
 def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_left(redis: Redis) -> None:
-    past = keys.inbox_past(bucket("jack"), "jack")
+    past = InboxKeys("jack").past
     for number in range(400):
         chat = Chat(f"gone:{number}")
         redis.zadd(past, {chat.id: 1})
@@ -160,7 +161,7 @@ def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_le
 
 
 def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(redis: Redis) -> None:
-    past, hour = keys.inbox_past(bucket("jack"), "jack"), 3_600_000
+    past, hour = InboxKeys("jack").past, 3_600_000
     chats = [Chat.create("joe", members=["jack"], id=f"chat:{number}", settings=FREE) for number in range(60)]
     for chat in chats:
         chat.send("jack", "hello")
@@ -185,7 +186,7 @@ def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(
 
 
 def test_who_comes_back_and_leaves_again_is_remembered_from_then_on(redis: Redis) -> None:
-    past = keys.inbox_past(bucket("jack"), "jack")
+    past = InboxKeys("jack").past
     chat = Chat.create("joe", members=["jack"])
     chat.leave("jack")
     redis.zadd(past, {chat.id: 1})
@@ -197,10 +198,10 @@ def test_who_comes_back_and_leaves_again_is_remembered_from_then_on(redis: Redis
 
 
 def test_hints_that_were_denied_for_a_day_go(redis: Redis) -> None:
-    hints = keys.inbox_chats(bucket("jack"), "jack")
+    hints = InboxKeys("jack").hints
     redis.zadd(hints, {f"gone:{number}": 1 for number in range(500)})
 
     assert Inbox("jack").chats() == []
 
     assert redis.exists(hints) == 0
-    assert redis.zcard(keys.inbox_past(bucket("jack"), "jack")) <= 500
+    assert redis.zcard(InboxKeys("jack").past) <= 500

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from redis import Redis
 
-from components.kit.buckets import bucket
-from components.services.chat import ChatMessage, ChatSettings, keys
+from components.services.chat import ChatMessage, ChatSettings
+from components.services.chat.keys import ChatKeys
 
 #: Without a rate limit, as tests are faster than people.
 FREE = ChatSettings(rate_limit=0)
@@ -24,8 +24,8 @@ def texts(messages: Iterable[ChatMessage]) -> list[str]:
 
 def let_pass(redis: Redis, chat_id: str, seconds: float) -> None:
     """All that is known of the chat is older by so much, and what expires in that time is gone."""
-    tag, ms = bucket(chat_id), round(seconds * 1000)
-    messages, chat = keys.chat_messages(tag, chat_id), keys.chat(tag, chat_id)
+    keys, ms = ChatKeys(chat_id), round(seconds * 1000)
+    messages, chat = keys.messages, keys.chat
     ages = {key: redis.pttl(key) - ms for key in redis.keys(f"*:{chat_id}*") if redis.pttl(key) > 0}
     entries, has_stream = redis.xrange(messages), redis.exists(messages)
     redis.delete(messages)

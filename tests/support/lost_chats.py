@@ -11,10 +11,10 @@ from redis import Redis
 
 from components.exceptions import NotAllowed
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.chat import Chat, ChatSettings, core, keys
+from components.services.chat import Chat, ChatSettings, core
 from components.services.chat.erasure import _erase
+from components.services.chat.keys import InboxKeys
 from tests.support.chats import FREE, let_pass
 
 _ID = "guild:7"
@@ -198,7 +198,7 @@ def charge(redis: Redis) -> Callable[[], Any]:
 
 def forget(redis: Redis) -> Callable[[], Any]:
     """A hint of a chat that denies it."""
-    redis.zadd(keys.inbox_chats(bucket("jack"), "jack"), {_ID: 1, "other": 2})
+    redis.zadd(InboxKeys("jack").hints, {_ID: 1, "other": 2})
     keys_of_forget = core.keys_of_inbox("jack")
     return lambda: core.forget(get_client(), keys=keys_of_forget, args=[core.YOUNG, _ID, "other"])
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from redis import Redis
 
-from components.kit.buckets import bucket
-from components.services.chat import keys
+from components.services.chat.keys import ChatKeys
 from components.services.mailboxes.keys import MailboxKeys
 
 _DEEP = b"[" * 1_480 + b"]" * 1_480
@@ -48,8 +47,7 @@ FIELDS: dict[str, bytes] = {
 
 def put_into_chat(redis: Redis, chat_id: str, **fields: bytes) -> int:
     """Append an entry with these fields, the others being right, behind the chat's back; its seq."""
-    tag = bucket(chat_id)
-    chat, stream = keys.chat(tag, chat_id), keys.chat_messages(tag, chat_id)
+    chat, stream = ChatKeys(chat_id).chat, ChatKeys(chat_id).messages
     seq = int(redis.hincrby(chat, "seq", 1))
     n, at = int(redis.hincrby(chat, "n", 1)), redis.hget(chat, "at")
     right = {"s": b"jill", "c": b"c", "t": at, "n": n, "m": b"", "b": b"thello"}

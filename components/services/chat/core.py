@@ -34,9 +34,9 @@ from components.kit.news import channel
 from components.kit.scripts import Script, reading
 from components.kit.stored import number_of, text_of
 from components.kit.values import check_name
-from components.services.chat import keys
 from components.services.chat.formats import instant
 from components.services.chat.ids import new_call
+from components.services.chat.keys import ChatKeys, InboxKeys
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
 READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
@@ -73,15 +73,11 @@ kept = Script("chat/kept")
 class Keys:
     """The keys of one chat, for each script."""
 
-    def __init__(self, chat_id: str) -> None:
-        tag = bucket(chat_id)
-        chat, messages = keys.chat(tag, chat_id), keys.chat_messages(tag, chat_id)
-        who, reads = keys.chat_members(tag, chat_id), keys.chat_reads(tag, chat_id)
-        mentions, own = keys.chat_mentions(tag, chat_id) + "/", keys.chat_own(tag, chat_id) + "/"
-        sent, rate = keys.chat_sent(tag, chat_id) + "/", keys.chat_rate(tag, chat_id) + "/"
-        calls, blocked = keys.chat_calls(tag, chat_id) + "/", keys.chat_blocked(tag, chat_id)
-        deleted, names = keys.chat_deleted(tag, chat_id), keys.chat_names(tag)
-        muted = keys.chat_muted(tag, chat_id)
+    def __init__(self, its: ChatKeys) -> None:
+        chat, messages, who, reads, blocked = its.chat, its.messages, its.members, its.reads, its.blocked
+        mentions, own, sent = f"{its.mentions}/", f"{its.own}/", f"{its.sent}/"
+        rate, calls = f"{its.rate}/", f"{its.calls}/"
+        deleted, names, muted = its.deleted, its.names, its.muted
         self.create = (chat, messages, who, reads, sent, names)
         self.send = (chat, messages, who, reads, sent, names, mentions, own, rate, deleted)
         self.history = (chat, messages, who)
@@ -102,30 +98,30 @@ class Keys:
 
 def keys_of(chat_id: str) -> Keys:
     """Those of this chat under the prefix of now, which is a setting."""
-    return _keys_of(chat_id, keys.chat(bucket(chat_id), chat_id))
+    return _keys_of(chat_id, ChatKeys(chat_id).chat)
 
 
 @lru_cache(maxsize=1_024)
 def _keys_of(chat_id: str, first: str) -> Keys:
-    return Keys(chat_id)
+    return Keys(ChatKeys(chat_id))
 
 
 def keys_of_look(tag: str) -> list[str]:
     """For look.lua: the prefixes to the ids of a bucket's chats."""
-    kinds = ("", "_messages", "_members", "_reads", "_mentions", "_own", "_deleted")
-    return [getattr(keys, f"chat{kind}")(tag, "") for kind in kinds]
+    its = ChatKeys.of_bucket(tag)
+    return [its.chat, its.messages, its.members, its.reads, its.mentions, its.own, its.deleted]
 
 
 def keys_of_inbox(person: str) -> list[str]:
     """The hints of a person, and the chats that he has left."""
-    tag = bucket(person)
-    return [keys.inbox_chats(tag, person), keys.inbox_past(tag, person)]
+    its = InboxKeys(person)
+    return [its.hints, its.past]
 
 
 def keys_of_limits(person: str) -> list[str]:
     """Return the keys of charge.lua: the chats that a person created, and the prefix of what they paid for."""
-    tag = bucket(person)
-    return [keys.inbox_created(tag, person), keys.inbox_rate(tag, person) + "/"]
+    its = InboxKeys(person)
+    return [its.created, f"{its.rate}/"]
 
 
 def check_actor(by: object) -> str:
@@ -177,7 +173,7 @@ async def prune_past(client: AnyRedis, person: str) -> None:
 
     They are chosen by chance, and are more than come in. So what remains are those of which erasure must know.
     """
-    key = keys_of_inbox(person)[1]
+    key = InboxKeys(person).past
     found = await reading(lambda: client.zrandmember(key, LOOKED_AT_PAST))
     if not found:
         return

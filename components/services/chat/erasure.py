@@ -25,6 +25,7 @@ from components.services.chat import core
 from components.services.chat.chats import Chat
 from components.services.chat.formats import write_event
 from components.services.chat.ids import is_id, new_call
+from components.services.chat.keys import InboxKeys
 from components.services.chat.records import Erased, EventKind
 
 _LOOKED_AT = 500  # entries in one run of the script
@@ -67,7 +68,7 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
     await RecentContacts(person)._erase(client, others)
     if failed:
         raise failed
-    await reading(lambda: client.delete(core.keys_of_limits(person)[0]))  # twice is as once
+    await reading(lambda: client.delete(InboxKeys(person).created))  # twice is as once
     return Erased(len(touched), messages)
 
 

@@ -23,9 +23,10 @@ from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, reading
 from components.kit.stored import text_of
 from components.kit.together import together
 from components.kit.values import check_seconds
-from components.services.chat import core, keys
+from components.services.chat import core
 from components.services.chat.erasure import erase_person
 from components.services.chat.ids import is_id
+from components.services.chat.keys import index
 from components.services.chat.news import read_news
 from components.services.chat.readers import ask
 from components.services.chat.records import Changes, ChatNews, ChatPage, Chats, Erased, Position
@@ -186,7 +187,7 @@ class Inbox:
             asked.setdefault(bucket(chat_id), []).append(chat_id)
 
         async def scores(tags: Sequence[str]) -> list[Any]:
-            return await ask(client, tags, lambda pipe, tag: pipe.zmscore(keys.chat_names(tag), asked[tag]))
+            return await ask(client, tags, lambda pipe, tag: pipe.zmscore(index(tag), asked[tag]))
 
         async with _turn(client):
             try:

@@ -1,110 +1,146 @@
-"""The keys of chats and inboxes."""
+"""
+The keys of chats and inboxes. The entity is a bucket of chats, or of inboxes, so that one script can look at several.
+
+"One per person" and the like: the key is what the property says, a slash, and the person.
+"""
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from typing import Self
 
-# Chats. The entity is a bucket of chats, so that one script can look at several. (services/chat)
-
-
-def chat(tag: str, chat_id: str) -> str:
-    """HASH, what the chat is and how far it has come. Goes a year after the chat, so that no sequence restarts."""
-    return _key("chats", tag, f"chat:{chat_id}")
+from components.kit.buckets import bucket
+from components.kit.keyspace import stem
 
 
-def chat_messages(tag: str, chat_id: str) -> str:
-    """STREAM <seq>-0 -> message. Goes by the chat's limits of number, age and bytes, or with the chat."""
-    return _key("chats", tag, f"messages:{chat_id}")
+class ChatKeys:
+    """The keys of the chat *chat_id*, by the names that the scripts have for them."""
+
+    def __init__(self, chat_id: str) -> None:
+        self._id = chat_id
+        self._bucket = stem("chats", bucket(chat_id))
+
+    @classmethod
+    def of_bucket(cls, tag: str) -> Self:
+        """Return what the keys of all chats of a bucket begin with: an id comes after it."""
+        keys = cls("")
+        keys._bucket = stem("chats", tag)
+        return keys
+
+    @property
+    def chat(self) -> str:
+        """
+        HASH of facts, of settings, and how far the chat has come.
+
+        Goes a year after the chat; until then a chat of the same id goes on counting.
+        """
+        return f"{self._bucket}chat:{self._id}"
+
+    @property
+    def messages(self) -> str:
+        """STREAM <seq>-0 -> message. Goes by the chat's limits of number, age and bytes, or with the chat."""
+        return f"{self._bucket}messages:{self._id}"
+
+    @property
+    def members(self) -> str:
+        """HASH person -> record of the member. An entry goes when they leave."""
+        return f"{self._bucket}members:{self._id}"
+
+    @property
+    def reads(self) -> str:
+        """ZSET person by the seq up to which they have read. An entry goes when they leave."""
+        return f"{self._bucket}reads:{self._id}"
+
+    @property
+    def mentions(self) -> str:
+        """ZSET seqs that mention a person, unread; one per person. Goes when read."""
+        return f"{self._bucket}mentions:{self._id}"
+
+    @property
+    def own(self) -> str:
+        """ZSET seqs that a person sent after what they have read; one per person. Goes when read."""
+        return f"{self._bucket}own:{self._id}"
+
+    @property
+    def sent(self) -> str:
+        """HASH digest of sender and client id -> seq; one per part of the history. Goes with it."""
+        return f"{self._bucket}sent:{self._id}"
+
+    @property
+    def deleted(self) -> str:
+        """
+        ZSET tombstone of a deleted message by its seq; with the messages at most twice max_messages.
+
+        Goes with the history that the message was in.
+        """
+        return f"{self._bucket}deleted:{self._id}"
+
+    @property
+    def calls(self) -> str:
+        """STRING what a call was answered, in case its reply was lost; one per call. Expires after a minute."""
+        return f"{self._bucket}calls:{self._id}"
+
+    @property
+    def rate(self) -> str:
+        """STRING record of the pace of a person; one per person. Expires when they may send again."""
+        return f"{self._bucket}rate:{self._id}"
+
+    @property
+    def blocked(self) -> str:
+        """HASH person who may not come back -> since when; 10,000 at most. An entry goes when they are unblocked."""
+        return f"{self._bucket}blocked:{self._id}"
+
+    @property
+    def muted(self) -> str:
+        """
+        ZSET person who left while they were muted by the millisecond until when, +inf for no end.
+
+        An entry goes when they come back, and when the mute is over or lifted; the 10,000 that end last stay.
+        """
+        return f"{self._bucket}muted:{self._id}"
+
+    @property
+    def names(self) -> str:
+        """ZSET chat id by the millisecond of its last message, of the bucket. An entry goes with the chat."""
+        return f"{self._bucket}names"
 
 
-def chat_members(tag: str, chat_id: str) -> str:
-    """HASH person -> role, since when, what he may see. An entry goes when he leaves."""
-    return _key("chats", tag, f"members:{chat_id}")
+class InboxKeys:
+    """The keys of the inbox of *person*: in which chats they may be, as hints, which the chats confirm."""
+
+    def __init__(self, person: str) -> None:
+        self._person = person
+        self._bucket = stem("inboxes", bucket(person))
+
+    @property
+    def hints(self) -> str:
+        """ZSET chat id by the millisecond of the hint. An entry goes when the chat has denied it for a day."""
+        return f"{self._bucket}chats:{self._person}"
+
+    @property
+    def past(self) -> str:
+        """
+        ZSET chat id by when they left it, for the erasure of what they sent.
+
+        An entry goes with that, and when nothing can be left of it: with each chat that they leave,
+        some are looked at.
+        """
+        return f"{self._bucket}past:{self._person}"
+
+    @property
+    def created(self) -> str:
+        """
+        ZSET chat id by the millisecond at which they created it; as many as the site lets a person have.
+
+        An entry goes when the limit is reached and its chat is over. Expires a year after the last one.
+        """
+        return f"{self._bucket}created:{self._person}"
+
+    @property
+    def rate(self) -> str:
+        """STRING by when what they did is paid for; one per kind and per call. Expires then."""
+        return f"{self._bucket}rate:{self._person}"
 
 
-def chat_reads(tag: str, chat_id: str) -> str:
-    """ZSET person by the seq up to which he has read. An entry goes when he leaves."""
-    return _key("chats", tag, f"reads:{chat_id}")
-
-
-def chat_mentions(tag: str, chat_id: str) -> str:
-    """ZSET per person (prefix of him: ends in "/"): seqs that mention him, unread. Goes when read."""
-    return _key("chats", tag, f"mentions:{chat_id}")
-
-
-def chat_own(tag: str, chat_id: str) -> str:
-    """ZSET per person (prefix of him: ends in "/"): seqs that he said after what he has read. Goes when read."""
-    return _key("chats", tag, f"own:{chat_id}")
-
-
-def chat_sent(tag: str, chat_id: str) -> str:
-    """HASH per part of the history (prefix: ends in "/"): digest of sender and client id -> seq. Goes with it."""
-    return _key("chats", tag, f"sent:{chat_id}")
-
-
-def chat_deleted(tag: str, chat_id: str) -> str:
-    """
-    ZSET words of a deleted message (seq, digest, sent at) by seq; with the messages at most twice max_messages.
-
-    Goes with the history that it was in.
-    """
-    return _key("chats", tag, f"deleted:{chat_id}")
-
-
-def chat_calls(tag: str, chat_id: str) -> str:
-    """STRING per call (prefix of it: ends in "/"), what was answered, if it asks again. Expires after a minute."""
-    return _key("chats", tag, f"calls:{chat_id}")
-
-
-def chat_rate(tag: str, chat_id: str) -> str:
-    """STRING per person (prefix of him: ends in "/"), when he may speak again. Expires then."""
-    return _key("chats", tag, f"rate:{chat_id}")
-
-
-def chat_blocked(tag: str, chat_id: str) -> str:
-    """HASH person who may not come back -> since when, 10,000 at most. An entry goes when that is taken back."""
-    return _key("chats", tag, f"blocked:{chat_id}")
-
-
-def chat_muted(tag: str, chat_id: str) -> str:
-    """
-    ZSET person who left while they were muted by the millisecond until when, +inf for no end.
-
-    An entry goes when they come back, when the mute is over or taken back; the 10,000 that end last stay.
-    """
-    return _key("chats", tag, f"muted:{chat_id}")
-
-
-def chat_names(tag: str) -> str:
-    """ZSET chat id by the millisecond of its last message. An entry goes with the chat."""
-    return _key("chats", tag, "names")
-
-
-# Inboxes: in which chats a person may be. Hints, which the chats confirm. (services/chat)
-
-
-def inbox_chats(tag: str, person: str) -> str:
-    """ZSET chat id by the millisecond of the hint. An entry goes when the chat has denied it for a day."""
-    return _key("inboxes", tag, f"chats:{person}")
-
-
-def inbox_past(tag: str, person: str) -> str:
-    """
-    ZSET chat id by when they left it, for the erasure of what they said. An entry goes with that, and when nothing
-    can be left of it: some are looked at with each chat that they leave.
-    """
-    return _key("inboxes", tag, f"past:{person}")
-
-
-def inbox_created(tag: str, person: str) -> str:
-    """
-    ZSET chat id by the millisecond at which this person created it; as many as the site lets a person have.
-
-    An entry goes when the limit is reached and its chat is over. Expires a year after the last one.
-    """
-    return _key("inboxes", tag, f"created:{person}")
-
-
-def inbox_rate(tag: str, person: str) -> str:
-    """STRING per kind and per call (prefix of it: ends in "/"): by when it is paid for. Expires then."""
-    return _key("inboxes", tag, f"rate:{person}")
+def index(tag: str) -> str:
+    """ZSET chat id by the millisecond of its last message, of a bucket. An entry goes with the chat."""
+    return f"{stem('chats', tag)}names"

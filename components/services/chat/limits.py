@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis
 from components.kit.scripts import reading
 from components.kit.stored import text_of
-from components.services.chat import core, keys
+from components.services.chat import core
 from components.services.chat.ids import is_id, new_call
+from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.chat.readers import ask
 
 _LOOKED_AT = 3  # persons whose inboxes are cleared up for one request
@@ -84,19 +84,19 @@ async def _full(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> list[
 
 async def _clear_hints(client: AnyRedis, person: str) -> None:
     """Forget the chats that *person* is not in any more."""
-    hints = await reading(lambda: client.zrange(core.keys_of_inbox(person)[0], 0, -1))
+    hints = await reading(lambda: client.zrange(InboxKeys(person).hints, 0, -1))
     ids = [chat_id for chat_id in map(text_of, hints) if is_id(chat_id)]
-    found = await ask(client, ids, lambda pipe, id: pipe.hexists(keys.chat_members(bucket(id), id), person))
+    found = await ask(client, ids, lambda pipe, id: pipe.hexists(ChatKeys(id).members, person))
     if gone := [chat_id for chat_id, is_member in zip(ids, found, strict=True) if not is_member]:
         await core.forget_hints(client, person, gone, young=core.YOUNG_AFTER_LEAVING)
 
 
 async def _clear_created(client: AnyRedis, person: str, now: int) -> None:
     """Forget the chats that *person* has created and that are over; young ones may be about to begin."""
-    created = core.keys_of_limits(person)[0]
+    created = InboxKeys(person).created
     old = await reading(lambda: client.zrangebyscore(created, "-inf", now - core.YOUNG_AFTER_LEAVING))
     ids = [chat_id for chat_id in map(text_of, old) if is_id(chat_id)]
-    found = await ask(client, ids, lambda pipe, id: pipe.hmget(keys.chat(bucket(id), id), "seq", "gone"))
+    found = await ask(client, ids, lambda pipe, id: pipe.hmget(ChatKeys(id).chat, "seq", "gone"))
     gone = [chat_id for chat_id, (seq, is_gone) in zip(ids, found, strict=True) if seq is None or is_gone]
     if gone:
         await reading(lambda: client.zrem(created, *gone))  # twice is as once

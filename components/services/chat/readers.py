@@ -15,9 +15,10 @@ from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis, get_client
 from components.kit.scripts import reading
 from components.kit.stored import number_of, text_of
-from components.services.chat import core, keys
+from components.services.chat import core
 from components.services.chat.formats import instant, read_settings
 from components.services.chat.ids import is_id
+from components.services.chat.keys import index
 from components.services.chat.records import ChatInfo, ChatSettings, Page
 from components.services.chat.talking import history_of
 
@@ -113,11 +114,11 @@ def _last_at(info: ChatInfo) -> float:
 
 def _add_names(pipe: Any, page: tuple[str, int, int]) -> None:
     tag, first, last = page
-    pipe.zrange(keys.chat_names(tag), first, last, desc=True)
+    pipe.zrange(index(tag), first, last, desc=True)
 
 
 async def _sizes(client: AnyRedis) -> list[int]:
-    return await ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(keys.chat_names(tag)))
+    return await ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))
 
 
 async def ask(client: AnyRedis, things: Sequence[Any], add: Callable[[Any, Any], object]) -> list[Any]:

@@ -14,10 +14,11 @@ from components.exceptions import ChatNotFound, RedisUnavailable
 from components.kit.client import get_client
 from components.kit.scripts import Call, Script
 from components.kit.together import together
-from components.services.chat import Chat, ChatSettings, keys
+from components.services.chat import Chat, ChatSettings
+from components.services.chat.keys import index
 from components.testing import redis_at
 
-KEY = keys.chat_names("00")
+KEY = index("00")
 
 
 class Source(Script):

@@ -16,7 +16,7 @@ from components.kit.stored import MAX_DEPTH, UNREADABLE, is_too_deep
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.chat import Chat, ChatReader, Inbox, Position
-from components.services.chat import keys as chat_keys
+from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.mailboxes import Fate, Mailbox, MailboxReader
 from components.services.mailboxes.keys import MailboxKeys, index
 from tests.support.chats import FREE
@@ -85,9 +85,9 @@ def test_what_is_beside_a_text_fails_no_list_either(redis: Redis, field: str, va
 
 def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
     bad, _good = scene()
-    stream = chat_keys.chat_messages(bucket(bad.id), bad.id)
+    stream = ChatKeys(bad.id).messages
     redis.xadd(stream, {"a": "b"}, id="3-0")
-    redis.hset(chat_keys.chat(bucket(bad.id), bad.id), "seq", 3)
+    redis.hset(ChatKeys(bad.id).chat, "seq", 3)
 
     assert [each.is_unreadable for each in bad.history("joe").messages] == [False, False, True]
     assert {each.chat_id for each in Inbox("joe").fetch()} == {"good", "bad"}
@@ -104,7 +104,7 @@ def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
 )
 def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: str, value: bytes) -> None:
     scene()
-    redis.hset(chat_keys.chat(bucket("bad"), "bad"), field, value)
+    redis.hset(ChatKeys("bad").chat, field, value)
 
     for found in (Inbox("joe").chats(), Inbox("joe").fetch()):
         assert "good" in [each.chat_id for each in found]
@@ -122,7 +122,7 @@ def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: 
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
 def test_a_membership_that_cannot_be_read_fails_no_list(redis: Redis, value: bytes) -> None:
     bad, _good = scene()
-    members = chat_keys.chat_members(bucket("bad"), "bad")
+    members = ChatKeys("bad").members
     redis.hset(members, "joe", value)
 
     found = Inbox("joe").chats()
@@ -134,17 +134,16 @@ def test_a_membership_that_cannot_be_read_fails_no_list(redis: Redis, value: byt
 @pytest.mark.parametrize("name", [b"\xff\xfe", b"", b"x" * 2_000])
 def test_a_name_that_is_none_fails_no_list(redis: Redis, name: bytes) -> None:
     bad, _good = scene()
-    tag, joes = bucket("bad"), bucket("joe")
-    record = redis.hget(chat_keys.chat_members(tag, "bad"), "joe")
-    redis.hset(chat_keys.chat_members(tag, "bad"), name, record)
-    redis.zadd(chat_keys.chat_reads(tag, "bad"), {name: 1})
-    redis.hset(chat_keys.chat_blocked(tag, "bad"), name, b"x")
-    redis.zadd(chat_keys.inbox_chats(joes, "joe"), {name: 1})
-    redis.zadd(chat_keys.inbox_past(joes, "joe"), {name: 1})
-    redis.zadd(chat_keys.chat_names(tag), {name: 1})
-    redis.zadd(chat_keys.chat_mentions(tag, "bad") + "/joe", {name: 1})
-    redis.zadd(chat_keys.chat_own(tag, "bad") + "/joe", {name: 1})
-    redis.zadd(chat_keys.chat_deleted(tag, "bad"), {name: 1})
+    record = redis.hget(ChatKeys("bad").members, "joe")
+    redis.hset(ChatKeys("bad").members, name, record)
+    redis.zadd(ChatKeys("bad").reads, {name: 1})
+    redis.hset(ChatKeys("bad").blocked, name, b"x")
+    redis.zadd(InboxKeys("joe").hints, {name: 1})
+    redis.zadd(InboxKeys("joe").past, {name: 1})
+    redis.zadd(ChatKeys("bad").names, {name: 1})
+    redis.zadd(ChatKeys("bad").mentions + "/joe", {name: 1})
+    redis.zadd(ChatKeys("bad").own + "/joe", {name: 1})
+    redis.zadd(ChatKeys("bad").deleted, {name: 1})
 
     assert {each.chat_id for each in Inbox("joe").chats()} == {"bad", "good"}
     assert len(bad.members()) == 3
