@@ -57,23 +57,25 @@ ROOMS: dict[str, tuple[str, str]] = {
         "workers/test_rows*.py admin/test_rows_page.py views/test_rows.py test_row_tags.py market/test_*.py",
     ),
     "autocomplete": (
-        "services/test_books*.py services/test_contacts.py db/test_books.py db/test_many_books*.py backends/test_books.py",
+        "services/test_books*.py services/test_contacts.py db/test_books.py db/test_many_books*.py "
+        "backends/test_books.py",
         "views/test_books*.py views/test_contacts.py guilds/test_books.py admin/test_books_page.py test_book*.py "
         "services/test_lines_formats.py test_forms.py test_widgets.py",
     ),
     "geo": (
         "services/test_geo*.py",
-        "commands/test_importgeoip.py players/test_geography.py admin/test_traffic_page.py services/test_traffic_reports.py",
+        "commands/test_importgeoip.py players/test_geography.py admin/test_traffic_page.py "
+        "services/test_traffic_reports.py",
     ),
     "logs": (
         "services/test_logs*.py services/test_lines*.py services/test_traffic_reports.py workers/test_logs.py",
-        "commands/test_copylogs*.py commands/test_aggregatelogs.py commands/test_bad_logs.py commands/test_logreport.py "
-        "admin/test_logs_page.py admin/test_traffic_page.py players/test_*.py",
+        "commands/test_copylogs*.py commands/test_aggregatelogs.py commands/test_bad_logs.py "
+        "commands/test_logreport.py admin/test_logs_page.py admin/test_traffic_page.py players/test_*.py",
     ),
     "queues": (
         "services/test_queues*.py backends/test_tasks.py test_schedules.py test_periodic.py",
-        "admin/test_queues_page.py admin/test_task*.py admin/test_periodic.py admin/test_contents.py workers/test_*.py "
-        "commands/test_queues.py",
+        "admin/test_queues_page.py admin/test_task*.py admin/test_periodic.py admin/test_contents.py "
+        "workers/test_*.py commands/test_queues.py",
     ),
     "worker": (
         "workers/test_*.py",
@@ -81,8 +83,9 @@ ROOMS: dict[str, tuple[str, str]] = {
         "commands/test_timeouts.py commands/test_processes.py",
     ),
     "kit": (
-        "test_client.py test_async_client.py test_scripts*.py test_silence.py test_renewals*.py services/test_news.py "
-        "services/test_together.py test_embedded.py test_sentinels.py services/test_asked_again.py",
+        "test_client.py test_async_client.py test_scripts*.py test_silence.py test_renewals*.py "
+        "services/test_news.py services/test_together.py test_embedded.py test_sentinels.py "
+        "services/test_asked_again.py",
         "test_unavailable.py test_unsuitable.py test_cluster_nodes.py test_testing.py services/test_servers.py "
         "services/test_unreadable*.py services/test_chat_waiting.py services/test_mailboxes_waiting.py "
         "services/test_locks_clients.py",
@@ -191,9 +194,8 @@ def verify(scratch: Scratch, room: str) -> int:
     """Plant each defect of a room and run the test that shall catch it. Return how many were missed."""
     defects = _read(room)
     tests = sorted({defect["caught_by"] for defect in defects if defect["caught_by"]})
-    if tests and not (outcome := scratch.test(tests)).is_good:
-        print(outcome.output)
-        sys.exit(f"{room}: {outcome.culprit} fails without any defect, and so would tell nothing.")
+    if tests and not (clean := scratch.test(tests)).is_good:
+        sys.exit(f"{clean.output}\n{room}: {clean.culprit} fails without a defect, and so tells nothing.")
     missed = 0
     for defect in defects:
         outcome = _planted(scratch, defect, [defect["caught_by"]]) if defect["caught_by"] else None
@@ -238,7 +240,7 @@ def _stages(room: str, file: str) -> Iterator[tuple[list[str], tuple[str, ...]]]
         str(path.relative_to(ROOT / "tests")) for row in quick for path in ROOT.glob(f"tests/{row}")
     )
     yield [test for test in tests if words & set(re.split(r"\W|_", test))], ()
-    yield sorted(tests, key=lambda test: "_model" in test), ("-n", "2")
+    yield tests, ("-n", "2")
     yield [*wide, *COMMON.split()], ("-n", "2")
 
 
@@ -280,7 +282,9 @@ def _git(*words: str, cwd: Path) -> str:
 
 
 def _say(room: str, word: str, defect: dict[str, Any]) -> None:
-    print(f"{room}: {word}: {defect['file']}: {defect.get('says') or defect['new'].strip()}", flush=True)
+    what = defect["says"] or defect["new"].strip()
+    sys.stdout.write(f"{room}: {word}: {defect['file']}: {what}\n")
+    sys.stdout.flush()
 
 
 def _file(room: str) -> Path:
