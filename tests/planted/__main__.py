@@ -92,7 +92,7 @@ ROOMS: dict[str, tuple[str, str]] = {
     ),
     "control_room": ("admin/test_*.py", "market/test_*.py players/test_*.py"),
 }
-#: For defects of all rooms, at last.
+#: For scripts of all rooms, at last.
 COMMON = (
     "test_lost_replies.py services/test_unreadable*.py services/test_growth.py services/test_full_server.py"
 )
@@ -241,7 +241,7 @@ def _stages(room: str, file: str) -> Iterator[tuple[list[str], tuple[str, ...]]]
     )
     yield [test for test in tests if words & set(re.split(r"\W|_", test))], ()
     yield tests, ("-n", "2")
-    yield [*wide, *COMMON.split()], ("-n", "2")
+    yield wide + (COMMON.split() if file.endswith(".lua") else []), ("-n", "2")
 
 
 def _planted(scratch: Scratch, defect: dict[str, Any], tests: Sequence[str], *options: str) -> Outcome:
