@@ -184,6 +184,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.rooms) - set(ROOMS):
         parser.error(f"There is no room {', '.join(sorted(unknown))}.")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests shall not inherit that it is ignored, as by "&"
     scratch = Scratch()
     run = find if options.find else verify
     missed = sum([run(scratch, room) for room in options.rooms or ROOMS if _file(room).exists()])
