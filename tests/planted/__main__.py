@@ -184,7 +184,8 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.rooms) - set(ROOMS):
         parser.error(f"There is no room {', '.join(sorted(unknown))}.")
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests shall not inherit that it is ignored, as by "&"
+    # A shell may have it ignored, and tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     scratch = Scratch()
     run = find if options.find else verify
     missed = sum([run(scratch, room) for room in options.rooms or ROOMS if _file(room).exists()])
