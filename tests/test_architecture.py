@@ -92,6 +92,19 @@ PUBLIC = {
 }
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
 ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "templatetags", "testing", "urls"}
+#: Modules of other packages that only these may import.
+ONLY = {
+    "django_redis": {"cache"},
+    "redis": {"cache", "embedded", "exceptions", "kit", "servers", "services", "testing"},
+    "pytest": {"testing"},
+    "zstandard": {"services"},
+    "argparse": {"kit", "management", "services"},
+    "maxminddb": {"services"},
+    "signal": {"kit", "management"},
+    "django.contrib.admin": {"admin", "control_room", "services"},
+    "django_tasks": {"kit"},
+    "django.tasks": {"kit"},
+}
 #: What services know nothing of, except where they say so by their name.
 FOREIGN_TO_SERVICES = {
     f"django.{package}" for package in ("http", "contrib", "db", "shortcuts", "urls", "views")

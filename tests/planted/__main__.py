@@ -28,74 +28,24 @@ from typing import Any
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
-#: For each room the tests to try for a defect, as patterns: the first row is quick, the second is asked after it.
-ROOMS: dict[str, tuple[str, str]] = {
-    "mailboxes": (
-        "services/test_mailboxes*.py backends/test_messages.py views/test_mailbox.py admin/test_mailboxes_page.py",
-        "backends/test_mail.py views/test_unreadable.py guilds/test_mail.py",
-    ),
-    "locks": (
-        "services/test_locks*.py services/test_fences.py services/test_cache_locks.py db/test_fences.py",
-        "admin/test_locks_page.py services/test_holdings_*.py db/test_fence_races.py test_keys.py test_client.py",
-    ),
-    "semaphores": (
-        "services/test_semaphores*.py admin/test_semaphores_page.py",
-        "services/test_holdings_*.py test_renewals*.py",
-    ),
-    "counters": (
-        "services/test_counters*.py services/test_tallies.py charts/test_*.py",
-        "admin/test_counter*.py commands/test_counters.py commands/test_counting_ends.py test_counting_requests.py "
-        "admin/test_traffic_page.py admin/test_rows_page.py",
-    ),
-    "chat": (
-        "services/test_chat*.py services/test_contacts.py views/test_*.py backends/test_books.py",
-        "services/test_message_growth.py services/test_full_messages.py admin/test_chats_page.py "
-        "admin/test_reading_messages.py guilds/test_*.py test_people.py",
-    ),
-    "rows": (
-        "services/test_rows*.py services/test_unreadable_rows.py db/test_row*.py",
-        "workers/test_rows*.py admin/test_rows_page.py views/test_rows.py test_row_tags.py market/test_*.py",
-    ),
-    "autocomplete": (
-        "services/test_books*.py services/test_contacts.py db/test_books.py db/test_many_books*.py "
-        "backends/test_books.py",
-        "views/test_books*.py views/test_contacts.py guilds/test_books.py admin/test_books_page.py test_book*.py "
-        "services/test_lines_formats.py test_forms.py test_widgets.py",
-    ),
-    "geo": (
-        "services/test_geo*.py",
-        "commands/test_importgeoip.py players/test_geography.py admin/test_traffic_page.py "
-        "services/test_traffic_reports.py",
-    ),
-    "logs": (
-        "services/test_logs*.py services/test_lines*.py services/test_traffic_reports.py workers/test_logs.py",
-        "commands/test_copylogs*.py commands/test_aggregatelogs.py commands/test_bad_logs.py "
-        "commands/test_logreport.py admin/test_logs_page.py admin/test_traffic_page.py players/test_*.py",
-    ),
-    "queues": (
-        "services/test_queues*.py backends/test_tasks.py test_schedules.py test_periodic.py",
-        "admin/test_queues_page.py admin/test_task*.py admin/test_periodic.py admin/test_contents.py "
-        "workers/test_*.py commands/test_queues.py",
-    ),
-    "worker": (
-        "workers/test_*.py",
-        "backends/test_tasks.py services/test_queues*.py commands/test_runworker.py commands/test_threads.py "
-        "commands/test_timeouts.py commands/test_processes.py",
-    ),
-    "kit": (
-        "test_client.py test_async_client.py test_scripts*.py test_silence.py test_renewals*.py "
-        "services/test_news.py services/test_together.py test_embedded.py test_sentinels.py "
-        "services/test_asked_again.py",
-        "test_unavailable.py test_unsuitable.py test_cluster_nodes.py test_testing.py services/test_servers.py "
-        "services/test_unreadable*.py services/test_chat_waiting.py services/test_mailboxes_waiting.py "
-        "services/test_locks_clients.py",
-    ),
-    "control_room": ("admin/test_*.py", "market/test_*.py players/test_*.py"),
+#: For each room the tests to try for a defect, as patterns below tests/.
+ROOMS: dict[str, str] = {
+    "mailboxes": "mailboxes",
+    "locks": "locks",
+    "semaphores": "semaphores locks/test_holdings_*.py",
+    "counters": "counters",
+    "chat": "chat api",
+    "rows": "rows",
+    "autocomplete": "autocomplete",
+    "geo": "geo",
+    "logs": "logs",
+    "queues": "queues",
+    "worker": "queues/worker queues/commands kit/worker commands",
+    "kit": "kit test_embedded.py test_testing.py",
+    "control_room": "control_room */admin",
 }
-#: For scripts of all rooms, at last.
-COMMON = (
-    "test_lost_replies.py services/test_unreadable*.py services/test_growth.py services/test_full_server.py"
-)
+#: For those of every room, at last.
+COMMON = "kit api project"
 
 #: So many seconds in which no test begins or ends mean that the running ones hang.
 SILENCE = 90
@@ -236,14 +186,16 @@ def _find(scratch: Scratch, room: str, defect: dict[str, Any]) -> str | None:
 
 def _stages(room: str, file: str) -> Iterator[tuple[list[str], tuple[str, ...]]]:
     """Tests by what they are named for: what the file is, what the room is, and then those of others."""
-    quick, wide = (row.split() for row in ROOMS[room])
     words = set(re.split(r"\W|_", file)) - {"components", "services", "py", "lua", room, f"{room}s"}
-    tests = sorted(
-        str(path.relative_to(ROOT / "tests")) for row in quick for path in ROOT.glob(f"tests/{row}")
-    )
+    tests = [
+        str(path.relative_to(ROOT / "tests"))
+        for pattern in ROOMS[room].split()
+        for found in sorted(ROOT.glob(f"tests/{pattern}"))
+        for path in ([found] if found.is_file() else sorted(found.rglob("test_*.py")))
+    ]
     yield [test for test in tests if words & set(re.split(r"\W|_", test))], ()
     yield tests, ("-n", "2")
-    yield wide + (COMMON.split() if file.endswith(".lua") else []), ("-n", "2")
+    yield COMMON.split(), ("-n", "2")
 
 
 def _planted(scratch: Scratch, defect: dict[str, Any], tests: Sequence[str], *options: str) -> Outcome:
