@@ -42,9 +42,8 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue
-from components.services.queues.calls import aware, check_run_after, commit_of, named, unique_key
-from components.services.queues.declaring import PolicyTask
 from components.services.queues.new_task import check_queue
+from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, named, unique_key
 
 logger = logging.getLogger(__name__)
 

@@ -27,10 +27,9 @@ from django.apps import apps
 from django.utils.module_loading import module_has_submodule
 
 from components.kit.compat import Task
-from components.services.queues import Ticks, normalize
-from components.services.queues.schedules import Schedule, cron, every
-
-__all__ = ["MissedPolicy", "PeriodicTask", "Schedule", "cron", "declared", "every", "overview", "periodic"]
+from components.services.queues.arguments import normalize
+from components.services.queues.schedules import Schedule
+from components.services.queues.ticks import Ticks
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.kit.compat import InvalidTask
 from components.kit.worker.base import Worker
-from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues import Concurrency, Consumer, NewTask, TaskQueue, keys, task
 from components.services.queues.consumer import Parking
-from components.services.queues.declaring import Concurrency, task
 from components.services.queues.worker.concurrency import Limit
 from components.services.semaphores import Semaphore
 from tests.fixtures.worker import MakeWorker, counts, push, reaches

@@ -26,8 +26,8 @@ from components.conf import conf
 from components.exceptions import BodyTooLarge, ComponentsError, MailNotSent
 from components.kit.compat import Task, TaskResult
 from components.services.queues.backend import RedisBackend
-from components.services.queues.declaring import exponential, task
 from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
+from components.services.queues.policy import exponential, task
 
 ATTEMPTS = 12  # over some four hours: servers of mail are away for longer than others
 
