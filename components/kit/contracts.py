@@ -38,7 +38,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import attrgetter
 from typing import Any
 
@@ -64,8 +64,9 @@ class Table:
         """Return what is sent for *entries*."""
         if not self.parts:
             return entries
-        parts_of = self._parts_of
-        return [each for entry in entries for each in parts_of(entry)]
+        if entries and getattr(entries[0], "_fields", None) == self.parts:
+            return [*chain.from_iterable(entries)]  # named tuples of just these
+        return [*chain.from_iterable(map(self._parts_of, entries))]
 
     @cached_property
     def _parts_of(self) -> Callable[[Any], Sequence[Any]]:
@@ -232,6 +233,8 @@ class Record:
     def read(self, text: bytes | str) -> dict[str, str]:
         """Return the fields by their names. Bytes that are no UTF-8 become replacement characters."""
         words = (text if isinstance(text, str) else text.decode(errors="replace")).split(" ")
+        if len(words) == len(self.fields):
+            return dict(zip(self.fields, words, strict=True))
         return dict(zip_longest(self.fields, words[: len(self.fields)], fillvalue=""))
 
     def write(self, **fields: object) -> str:

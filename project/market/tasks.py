@@ -19,8 +19,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from components.exceptions import RedisUnavailable
-from components.services.queues.declaring import task
-from components.services.queues.periodic_tasks import every, periodic
+from components.services.queues import every, periodic, task
 
 from . import books, flash, ledger, mails
 from .models import Listing, ListingQuerySet, Player, Sale

@@ -8,7 +8,7 @@ import signal
 import time
 
 from components.kit.compat import TaskContext
-from components.services.queues.declaring import is_cancelled, progress, task
+from components.services.queues import is_cancelled, progress, task
 from tests.chaos import plan
 from tests.chaos.recorder import recorded
 

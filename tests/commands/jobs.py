@@ -8,7 +8,7 @@ from pathlib import Path
 
 from components.kit.compat import TaskContext, task
 from components.services.counters import buffers, count
-from components.services.queues.declaring import task as policy
+from components.services.queues import task as policy
 
 
 @task(takes_context=True)

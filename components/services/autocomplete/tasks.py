@@ -14,7 +14,7 @@ from components.conf import conf
 from components.exceptions import BookNotFound, LoadSuperseded, TaskCancelled
 from components.kit.compat import Task
 from components.services.autocomplete.models import ModelBooks, feeding
-from components.services.queues.declaring import is_cancelled, progress, task
+from components.services.queues import is_cancelled, progress, task
 
 logger = logging.getLogger(__name__)
 

@@ -19,18 +19,34 @@ from components.services.queues.facts import (
     WorkerInfo,
 )
 from components.services.queues.new_task import NewTask
+from components.services.queues.periodic_tasks import MissedPolicy, PeriodicTask, periodic
+from components.services.queues.policy import (
+    Concurrency,
+    PolicyTask,
+    aprogress,
+    exponential,
+    is_cancelled,
+    progress,
+    task,
+)
 from components.services.queues.queue import TaskQueue, execute_later
+from components.services.queues.schedules import Schedule, cron, every
 from components.services.queues.ticks import Ticks
 
 __all__ = [
     "Cancelled",
     "Claimed",
+    "Concurrency",
     "Consumer",
     "Finished",
+    "MissedPolicy",
     "NewTask",
+    "PeriodicTask",
+    "PolicyTask",
     "Progress",
     "QueueStats",
     "Resent",
+    "Schedule",
     "State",
     "Step",
     "TaskFailure",
@@ -38,7 +54,15 @@ __all__ = [
     "TaskQueue",
     "Ticks",
     "WorkerInfo",
+    "aprogress",
+    "cron",
+    "every",
     "execute_later",
+    "exponential",
+    "is_cancelled",
     "normalize",
     "normalize_call",
+    "periodic",
+    "progress",
+    "task",
 ]

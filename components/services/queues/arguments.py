@@ -1,8 +1,8 @@
 """
-What a task's arguments may be: JSON, and not too much of it.
+The arguments of a task: JSON, up to a size.
 
-Whatever would come out of the queue other than it went in is refused when it is pushed, with an error
-that names the value. Two liberties are Django's own: a tuple becomes a list, and bytes become text.
+A value that would change on its way through the queue is refused when it is pushed, with an error that names it. Two
+changes are allowed, as in Django: a tuple becomes a list, and bytes become text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
 def normalize_call(
     task: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a call of *task* as they will come out of JSON. Raises NotSerializable."""
+    """Return the arguments of a call of *task* as they will come out of JSON. Raises NotSerializable."""
     try:
         return normalize(tuple(args), "args"), normalize(kwargs, "kwargs")
     except NotSerializable as error:

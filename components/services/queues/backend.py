@@ -4,9 +4,9 @@ RedisBackend: the backend for TASKS that runs Django's own tasks on the Redis of
     TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": {}}}
 
 Tasks are declared with Django's @task and stored by dotted path. A worker runs only a task that an installed app
-declares at that path, and imports nothing else on behalf of a stored name. OPTIONS are the fields of
-conf.QueueOptions. Delivery is at least once: a task that has started may start again after its worker died, so let
-it be harmless to run twice.
+declares at that path, and imports no other module because of a stored name. OPTIONS are the fields of
+conf.QueueOptions. Delivery is at least once: a task that has started may start again after its worker died, so write
+tasks that may run twice.
 """
 
 from __future__ import annotations
@@ -42,27 +42,26 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue
-from components.services.queues.calls import aware, check_run_after, commit_of, named, unique_key
-from components.services.queues.declaring import PolicyTask
 from components.services.queues.new_task import check_queue
+from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, named, unique_key
 
 logger = logging.getLogger(__name__)
 
-#: Tasks as they were enqueued, by name, priority, queue and alias, beside the task declared: saves the worker a copy
-#: of it for each task that it runs.
+#: Tasks as they were enqueued, by name, priority, queue and alias, beside the declared task. They save the worker a
+#: copy of it for each task that it runs.
 _variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
 _MOST_VARIANTS = 1_000
 
 
 @dataclass
 class _Promise:
-    """An id that was given out for a call that is stored after the commit."""
+    """The id of a call that is stored after the commit, and was returned before."""
 
     id: str
     is_told: bool = False
 
 
-#: Those of unique tasks, by the connection whose transaction is to store them; then by alias, task and unique key.
+#: The promises of unique tasks, by the connection whose transaction stores them; then by alias, task and unique key.
 _promises: WeakKeyDictionary[BaseDatabaseWrapper, dict[tuple[str, str, str], _Promise]] = WeakKeyDictionary()
 
 _STATUSES: dict[State, TaskResultStatus] = {
@@ -75,7 +74,7 @@ _STATUSES: dict[State, TaskResultStatus] = {
 
 
 class RedisBackend(BaseTaskBackend):
-    """See the module. Its methods raise RedisUnavailable when Redis does not answer."""
+    """A backend for TASKS. Its methods raise RedisUnavailable when Redis does not answer."""
 
     task_class = PolicyTask
     supports_defer = True
@@ -114,14 +113,16 @@ class RedisBackend(BaseTaskBackend):
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> list[TaskResult[..., Any]]:
         """
-        Store many calls of *task*, each its args and kwargs, in one round trip per 500. Raises as enqueue();
-        all are checked before the first is stored. For a call whose unique key an unfinished task has, the result
-        is that task's, and no signal is sent. Errors of the signal's receivers are logged, and not raised:
-        what is stored must not look refused.
+        Store many calls of *task*, each its args and kwargs, in one round trip per 500, and return their results.
 
-        With on_commit, in a transaction: the ids of the results are final; the rest is filled in when they are
-        stored, after the commit. A call whose unique key an unfinished task has by then is not stored, and its
-        result keeps None as enqueued_at. RedisUnavailable is raised by the end of the transaction, whose data stay.
+        All are checked before the first is stored. For a call whose unique key an unfinished task has, the result is
+        that task's, and no signal is sent. Errors of the signal's receivers are logged and not raised, since the
+        calls are stored. Raises as enqueue().
+
+        In a transaction, with on_commit, the ids of the results are final, and the rest is filled in when the calls
+        are stored, after the commit. If an unfinished task has the unique key of a call by then, the call is not
+        stored, and its result keeps None as enqueued_at. If Redis is away then, RedisUnavailable comes out of the
+        transaction's block, and its data stay.
         """
         new, database = self._checked(task, calls)
         if database and connections[database].in_atomic_block:
@@ -150,19 +151,19 @@ class RedisBackend(BaseTaskBackend):
     def _checked(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> tuple[list[NewTask], str | None]:
-        """The calls as tasks to push, and the database whose transaction they wait for."""
+        """Return the calls as tasks to push, and the database whose transaction they wait for."""
         self.validate_task(task)
         return [named(self.new_task(task, args, kwargs)) for args, kwargs in calls], commit_of(task)
 
     def store(self, task: Task[..., Any], new: Iterable[NewTask]) -> list[TaskResult[..., Any]]:
-        """Push *new*, calls of *task*; the results of those that were stored."""
+        """Push *new*, which are calls of *task*, and return the results of those that were stored."""
         new = [named(each) for each in new]
         results, news = self._results(task, new, self.queue.push_many(new))
         self._tell(news)
         return results
 
     def new_task(self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> NewTask:
-        """A call of *task* in the terms of the queue."""
+        """Return a call of *task* in the terms of the queue."""
         run_after = task.run_after
         delay = max(0.0, run_after.total_seconds()) if isinstance(run_after, timedelta) else None
         return NewTask(
@@ -181,7 +182,7 @@ class RedisBackend(BaseTaskBackend):
     def _enqueue_on_commit(
         self, task: Task[..., Any], new: Sequence[NewTask], database: str
     ) -> list[TaskResult[..., Any]]:
-        """The results have their final ids at once, and become what is stored when it is."""
+        """Store *new* after the commit. Return results that have their final ids, and are filled in then."""
         connection = connections[database]
         promises = [self._promise(connection, each) for each in new]
         new = [replace(each, id=promise.id) for each, promise in zip(new, promises, strict=True)]
@@ -210,8 +211,10 @@ class RedisBackend(BaseTaskBackend):
 
     def _promise(self, connection: BaseDatabaseWrapper, new: NewTask) -> _Promise:
         """
-        The promise of *new* to be stored by the transaction of *connection*. Calls with one unique key share it, and
-        each pushes it: stored once by its id, it is there also if another call was rolled back to a savepoint.
+        Return the promise that the transaction of *connection* stores *new*.
+
+        Calls with one unique key share a promise, and each pushes it. It is stored once, by its id, and also if
+        another of the calls was rolled back to a savepoint.
         """
         assert new.id
         if new.unique is None:
@@ -231,7 +234,7 @@ class RedisBackend(BaseTaskBackend):
     def _results(
         self, task: Task[..., Any], new: Sequence[NewTask], stored: Iterable[TaskInfo | None]
     ) -> tuple[list[TaskResult[..., Any]], list[TaskResult[..., Any]]]:
-        """The results, and those of them that are news: not of another task that has the unique key."""
+        """Return the results, and those of them that are not of another task with the same unique key."""
         pairs = [
             (self._stored(task, info), info.id == each.id)
             for each, info in zip(new, stored, strict=True)
@@ -241,9 +244,10 @@ class RedisBackend(BaseTaskBackend):
 
     def get_result(self, result_id: str) -> TaskResult[..., Any]:
         """
-        The TaskResult of that id. Raises TaskResultDoesNotExist if there is none, or none any more;
-        UnknownTask if what it names is no longer declared; UnknownFormat if a newer release wrote it;
-        ValueError if what is stored is no task.
+        Return the TaskResult with that id.
+
+        Raises TaskResultDoesNotExist if there is none, or none any more; UnknownTask if its task is no longer
+        declared; UnknownFormat if a newer release wrote it; ValueError if what is stored is no task.
         """
         return self._existing(result_id, self.queue.get(str(result_id)))
 
@@ -253,8 +257,9 @@ class RedisBackend(BaseTaskBackend):
 
     def wait_for(self, result_id: str, *, wait: float) -> TaskResult[..., Any]:
         """
-        The TaskResult when the task has ended, or as it is after *wait* seconds, without polling. Raises as
-        get_result().
+        Return the TaskResult when the task has ended, or as it is after *wait* seconds, without polling.
+
+        Raises as get_result().
         """
         return self._existing(result_id, self.queue.wait_for(str(result_id), wait=wait))
 
@@ -268,7 +273,7 @@ class RedisBackend(BaseTaskBackend):
         return self.to_result(info)
 
     def to_result(self, info: TaskInfo) -> TaskResult[..., Any]:
-        """*info* in Django's terms. Raises UnknownTask."""
+        """Return *info* as a TaskResult. Raises UnknownTask."""
         return self._result(_as_stored(resolve(info.name), info, self.alias), info)
 
     def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
@@ -293,7 +298,7 @@ class RedisBackend(BaseTaskBackend):
         return result
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """System check messages for this alias' QUEUES and OPTIONS."""
+        """Return the system check messages on QUEUES and OPTIONS of this alias."""
         found = [f'["OPTIONS"]: {problem}' for problem in problems(QueueOptions, self.options)]
         if isinstance(self._queues_given, str):
             found.append(f'["QUEUES"] is {self._queues_given!r}; it must be a list of names, or [] for any.')
@@ -301,7 +306,7 @@ class RedisBackend(BaseTaskBackend):
 
 
 def redis_aliases() -> list[str]:
-    """The aliases of TASKS that RedisBackend serves."""
+    """Return the aliases of TASKS that RedisBackend serves."""
     return [alias for alias in task_backends if isinstance(task_backends[alias], RedisBackend)]
 
 
@@ -340,7 +345,7 @@ def _is_of_an_app(module_name: str) -> bool:
 
 
 def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:
-    """*task* as it was enqueued. It is not validated anew: what the settings have changed since is history."""
+    """Return *task* as it was enqueued. It is not validated again: the settings may have changed since."""
     key = (info.name, info.priority, info.queue, alias)
     if info.run_after is None and (known := _variants.get(key)) and known[0] is task:
         return known[1]
@@ -358,7 +363,7 @@ def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., An
 
 
 def as_set(instant: datetime | None) -> datetime | None:
-    """*instant* as timezone.now() would give it under this project's USE_TZ."""
+    """Return *instant* as timezone.now() would give it under this project's USE_TZ."""
     if instant is not None and not settings.USE_TZ:
         return timezone.make_naive(instant)
     return instant

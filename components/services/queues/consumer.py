@@ -31,9 +31,10 @@ from components.services.queues.facts import Progress, TaskInfo, from_us, read_i
 from components.services.queues.formats import (
     FORMAT,
     TASK,
-    number_in,
+    crashes_of,
     own_lease,
     read_task,
+    starts_of,
     unique_key,
     write_progress,
 )
@@ -75,7 +76,7 @@ class Claimed:
     @property
     def crashes(self) -> int:
         """How many workers have died under it."""
-        return number_in(self.run, "crashes")
+        return crashes_of(self.run)
 
     def read(self) -> TaskInfo:
         """Return the task itself. Raises UnknownFormat if a newer release wrote it, ValueError if it is none."""
@@ -259,9 +260,7 @@ class Consumer:
             raise StepRefused(f"Redis refused a step of the worker {self.id}: {error}") from error
         token = f"{self.id}:{request.number}"
         claimed = [
-            Claimed(
-                task_id.decode(), queues[number - 1], token, number_in(run, "starts"), record, run, errors
-            )
+            Claimed(task_id.decode(), queues[number - 1], token, starts_of(run), record, run, errors)
             for number, task_id, record, run, errors in work
         ]
         look_again_at = read_instant(again) if again != b"0" else None

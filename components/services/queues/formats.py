@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from components.exceptions import UnknownFormat
-from components.kit.contracts import Record, record
+from components.kit.contracts import record
 from components.kit.instants import EPOCH
 from components.services.queues.facts import (
     Progress,
@@ -40,7 +40,7 @@ _MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_resu
 _LONGEST_PATH = 200  # characters of the dotted path of an exception's class
 LONGEST_NOTE = 10_000  # characters of what a task says of its progress
 
-#: What reading raises where something else is stored than was written here; all become a ValueError.
+#: What reading raises if what is stored was not written here. All become a ValueError.
 NONSENSE = (AttributeError, KeyError, TypeError, OverflowError, IndexError, RecursionError)
 
 #: What the states of a run record are to those who look.
@@ -81,8 +81,12 @@ def read_task(
     head, body = _split(task_id, record)
     try:
         facts = _read_record(task_id, head, body)
-        facts |= _read_run(run)
-        facts |= {"state": state, "errors": _read_errors(run, errors), "progress": _read_progress(progress)}
+        facts["state"], facts["progress"] = state, _read_progress(progress)
+        facts["errors"] = _read_errors(errors)
+        if run:
+            found = RUN.read(run.decode())
+            facts |= _read_run(found)
+            facts["errors"] += _UNSAID.get(found["state"], ())
         return TaskInfo.of(facts)
     except NONSENSE as error:
         raise _nonsense(task_id, error) from error
@@ -100,12 +104,13 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
     except ValueError:
         raise ValueError(f"The result of task {task_id} cannot be read: it has not six lines.") from None
     try:
-        known = _read_run(run) | {"finished_at": from_us(finished_us), "is_cancelled": False}
+        known = _read_run(RUN.read(run.decode())) if run else {}
+        known |= {"finished_at": from_us(finished_us), "is_cancelled": False}
         return TaskInfo(
             **_read_record(task_id, head, body),
             state="successful",
             **known,
-            errors=_read_errors(run, errors),
+            errors=_read_errors(errors),
             return_value=json.loads(value),
         )
     except NONSENSE as error:
@@ -162,7 +167,7 @@ def unreadable(task_id: str, queue: str, state: State, reason: str, errors: byte
     failures: tuple[TaskFailure, ...] = ()
     if errors:
         with suppress(UnknownFormat, ValueError, *NONSENSE):
-            failures = _read_errors(None, errors)
+            failures = _read_errors(errors)
     return TaskInfo(
         id=task_id,
         name="",
@@ -256,26 +261,25 @@ def state_of(run: bytes | None) -> State:
     return _STATES.get(RUN.read(run or b"")["state"], "ready")
 
 
-def number_in(run: bytes, field: str) -> int:
-    """Return a number of a run record that a script has written."""
-    return int(_field(RUN, run, field))
+def starts_of(run: bytes, _at: int = RUN.fields.index("starts")) -> int:
+    """Return how often a task was started, from a run record that a script has written."""
+    return int(run.split(b" ", _at + 1)[_at])
 
 
-def unique_key(record: bytes) -> bytes:
+def crashes_of(run: bytes, _at: int = RUN.fields.index("crashes")) -> int:
+    """Return how many workers have died under a task, from a run record that a script has written."""
+    return int(run.split(b" ", _at + 1)[_at])
+
+
+def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:
     """Return the unique key in a task record that read_task() has read; "-" if it has none."""
-    return _field(TASK, record, "unique")
+    return record.split(b" ", _at + 1)[_at]
 
 
 def own_lease(record: bytes) -> int:
     """Return the milliseconds of a record's own lease; 0 if it has none, or if it is no record."""
     task = TASK.read(record.partition(b"\n")[0])
     return int(task["lease"]) if task["format"] == "1" and task["unique"] and task["lease"].isdigit() else 0
-
-
-def _field(kind: Record, text: bytes, field: str) -> bytes:
-    """Return one field of a record, in less time than all take."""
-    at = kind.fields.index(field)
-    return text.split(b" ", at + 1)[at]
 
 
 def _split(task_id: str, record: bytes) -> tuple[dict[str, str], bytes]:
@@ -310,10 +314,7 @@ def _read_record(task_id: str, head: dict[str, str], body: bytes) -> dict[str, A
     }
 
 
-def _read_run(run: bytes | None) -> dict[str, Any]:
-    if not run:
-        return {}
-    found = RUN.read(run.decode())
+def _read_run(found: dict[str, str]) -> dict[str, Any]:
     if int(found["format"]) > FORMAT:
         raise UnknownFormat(f"Its run is stored in format {found['format']}, newer than {FORMAT}.")
     first, last, ended = found["first"], found["last"], found["ended"]
@@ -329,14 +330,13 @@ def _read_run(run: bytes | None) -> dict[str, Any]:
     }
 
 
-def _read_errors(run: bytes | None, errors: bytes | None) -> tuple[TaskFailure, ...]:
-    read: tuple[TaskFailure, ...] = ()
-    if errors:
-        document = json.loads(errors)
-        if document["v"] > FORMAT:
-            raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
-        read = tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
-    return (*read, *(_UNSAID.get(RUN.read(run)["state"], ()) if run else ()))
+def _read_errors(errors: bytes | None) -> tuple[TaskFailure, ...]:
+    if not errors:
+        return ()
+    document = json.loads(errors)
+    if document["v"] > FORMAT:
+        raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
+    return tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
 
 
 def _read_progress(progress: bytes | None) -> Progress | None:

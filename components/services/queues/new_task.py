@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from components.conf import QueueOptions
 from components.exceptions import InvalidQueueName
@@ -93,8 +93,6 @@ class CheckedTask:
             self.due = f"+{timedelta(seconds=task.delay) // MICROSECOND}"
         self.lease = to_ms(task.lease) if task.lease else 0
         self.unique = digest(task.name, task.unique) if task.unique is not None else "-"
-        self.tick_name, self.tick = (task.tick[0], to_us(task.tick[1])) if task.tick else ("", 0)
-        self.tick_limit = to_us(task.tick_limit) if task.tick_limit else 0
         #: That of its queue among those of a call.
         self.number = 0
 
@@ -120,6 +118,24 @@ class CheckedTask:
                 "due_at": due if is_delayed else None,
             }
         )
+
+
+class Tick(NamedTuple):
+    """A tick that is pushed with a task, by the names that push.lua has; *place* is that of the task, from 1."""
+
+    place: int
+    name: str
+    tick: int
+    limit: int
+
+
+def ticks_of(tasks: Iterable[CheckedTask]) -> list[Tick]:
+    """Return the ticks that *tasks* stand for."""
+    return [
+        Tick(place, task.tick[0], to_us(task.tick[1]), to_us(task.tick_limit) if task.tick_limit else 0)
+        for place, task in enumerate((checked.task for checked in tasks), start=1)
+        if task.tick
+    ]
 
 
 def new_id() -> str:

@@ -5,9 +5,9 @@ Periodic tasks, declared in code, above @task:
     @task
     def nightly() -> None: ...
 
-A declaration is remembered in this process; workers and pollers push what is due (workers/periodic.py), so there is
-no scheduler to run. They find declarations in the modules "tasks" of all apps. Ticks are remembered under a name
-made of the task's path, its schedule and its arguments: who changes one of them starts anew.
+A declaration is remembered in this process. Workers and pollers push what is due (worker/periodic.py), so there is no
+scheduler to run. They find declarations in the modules "tasks" of all apps. Ticks are remembered under a name made of
+the task's path, its schedule and its arguments: a task of which one of them changes starts anew.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from django.apps import apps
 from django.utils.module_loading import module_has_submodule
 
 from components.kit.compat import Task
-from components.services.queues import Ticks, normalize
-from components.services.queues.schedules import Schedule, cron, every
-
-__all__ = ["MissedPolicy", "PeriodicTask", "Schedule", "cron", "declared", "every", "overview", "periodic"]
+from components.services.queues.arguments import normalize
+from components.services.queues.schedules import Schedule
+from components.services.queues.ticks import Ticks
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +44,14 @@ class PeriodicTask:
 
     task: Task[..., Any]
     schedule: Schedule
-    #: What becomes of ticks at which no worker ran; see docs/queues.md.
+    #: What happens to ticks at which no worker ran; see docs/queues.md.
     missed: MissedPolicy
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """Under which its ticks are remembered."""
+        """The name under which its ticks are remembered."""
         parts = [self.task.module_path, str(self.schedule)]
         if self.args or self.kwargs:
             arguments = json.dumps([self.args, self.kwargs], sort_keys=True)
@@ -79,9 +78,9 @@ def periodic(
     kwargs: Mapping[str, Any] | None = None,
 ) -> Callable[[_T], _T]:
     """
-    Declare that the task below is to run with *args* and *kwargs* at each tick of *schedule*. May be repeated.
+    Declare that the task below runs with *args* and *kwargs* at each tick of *schedule*. May be repeated.
 
-    *missed* says what becomes of the ticks at which no worker ran: "once" runs the latest of them, "skip" none,
+    *missed* says what happens to the ticks at which no worker ran: "once" runs the latest of them, "skip" none,
     "all" each. Raises TypeError, ValueError or NotSerializable when the module is imported.
     """
     if not isinstance(schedule, Schedule):
@@ -129,8 +128,10 @@ def _check_task(task: object, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 def declared(alias: str = "default") -> list[PeriodicTask]:
     """
-    The periodic tasks of the backend *alias*, by name. The first call imports the modules "tasks" of all apps; one
-    that raises is logged, and its periodic tasks are not known to this process.
+    Return the periodic tasks of the backend *alias*, by name.
+
+    The first call imports the modules "tasks" of all apps. If one raises, that is logged, and its periodic tasks are
+    not known to this process.
     """
     _import_tasks()
     return sorted(
@@ -153,7 +154,7 @@ def _import_tasks() -> None:
 
 
 def overview(alias: str = "default") -> list[TickInfo]:
-    """The periodic tasks of *alias* with their last and next ticks, in one round trip. Raises RedisUnavailable."""
+    """Return the periodic tasks of *alias* and their last and next ticks. Raises RedisUnavailable."""
     entries = declared(alias)
     if not entries:
         return []

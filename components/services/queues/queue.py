@@ -45,7 +45,7 @@ from components.services.queues.formats import (
     state_of,
 )
 from components.services.queues.keys import BackendKeys, QueueKeys
-from components.services.queues.new_task import CheckedTask, NewTask, check_queue
+from components.services.queues.new_task import CheckedTask, NewTask, check_queue, ticks_of
 from components.services.queues.ticks import warn_of_jump
 
 CHUNK = 500  # tasks in one script call: a few milliseconds of Redis, far below Lua's limits
@@ -136,6 +136,7 @@ class TaskQueue:
                 queues=[self._keys_of(queue) for queue in numbers],
                 due_first=int(options.due_first),
                 pushed=chunk,
+                ticks=ticks_of(chunk),
             )
             for name, last in zip(ahead[::2], ahead[1::2], strict=True):
                 warn_of_jump(name.decode(), read_instant(last))

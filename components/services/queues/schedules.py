@@ -1,10 +1,10 @@
 """
 Schedules of periodic tasks: cron(...) for times of day, every(...) for intervals.
 
-A schedule is a fixed sequence of instants, its ticks, and knows no state: all workers find the same ticks, whenever
-they began. Intervals are counted from 1970-01-01 00:00 UTC. The calendar of a cron expression is cronsim's;
-what a change of the clocks does to it is done here, as Debian's cron does it: a job at fixed times runs once each
-day, one whose minute or hour begins with * follows the clock on the wall.
+A schedule is a fixed sequence of instants, its ticks, and has no state: all workers find the same ticks, whenever
+they started. Intervals are counted from 1970-01-01 00:00 UTC. The calendar of a cron expression is cronsim's. Changes
+of the clocks are handled here, as Debian's cron handles them: a job at fixed times runs once each day, and one whose
+minute or hour begins with * follows the clock on the wall.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from components.exceptions import InvalidSchedule
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # of intervals
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
-_LONGEST_CHANGE = timedelta(hours=3)  # by which clocks are put back at once
-_PATIENCE = 50  # years without a tick: the expression fits no date
+_LONGEST_CHANGE = timedelta(hours=3)  # by which clocks are put back at one time
+_PATIENCE = 50  # years without a tick, after which the expression fits no date
 _UNITS = {"day": _DAY, "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 _FIELDS = {
     "minute": "0 to 59",
@@ -44,17 +44,17 @@ class Schedule(ABC):
 
     @abstractmethod
     def next_after(self, instant: datetime) -> datetime:
-        """The first tick later than *instant*, in UTC."""
+        """Return the first tick later than *instant*, in UTC."""
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
-        """The ticks later than *after* and not later than *until*, oldest first."""
+        """Yield the ticks later than *after* and not later than *until*, oldest first."""
         tick = self.next_after(after)
         while tick <= until:
             yield tick
             tick = self.next_after(tick)
 
     def latest(self, after: datetime, until: datetime, count: int = 1) -> list[datetime]:
-        """The last *count* of between(), oldest first, at a cost that does not grow with all there were."""
+        """Return the last *count* of between(), oldest first, at a cost that does not grow with their number."""
         back = timedelta(minutes=count)
         while True:
             start = max(after, until - back)
@@ -66,7 +66,7 @@ class Schedule(ABC):
 
 @dataclass(frozen=True)
 class Every(Schedule):
-    """See every()."""
+    """A tick in each *interval* since 1970. Raises InvalidSchedule. every() makes it."""
 
     interval: timedelta
 
@@ -91,7 +91,7 @@ class Every(Schedule):
 
 @dataclass(frozen=True)
 class Cron(Schedule):
-    """See cron()."""
+    """A tick at each minute that fits a cron expression. Raises InvalidSchedule. cron() makes it."""
 
     expression: str
     zone: str
@@ -127,7 +127,7 @@ class Cron(Schedule):
         return best
 
     def _ticks(self, wall: datetime, zone: ZoneInfo) -> list[datetime]:
-        """When clocks show *wall*, in UTC: once, twice or never. A job at fixed times ticks once in any case."""
+        """Return when clocks show *wall*, in UTC: once, twice or never. A job at fixed times always ticks once."""
         first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         if second < first:  # the clock leaps over it
             return [_leap(second, first, zone)] if self._is_fixed else []
@@ -144,8 +144,10 @@ class Cron(Schedule):
 
 def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Every:
     """
-    A tick each time that so much time has passed, counted from 1970-01-01 00:00 UTC: every(minutes=5) ticks at :00,
-    :05 and so on, every(days=1) at midnight UTC. From one second to 366 days. Raises InvalidSchedule.
+    Return a schedule that ticks each time that so much time has passed, counted from 1970-01-01 00:00 UTC.
+
+    every(minutes=5) ticks at :00, :05 and so on, every(days=1) at midnight UTC. The interval is from one second to
+    366 days. Raises InvalidSchedule.
     """
     numbers = {"days": days, "hours": hours, "minutes": minutes, "seconds": seconds}
     for name, number in numbers.items():
@@ -159,8 +161,10 @@ def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: flo
 
 def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """
-    A tick at each minute that fits *expression* (minute, hour, day of the month, month, day of the week) by the
-    clocks of the time zone *tz*; without one, of settings.TIME_ZONE. Raises InvalidSchedule.
+    Return a schedule that ticks at each minute that fits *expression*, by the clocks of the time zone *tz*.
+
+    The fields are minute, hour, day of the month, month and day of the week. Without *tz*, settings.TIME_ZONE counts.
+    Raises InvalidSchedule.
     """
     return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
 
@@ -197,7 +201,7 @@ def _check_expression(expression: str) -> None:
 
 @cache
 def _without_idle_steps(expression: str) -> str:
-    """*expression* with 5-5/2 as 5-5, which is what it means: cronsim takes it for 5/2, that is for 5-59/2."""
+    """Return *expression* with 5-5/2 as 5-5, which is what it means: cronsim takes it for 5/2, that is 5-59/2."""
     fields = zip(list(Field)[1:], expression.split(), strict=True)
     return " ".join(
         ",".join(_without_idle_step(field, term) for term in text.split(",")) for field, text in fields
@@ -222,7 +226,7 @@ def _offset(local: datetime) -> timedelta:
 
 
 def _leap(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The instant between the two at which the clocks of *zone* are put forward."""
+    """Return the instant between the two at which the clocks of *zone* are put forward."""
     earlier = _offset(before.astimezone(zone))
     while after - before > timedelta(seconds=1):
         middle = before + (after - before) // 2

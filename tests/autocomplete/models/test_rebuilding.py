@@ -12,7 +12,7 @@ from components.exceptions import BookNotFound, LoadSuperseded, TaskCancelled
 from components.services.autocomplete import models as books
 from components.services.autocomplete.models import ModelBook, ModelBooks
 from components.services.autocomplete.tasks import rebuild
-from components.services.queues.declaring import current_run
+from components.services.queues.policy import current_run
 from tests.autocomplete.models.test_model_books import forget
 from tests.db.models import Box, Shelf
 

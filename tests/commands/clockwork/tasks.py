@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from components.kit.compat import TaskContext, task
-from components.services.queues.periodic_tasks import every, periodic
+from components.services.queues import every, periodic
 
 
 @periodic(every(seconds=1), missed="all")

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from components.services.queues import PeriodicTask, cron, every, task
 from components.services.queues import periodic_tasks as periodic
-from components.services.queues.declaring import task
-from components.services.queues.periodic_tasks import PeriodicTask, cron, every
 
 
 @task

@@ -7,8 +7,7 @@ from html import unescape
 import pytest
 from django.core.mail import EmailMessage
 
-from components.services.queues import NewTask, TaskQueue, keys
-from components.services.queues.declaring import task
+from components.services.queues import NewTask, TaskQueue, keys, task
 from components.services.queues.mail.backend import EmailBackend
 from tests.queues.admin import scene
 from tests.queues.admin.periodic import NIGHTLY, declare_only

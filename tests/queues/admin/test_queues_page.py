@@ -16,8 +16,7 @@ from django.test import override_settings
 from django.utils.html import strip_tags
 from redis.connection import AbstractConnection
 
-from components.services.queues import Consumer, Progress, TaskQueue, keys
-from components.services.queues.declaring import task
+from components.services.queues import Consumer, Progress, TaskQueue, keys, task
 from tests.queues.admin import scene
 from tests.support.queues import claim, push_many
 

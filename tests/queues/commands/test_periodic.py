@@ -44,9 +44,7 @@ def test_an_app_whose_tasks_cannot_be_imported_is_named_and_the_worker_works(
     app = tmp_path / "broken_app"
     app.mkdir()
     (app / "__init__.py").touch()
-    (app / "tasks.py").write_text(
-        "from components.services.queues.periodic_tasks import cron\n\ncron('61 * * * *')\n"
-    )
+    (app / "tasks.py").write_text("from components.services.queues import cron\n\ncron('61 * * * *')\n")
     with run_worker(server.url, APPS="broken_app", PYTHONPATH=str(tmp_path)) as worker:
         task_id = queue.push("tests.tasks.echo")
 

@@ -13,8 +13,9 @@ from django.apps import AppConfig, apps
 from django.test.utils import override_settings
 
 from components.exceptions import NotSerializable
+from components.services.queues import cron, every, periodic
 from components.services.queues import periodic_tasks as module
-from components.services.queues.periodic_tasks import cron, declared, every, periodic
+from components.services.queues.periodic_tasks import declared
 from tests import tasks
 from tests.queues.worker import jobs
 
@@ -163,7 +164,7 @@ def test_arguments_that_the_function_does_not_take_are_refused_at_once(given: di
 
 WHOLE = """
 from components.kit.compat import task
-from components.services.queues.periodic_tasks import every, periodic
+from components.services.queues import every, periodic
 
 @periodic(every(minutes=5))
 @task

@@ -33,9 +33,8 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.kit.compat import task as djangos_task
-from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues import Consumer, PolicyTask, TaskQueue, is_cancelled, keys, progress, task
 from components.services.queues.backend import RedisBackend
-from components.services.queues.declaring import PolicyTask, is_cancelled, progress, task
 from components.testing import redis_at, run_tasks
 from tests.support.queues import claim_one, come_due, failed, hand_in, options, places, server_time
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from components.services.queues.declaring import aprogress, progress
+from components.services.queues import aprogress, progress
 
 WRONG = [float("nan"), float("inf"), 10**400, -1, "3", True, None, Decimal(1)]
 

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from components.exceptions import InvalidSchedule
-from components.services.queues.schedules import Schedule, cron, every
+from components.services.queues import Schedule, cron, every
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 #: By an hour, by half an hour, at midnight, a whole day once (2011), and never.

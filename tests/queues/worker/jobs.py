@@ -16,8 +16,8 @@ from django.contrib.auth.models import User
 from django.db import connections
 
 from components.kit.compat import TaskContext, task
-from components.services.queues.declaring import aprogress, is_cancelled, progress
-from components.services.queues.declaring import task as policy
+from components.services.queues import aprogress, is_cancelled, progress
+from components.services.queues import task as policy
 from tests import tasks
 
 #: How many of `crowd` run now, and the most that ever ran at once.

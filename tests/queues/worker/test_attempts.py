@@ -15,9 +15,8 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.kit.compat import TaskResult, TaskResultStatus, task_finished, task_started
-from components.services.queues import Consumer, TaskQueue, keys
+from components.services.queues import Concurrency, Consumer, TaskQueue, keys
 from components.services.queues.backend import RedisBackend
-from components.services.queues.declaring import Concurrency
 from components.services.queues.worker.tasks import STUCK
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore

@@ -12,9 +12,8 @@ from redis import Redis
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.kit.compat import InvalidTask
-from components.services.queues import Consumer, NewTask, TaskQueue, keys
+from components.services.queues import Concurrency, Consumer, NewTask, TaskQueue, keys, task
 from components.services.queues.consumer import Parking
-from components.services.queues.declaring import Concurrency, task
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.worker import Worker
 from components.services.semaphores import Semaphore

@@ -14,11 +14,10 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisRefused
 from components.kit.worker.loop import STUCK
-from components.services.queues import Consumer, Progress, TaskFailure, TaskQueue
+from components.services.queues import Consumer, Progress, TaskFailure, TaskQueue, every, periodic
 from components.services.queues import periodic_tasks as declarations
 from components.services.queues.backend import RedisBackend
 from components.services.queues.formats import write_errors
-from components.services.queues.periodic_tasks import every, periodic
 from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.tasks import how_many_fit
 from components.services.queues.worker.worker import Worker

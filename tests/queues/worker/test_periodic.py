@@ -21,19 +21,22 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.compat import TaskResult, task_enqueued
-from components.services.queues import TaskInfo, TaskQueue, Ticks, keys
-from components.services.queues import periodic_tasks as declarations
-from components.services.queues.backend import RedisBackend
-from components.services.queues.facts import to_us
-from components.services.queues.periodic_tasks import (
+from components.services.queues import (
     MissedPolicy,
     PeriodicTask,
     Schedule,
+    TaskInfo,
+    TaskQueue,
+    Ticks,
     cron,
     every,
-    overview,
+    keys,
     periodic,
 )
+from components.services.queues import periodic_tasks as declarations
+from components.services.queues.backend import RedisBackend
+from components.services.queues.facts import to_us
+from components.services.queues.periodic_tasks import overview
 from components.services.queues.worker.periodic import MOST, RETRY, Ticker
 from components.services.queues.worker.poller import Poller
 from components.services.queues.worker.runs import ServerClock

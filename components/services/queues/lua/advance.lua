@@ -84,6 +84,8 @@ local function ack()
   end
 end
 
+local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
+
 -- Move tasks of a queue that are due to where they are claimed from, and return how many.
 local function promote(queue, most)
   local due = redis.call("ZRANGEBYSCORE", queue.delayed, "-inf", text(MICROSECONDS), "WITHSCORES", "LIMIT", 0, most)
@@ -107,12 +109,14 @@ end
 local function promote_all()
   local part, left = math.max(LEAST, math.floor(PROMOTED / math.max(1, #queues))), PROMOTED
   for _, queue in ipairs(queues) do
-    queue.moved = promote(queue, part)
+    queue.next_due = first(queue.delayed)
+    queue.moved = queue.next_due <= MICROSECONDS and promote(queue, part) or 0
     left = left - queue.moved
   end
   for _, queue in ipairs(queues) do
     if queue.moved == part and left > 0 then left = left - promote(queue, left) end
     if queue.moved > 0 then
+      queue.next_due = first(queue.delayed)
       local more = redis.call("ZCOUNT", queue.delayed, "-inf", text(MICROSECONDS))
       queue.is_held = more > 0 and more <= HELD
     end
@@ -120,6 +124,8 @@ local function promote_all()
 end
 
 local function take_over(queue)
+  queue.next_end = abandoned > 0 and first(queue.running) or math.huge
+  if queue.next_end > NOW then return end
   for _, id in ipairs(redis.call("ZRANGEBYSCORE", queue.running, "-inf", NOW, "LIMIT", 0, abandoned)) do
     local run = run_of(redis.call("HGET", runs, id))
     -- Without a place it is no record of ours; without a token it was given back to be cancelled, and nobody died.
@@ -129,6 +135,7 @@ local function take_over(queue)
     redis.call("ZREM", queue.running, id)
     if may_start then put_back(queue.ready, run.place, id, run) else end_badly(queue, id, run, "crashed") end
   end
+  queue.next_end = first(queue.running)
 end
 
 local function count_of(field) return tonumber(string.match(field, "^%d+$") or 0) end
@@ -248,14 +255,13 @@ local function work()
   local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
   for at, id in ipairs(ids) do
     local number, task = claimed[at].number, task_of(records[at])
+    queues[number].has_claimed = true
     local own = task and tonumber(task.lease) or 0
     redis.call("ZADD", queues[number].running, NOW + (own > 0 and own or lease), id)
     found[at] = { number, id, records[at] or "", held[at], wrong[at] or "" }
   end
   return found
 end
-
-local function first(zset) return tonumber(redis.call("ZRANGE", zset, 0, 0, "WITHSCORES")[2]) or math.huge end
 
 -- Return when to look again, and wake another worker where there is more to do than this one wanted.
 local function next_look()
@@ -265,10 +271,12 @@ local function next_look()
       redis.call("SREM", active, queue.name)
       redis.call("DEL", queue.wake)
     end
-    local next_due = math.min(first(queue.delayed), abandoned > 0 and first(queue.running) * 1000 or math.huge)
-    again = math.min(again, next_due)
-    local has_more = queue.is_open and redis.call("ZCARD", queue.ready) > 0
-    if is_full and (has_more or next_due < MICROSECONDS + SOON) then rouse(queue.wake) end
+    if queue.has_claimed or not queue.next_end then queue.next_end = first(queue.running) end
+    local next_end = abandoned > 0 and queue.next_end * 1000 or math.huge
+    local next_event = math.min(queue.next_due or first(queue.delayed), next_end)
+    again = math.min(again, next_event)
+    local is_soon = next_event < MICROSECONDS + SOON
+    if is_full and (is_soon or queue.is_open and redis.call("ZCARD", queue.ready) > 0) then rouse(queue.wake) end
   end
   return again < math.huge and text(again) or "0"
 end

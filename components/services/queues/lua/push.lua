@@ -1,9 +1,10 @@
 -- Push tasks: runnable at once, or at an instant. Repeated, each task is still stored once. It is due at a
 -- microsecond, at + and so many from now, or at 0: now. Its lease is in milliseconds, 0 for that of the backend.
--- Its unique key may be "-": none. A tick is the microsecond of one of the periodic task tick_name, or 0; if the last
--- one is later than tick_limit (0: none), it was taken by a clock that had jumped ahead, and counts as none.
+-- Its unique key may be "-": none. A tick is a microsecond, that of the task at a place among those pushed; if the
+-- last tick of that name is later than the limit (0: none), it was taken by a clock that had jumped ahead, and counts
+-- as none.
 -- KEYS    tasks uniques periodic names active wake_all wake_poller result queues...(ready delayed wake)
--- ARGV    due_first pushed...(number queue id due priority lease unique tick tick_limit tick_name body)
+-- ARGV    due_first pushed...(number queue id due priority lease unique body) ticks...(place name tick limit)
 -- USES    time rouse place
 -- RETURNS for each task the microsecond at which it was enqueued; instead, "=" and the id of the unfinished task that
 --         has its unique key, or "" if the tick was taken; and of ticks that counted as none: name, instant, ...
@@ -18,16 +19,15 @@ local function known(task)
   if rival and redis.call("HEXISTS", tasks, rival) == 1 then return "=" .. rival end
 end
 
--- Take the tick that a task stands for, and return whether that, or a later one, was taken before.
-local function take_tick(task)
-  local last = tonumber(redis.call("ZSCORE", periodic, task.tick_name) or "")
-  local tick, limit = tonumber(task.tick), tonumber(task.tick_limit)
+-- Take a tick, and return whether that, or a later one, was taken before.
+local function take(tick)
+  local last, limit = tonumber(redis.call("ZSCORE", periodic, tick.name) or ""), tonumber(tick.limit)
   if last and limit > 0 and last > limit then
-    ahead[#ahead + 1], ahead[#ahead + 2] = task.tick_name, text(last)
+    ahead[#ahead + 1], ahead[#ahead + 2] = tick.name, text(last)
     last = nil
   end
-  if last and last >= tick then return true end
-  redis.call("ZADD", periodic, task.tick, task.tick_name)
+  if last and last >= tonumber(tick.tick) then return true end
+  redis.call("ZADD", periodic, tick.tick, tick.name)
 end
 
 local function store(task)
@@ -39,8 +39,10 @@ local function store(task)
   local head = { "1", now, task.due, task.priority, due_first, task.lease, task.unique, task.queue }
   redis.call("HSET", tasks, task.id, table.concat(head, " ") .. "\n" .. task.body)
   if task.unique ~= "-" then redis.call("HSET", uniques, task.unique, task.id) end
-  redis.call("SADD", names, task.queue)
-  if redis.call("SADD", active, task.queue) == 1 then rouse(wake_all) end
+  if redis.call("SADD", active, task.queue) == 1 then -- else it is listed among the names as well
+    redis.call("SADD", names, task.queue)
+    rouse(wake_all)
+  end
   if due <= MICROSECONDS then
     redis.call("ZADD", queue.ready, place(task.priority, 0, NOW), task.id)
     rouse(queue.wake)
@@ -53,10 +55,11 @@ local function store(task)
   end
 end
 
+for _, tick in ipairs(ticks) do pushed[tonumber(tick.place)].tick = tick end
 local enqueued = {}
 for at, task in ipairs(pushed) do
   local answer = known(task)
-  local is_taken = task.tick ~= "0" and take_tick(task) -- also where another task stands for it
+  local is_taken = task.tick and take(task.tick) -- also where another task stands for it
   answer = answer or is_taken and ""
   if not answer then store(task) end
   enqueued[at] = answer or now

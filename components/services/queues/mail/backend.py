@@ -1,10 +1,10 @@
 """
 EMAIL_BACKEND that sends every mail of a project through the task queue.
 
-send_messages() makes one task of each message (messages.py) and returns; deliver(), in a worker, makes the
-message again and hands it to the real backend: COMPONENTS["MAIL_BACKEND"], or in a project with MAILERS
-(Django 6.1) the entry that "mailer" among the OPTIONS of ours names. A worker that dies between sending and
-saying so leaves a task that sends again, under the same Message-ID.
+send_messages() makes a task of each message (messages.py) and returns. In a worker, deliver() makes the message again
+and hands it to the real backend: COMPONENTS["MAIL_BACKEND"], or in a project with MAILERS (Django 6.1) the entry that
+"mailer" among the OPTIONS names. If a worker dies after it has sent a message and before it has said so, the message
+is sent again, under the same Message-ID.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from components.conf import conf
 from components.exceptions import BodyTooLarge, ComponentsError, MailNotSent
 from components.kit.compat import Task, TaskResult
 from components.services.queues.backend import RedisBackend
-from components.services.queues.declaring import exponential, task
 from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
+from components.services.queues.policy import exponential, task
 
 ATTEMPTS = 12  # over some four hours: servers of mail are away for longer than others
 
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 class EmailBackend(BaseEmailBackend):
     """
-    Accepts mail by writing it into the queue.
+    An e-mail backend that writes mail into the queue.
 
-    *mailer*, where the project has MAILERS: the entry that really sends.
-    *fail_silently*: mail that the queue does not take or cannot carry is logged, at INFO, and not counted.
+    Where the project has MAILERS, *mailer* is the entry that really sends. With *fail_silently*, mail that the queue
+    does not take or cannot carry is logged at INFO, and not counted.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class EmailBackend(BaseEmailBackend):
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
         """
-        Enqueue every message that has a recipient; how many were accepted.
+        Enqueue all messages that have a recipient, in one round trip, and return how many were accepted.
 
-        Raises NotSerializable or BodyTooLarge, with the message and its part, and has enqueued none then;
-        RedisUnavailable. All go in one round trip.
+        Raises NotSerializable or BodyTooLarge, which name the message and its part, and RedisUnavailable. Nothing is
+        enqueued then.
         """
         messages = [message for message in email_messages if message.recipients()]
         reports = [message for message in messages if deliver.module_path in str(message.subject)]
@@ -103,9 +103,9 @@ class EmailBackend(BaseEmailBackend):
 
     def _report(self, reports: list[EmailMessage]) -> int:
         """
-        Send at once what a logging handler mails of a failed delivery, and let the handler see no error.
+        Send at once what a logging handler mails about a failed delivery, and hide errors from the handler.
 
-        Through the queue the report would fail as the mail did, and that failure would be reported.
+        Through the queue the report would fail as the mail did, and that failure would be reported again.
         """
         try:
             return real_backend(self.alias).send_messages(reports) or 0
@@ -116,7 +116,7 @@ class EmailBackend(BaseEmailBackend):
 
 def real_backend(alias: str | None) -> BaseEmailBackend:
     """
-    What sends the mail that the MAILERS entry *alias* accepted (None: EMAIL_BACKEND), by the settings of now.
+    Return what sends the mail that the MAILERS entry *alias*, or without one EMAIL_BACKEND, has accepted.
 
     Raises ImproperlyConfigured if that is not named, or is the queue again.
     """
@@ -137,7 +137,7 @@ def real_backend(alias: str | None) -> BaseEmailBackend:
 
 
 def backoff(error: BaseException, result: TaskResult[..., Any]) -> float | None:
-    """Seconds; None for a mail that its server has refused for good (a reply of 500 to 559, RFC 5321)."""
+    """Return seconds, or None if the mail server has refused the mail for good (a reply of 500 to 559, RFC 5321)."""
     codes = [error.smtp_code] if isinstance(error, SMTPResponseException) else []
     if isinstance(error, SMTPRecipientsRefused):
         codes = [code for code, _reply in error.recipients.values()]
@@ -157,7 +157,7 @@ _longer = exponential(15, longest=3_600)
     sensitive=True,  # a mail may hold a link that sets a password
 )
 def deliver(message: dict[str, Any], alias: str | None = None) -> str:
-    """Send a mail that EmailBackend accepted; its Message-ID. Raises MailNotSent, or what sending raises."""
+    """Send a mail that EmailBackend accepted. Return its Message-ID. Raises MailNotSent, or what sending raises."""
     built = from_json(message)
     identity, recipients = message_id(built.extra_headers), len(built.recipients())
     try:
@@ -172,5 +172,5 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
 
 
 def delivery() -> Task[..., str]:
-    """deliver, with the backend and the queue that the settings name now. Raises InvalidTask."""
+    """Return deliver with the backend and the queue that the settings name now. Raises InvalidTask."""
     return deliver.using(backend=conf().mail_tasks, queue_name=conf().mail_queue)

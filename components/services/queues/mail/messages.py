@@ -1,10 +1,10 @@
 """
 A mail message as JSON, and an equal message from it.
 
-What Django keeps in a message is carried field by field, so that the real backend sees what it would have
-seen in the process that sent: also attributes that a backend of its own kind looks at (Anymail's tags), as
-long as they are JSON. Message-ID and Date are added where the sender set none, so that both sendings of
-a mail that was sent twice are the same mail. What would come out other than it went in is refused.
+A message is carried field by field, so that the real backend sees what it would have seen in the process of the
+sender, also attributes that only some backends look at (Anymail's tags), as long as they are JSON. Message-ID and
+Date are added where the sender set none, so that a mail that is sent twice is the same mail both times. A message
+that would change on its way is refused.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ _LEFT_BEHIND = ("connection", "_connection")
 
 def to_json(message: EmailMessage) -> dict[str, Any]:
     """
-    *message* as of now. Raises NotSerializable, which names message and part, and what Django raises when
-    it builds a message: ValueError for a line feed in a header, and the like.
+    Return *message* as it is now.
+
+    Raises NotSerializable, which names the message and its part, and what Django raises when it builds a message,
+    such as ValueError for a line feed in a header.
     """
     headers = _stable_headers(message)
     where = _title(message.subject, headers)
@@ -59,7 +61,7 @@ def to_json(message: EmailMessage) -> dict[str, Any]:
 
 
 def from_json(document: dict[str, Any]) -> EmailMessage:
-    """The message that to_json() wrote. Raises UnknownFormat if a newer release wrote it."""
+    """Return the message that to_json() wrote. Raises UnknownFormat if a newer release wrote it."""
     if document["v"] > FORMAT:
         raise UnknownFormat(f"A mail is stored in format {document['v']}, newer than {FORMAT}.")
     message = _CLASSES[document["class"]]()
@@ -72,7 +74,7 @@ def from_json(document: dict[str, Any]) -> EmailMessage:
 
 
 def largest_part(documents: Iterable[dict[str, Any]]) -> str:
-    """Which part of which mail is the largest of *documents*, in words."""
+    """Return in words which part of which mail is the largest of *documents*."""
     fields = max((document["fields"] for document in documents), key=_size)
     sizes = {name: _size(value) for name, value in fields.items() if name != "attachments"}
     for index, item in enumerate(fields["attachments"]):
@@ -84,7 +86,7 @@ def largest_part(documents: Iterable[dict[str, Any]]) -> str:
 
 
 def message_id(headers: dict[str, Any]) -> str:
-    """The Message-ID among the extra headers of a message that was carried."""
+    """Return the Message-ID among the extra headers of a message that was carried."""
     return next(str(value) for name, value in headers.items() if name.lower() == "message-id")
 
 
@@ -104,7 +106,7 @@ def _stable_headers(message: EmailMessage) -> dict[str, Any]:
 
 
 def _overridden(kind: type[EmailMessage], base: type[EmailMessage]) -> list[str]:
-    """The methods by which *base* makes its mail that *kind* has replaced."""
+    """Return the methods by which *base* makes its mail and that *kind* replaces."""
     private = {name for name in dir(base) if name.startswith("_") and not name.startswith("__")}
     methods = {"message", "recipients"} | private
     return sorted(name for name in methods if getattr(kind, name) is not getattr(base, name))

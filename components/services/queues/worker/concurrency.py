@@ -17,7 +17,7 @@ from typing import Any
 from components.exceptions import ComponentsError, PermitLost, RedisUnavailable
 from components.kit.compat import Task
 from components.services.queues.consumer import Parking
-from components.services.queues.declaring import Concurrency
+from components.services.queues.policy import Concurrency
 from components.services.semaphores import Permit, Semaphore
 
 logger = logging.getLogger(__name__)

@@ -35,8 +35,8 @@ from components.kit.compat import (
 from components.services.queues import Claimed, Finished, TaskFailure, TaskInfo, normalize
 from components.services.queues.backend import RedisBackend, as_set
 from components.services.queues.consumer import Parking
-from components.services.queues.declaring import current_run
 from components.services.queues.formats import write_errors, write_result
+from components.services.queues.policy import current_run
 from components.services.queues.worker.concurrency import Limit
 from components.services.queues.worker.coroutines import UNWILLING, Submitted
 from components.services.queues.worker.retries import retry_after

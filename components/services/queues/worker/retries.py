@@ -1,5 +1,5 @@
 """
-Whether a task that failed is tried again, and when: by its policy (declaring.py), or else by the options of
+Whether a task that failed is tried again, and when: by its policy (policy.py), or else by the options of
 its backend.
 """
 
@@ -12,8 +12,8 @@ from components.conf import QueueOptions
 from components.exceptions import ResultTooLarge
 from components.kit.compat import TaskResult
 from components.services.queues import TaskInfo
-from components.services.queues.declaring import doubled
 from components.services.queues.new_task import LONGEST_DELAY
+from components.services.queues.policy import doubled
 
 logger = logging.getLogger(__name__)
 

@@ -1,30 +1,34 @@
 """
-What a project's tasks are declared with, and what they may say while they run.
+What a project's tasks are declared with, what their policy makes of a call, and what they may say while they run.
 
     @task(queue_name="mail", max_attempts=12, timeout=60)
     def send(pk: int) -> None: ...
 
 `task` is Django's decorator with a policy: how a task is retried, limited and kept. It works on every Django that
-has tasks; what runs them is a RedisBackend, and any other backend ignores the policy. The names are those of the
-proposals for Django itself (max_attempts, backoff) where there are any.
+has tasks. A RedisBackend runs such tasks; any other backend ignores the policy. The names are those of the proposals
+for Django itself (max_attempts, backoff) where there are any.
 """
 
 from __future__ import annotations
 
+import json
 import random
 from asyncio import to_thread
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import inf
 from typing import Any, Protocol, TypeAlias, overload
 
+from django.db import DEFAULT_DB_ALIAS
+from django.utils import timezone
+
 from components.kit.compat import InvalidTask, Task, TaskResult
+from components.services.queues.arguments import normalize_call
+from components.services.queues.new_task import LATEST, LONGEST_DELAY, NewTask, new_id
 
-__all__ = ["Concurrency", "PolicyTask", "aprogress", "exponential", "is_cancelled", "progress", "task"]
-
-#: What says how long to wait before the next attempt, in seconds; None: the failure is final.
+#: Returns the seconds to wait before the next attempt, or None: then the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
 
 
@@ -38,7 +42,7 @@ class Concurrency:
     name: str | Callable[..., str] | None = None
 
     def name_for(self, path: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """The name of the semaphore for a call of the task *path*."""
+        """Return the name of the semaphore for a call of the task *path*."""
         if isinstance(self.name, str):
             return self.name
         return f"task:{path}:{self.name(*args, **kwargs)}" if self.name else f"task:{path}"
@@ -46,11 +50,11 @@ class Concurrency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic when it runs
-    """A Task with a policy. What is None is the OPTIONS' of the backend; durations are seconds."""
+    """A Task with a policy. For a field that is None the OPTIONS of the backend count. Durations are seconds."""
 
     #: How often it is started before a failure is final.
     max_attempts: int | None = None
-    #: Seconds before the first retry, doubled with each, a random half taken off; or what says how long.
+    #: Seconds before the first retry, doubled with each, with up to half taken off at random; or a function.
     backoff: float | Backoff | None = None
     #: How long a claim lasts without renewal: how soon another worker starts it when its worker has died.
     lease: float | None = None
@@ -81,7 +85,7 @@ class PolicyTask(Task):  # type: ignore[type-arg]  # Django's is not generic whe
         run_after: datetime | timedelta | None = None,
         backend: str | None = None,
     ) -> PolicyTask:
-        """This task with other defaults. A timedelta counts from the moment in which it is enqueued."""
+        """Return this task with other defaults. A timedelta counts from the moment in which it is enqueued."""
         return Task.using(  # type: ignore[return-value]
             self,
             priority=priority,
@@ -153,9 +157,9 @@ def task(
     **policy: Any,
 ) -> PolicyTask | Callable[[Callable[..., Any]], PolicyTask]:
     """
-    Declare a function of a module as a task; PolicyTask says what the policy may be.
+    Declare a function of a module as a task. The policy is fields of PolicyTask.
 
-    Raises InvalidTask, or TypeError for what is no policy.
+    Raises InvalidTask, or TypeError for a name that is no field of the policy.
     """
 
     def declare(function: Callable[..., Any]) -> PolicyTask:
@@ -174,8 +178,10 @@ def task(
 
 def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
     """
-    A backoff of *first* seconds, doubled with each attempt up to *longest*, a random half taken off: tasks that
-    failed together do not come back together. It is what a number means; here for backoffs of your own.
+    Return a backoff of *first* seconds, doubled with each attempt up to *longest*, up to half taken off at random.
+
+    So tasks that failed together do not come back together. It is what a number means as the backoff of a task; use
+    it in backoffs of your own.
     """
 
     def backoff(error: BaseException, result: TaskResult[..., Any]) -> float:
@@ -185,7 +191,7 @@ def exponential(first: float, *, longest: float = 3_600.0) -> Backoff:
 
 
 def doubled(first: float, longest: float, attempt: int) -> float:
-    """Seconds after the *attempt* (1, 2 ...) that failed."""
+    """Return the seconds to wait after the *attempt* (1, 2 ...) that failed."""
     pause = min(longest, first * 2.0 ** min(attempt - 1, 60))
     return random.uniform(pause / 2, pause)
 
@@ -200,7 +206,7 @@ class Run(Protocol):
 
 #: The run of the task that this thread, or this coroutine, is in.
 current_run: ContextVar[Run | None] = ContextVar(
-    "components.services.queues.declaring.current_run", default=None
+    "components.services.queues.policy.current_run", default=None
 )
 
 
@@ -208,8 +214,8 @@ def progress(done: float, total: float | None = None, note: str = "") -> None:
     """
     Say how far the running task is, for the control room: *done* of *total*, in units of your own.
 
-    Written down at most twice a second, so it may be called in a loop. Outside of a worker it does nothing.
-    Raises ValueError for what is no number, or none that can be shown.
+    It is written down at most twice a second, so you may call this in a loop. Outside of a worker it does nothing.
+    Raises ValueError for a value that is no number, or too large to show.
     """
     _check_progress(done, total)
     if run := current_run.get():
@@ -236,8 +242,51 @@ def _check_progress(done: float, total: float | None) -> None:
 
 def is_cancelled() -> bool:
     """
-    Whether somebody wants the running task to end. A long one should ask now and then, and return or raise.
-    (Coroutines are cancelled, and need not ask.) Known up to a heartbeat later: 5 seconds, or a third of the lease.
+    Return whether the running task was cancelled. A long function should ask now and then, and return or raise.
+
+    Coroutines are cancelled, and need not ask. The answer is known up to a heartbeat later: 5 seconds, or a third of
+    the lease.
     """
     run = current_run.get()
     return run is not None and run.is_cancelled
+
+
+def commit_of(task: Task[..., Any]) -> str | None:
+    """Return the alias of the database whose commit a call of *task* waits for, if it is in a transaction."""
+    on_commit = getattr(task, "on_commit", False)
+    return DEFAULT_DB_ALIAS if on_commit is True else on_commit or None
+
+
+def named(new: NewTask) -> NewTask:
+    """Return *new* with an id, which tells it from another task that is stored in its place."""
+    return new if new.id else replace(new, id=new_id())
+
+
+def unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """Return the text that equal calls of *task* share, or None if the task is not unique."""
+    unique = getattr(task, "unique", False)
+    if callable(unique):
+        return str(unique(*args, **kwargs))
+    if not unique:
+        return None
+    return json.dumps(normalize_call(task.module_path, args, kwargs), sort_keys=True)
+
+
+def check_run_after(run_after: datetime | timedelta | None) -> None:
+    """Raise InvalidTask for an instant that Redis cannot hold."""
+    if isinstance(run_after, timedelta):
+        is_too_late = run_after.total_seconds() > LONGEST_DELAY
+    else:
+        at = aware(run_after)
+        is_too_late = at is not None and at > LATEST
+    if is_too_late:
+        raise InvalidTask(
+            f"run_after is {run_after!r}; it must be at most {LATEST:%Y}, or {LONGEST_DELAY:,} seconds from now."
+        )
+
+
+def aware(run_after: datetime | None) -> datetime | None:
+    """Return an aware instant. A naive one is local, as in all of Django."""
+    if run_after is not None and timezone.is_naive(run_after):
+        return timezone.make_aware(run_after)
+    return run_after
