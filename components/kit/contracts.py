@@ -26,11 +26,12 @@ the missing ones are empty, and fields that are not known are left out: so a fie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import zip_longest
+from operator import attrgetter, itemgetter
 from typing import Any
 
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
@@ -72,7 +73,7 @@ class Contract:
 
     def keys_of(self, entity: object) -> list[str]:
         """Return the keys that *entity* has for this script, in its order."""
-        found: list[str] = [getattr(entity, name) for name in self.keys.first]
+        found: list[str] = [*self._get_keys(entity)]
         if self.keys.rest:
             found += getattr(entity, self.keys.rest)
         return found
@@ -80,13 +81,32 @@ class Contract:
     def args_of(self, given: dict[str, Any]) -> list[Any]:
         """Return the arguments in the order of the script. Raises TypeError unless exactly its names are given."""
         names = self.args
-        if len(given) != len(names.first) + bool(names.rest) or not given.keys() >= {*names.first}:
+        try:
+            found = [*self._get_args(given)]
+            if names.rest:
+                found += given[names.rest]
+        except KeyError:
+            found = None
+        if found is None or len(given) != len(names.first) + bool(names.rest):
             wanted = ", ".join([*names.first, *([names.rest] if names.rest else [])])
             raise TypeError(f"{self.name}.lua takes the arguments {wanted}, and got {', '.join(given)}.")
-        found = [given[name] for name in names.first]
-        if names.rest:
-            found += given[names.rest]
         return found
+
+    @cached_property
+    def _get_keys(self) -> Callable[[object], Sequence[str]]:
+        return _many(attrgetter, self.keys.first)
+
+    @cached_property
+    def _get_args(self) -> Callable[[dict[str, Any]], Sequence[Any]]:
+        return _many(itemgetter, self.args.first)
+
+
+def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """Return what gets the values of all these names, however many; attrgetter() of one gives no sequence."""
+    if len(names) > 1:
+        get: Callable[[Any], Sequence[Any]] = getter(*names)
+        return get
+    return lambda entity: [getter(name)(entity) for name in names]
 
 
 @cache

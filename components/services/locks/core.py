@@ -28,7 +28,7 @@ from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.holders import new_token
 from components.kit.leases import clock
-from components.kit.scripts import Script
+from components.kit.scripts import Call, Script
 from components.kit.values import LONGEST, check_seconds
 from components.services.counters import tally
 from components.services.locks.holdings import Holding
@@ -164,8 +164,8 @@ class LockCore:
         """What turns redis-py's errors into this app's, if the lock is one of this app's."""
         return redis_errors() if self.translates else nullcontext()
 
-    async def _send(self, script: Script, request: dict[str, Any]) -> Any:
-        keys, args = script.call(self.keys, **request)
+    async def _send(self, script: Script, call: Call) -> Any:
+        keys, args = call
         with self._errors():
             return await script.send(self.redis, keys=keys, args=args)
 
@@ -221,22 +221,23 @@ class LockCore:
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""
         asked_at = clock()
-        request = self._acquire_request(token, waits, waited)
+        call = self._acquire_call(token, waits, waited)
         if self.min_replicas:
-            said = await self._try_replicated(token, request)
+            said = await self._try_replicated(token, call)
         else:
-            said = await self._send(ACQUIRE, request)
+            said = await self._send(ACQUIRE, call)
         return self._answered(said, token, asked_at)
 
-    def _acquire_request(self, token: bytes, waits: bool, waited: float = 0) -> dict[str, Any]:
-        return {
-            "token": token,
-            "asker": asker_of(token),
-            "ttl": self._ms,
-            "life": _ALIVE if waits else 0,
-            "fair": int(self.fair),
-            "waited": round(waited * 1e6),
-        }
+    def _acquire_call(self, token: bytes, waits: bool, waited: float = 0) -> Call:
+        return ACQUIRE.call(
+            self.keys,
+            token=token,
+            asker=asker_of(token),
+            ttl=self._ms,
+            life=_ALIVE if waits else 0,
+            fair=int(self.fair),
+            waited=round(waited * 1e6),
+        )
 
     def _answered(self, said: tuple[int, int], token: bytes, asked_at: float) -> float:
         fence, left = said
@@ -245,13 +246,12 @@ class LockCore:
             return 0.0
         return max(left, 1) / 1000 if left >= 0 else math.inf
 
-    async def _try_replicated(self, token: bytes, request: dict[str, Any]) -> tuple[int, int]:
-        keys, args = ACQUIRE.call(self.keys, **request)
+    async def _try_replicated(self, token: bytes, call: Call) -> tuple[int, int]:
         with self._errors():
-            said, copies = await send_and_wait(self.redis, ACQUIRE, keys, args, replicas=self.min_replicas)
+            said, copies = await send_and_wait(self.redis, ACQUIRE, call, replicas=self.min_replicas)
         fence, left = said
         if fence and copies < self.min_replicas:
-            await self._send(RELEASE, _release_request(token, fence))
+            await self._send(RELEASE, self._release_call(token, fence))
             raise NotReplicated(
                 f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
                 "Look whether the replicas are there and follow, or ask for fewer."
@@ -267,7 +267,7 @@ class LockCore:
 
     async def _leave(self, token: bytes) -> None:
         """Wait no longer; what was acquired without learning of it is given back."""
-        await self._send(RELEASE, _release_request(token, 0, "left"))
+        await self._send(RELEASE, self._release_call(token, 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
         """It is held."""
@@ -280,12 +280,15 @@ class LockCore:
             self._keep(holding)
 
     async def _give_back(self, token: bytes) -> None:
-        if not await self._send(RELEASE, self._release_request(token)):
+        if not await self._send(RELEASE, self._release_call(token)):
             raise self._loss("Cannot release a lock that's no longer owned")
 
-    def _release_request(self, token: bytes) -> dict[str, Any]:
-        holding: Holding | None = self.local.holding
-        return _release_request(token, holding.fence if holding and holding.token == token else 0)
+    def _release_call(self, token: bytes, fence: int | None = None, reason: str = "released") -> Call:
+        """Return a call of release.lua; the fence is that of what is held here, unless it is given."""
+        if fence is None:
+            holding: Holding | None = self.local.holding
+            fence = holding.fence if holding and holding.token == token else 0
+        return RELEASE.call(self.keys, token=token, asker=asker_of(token), fence=fence, reason=reason)
 
     async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
         """
@@ -295,16 +298,22 @@ class LockCore:
         """
         asked_at = clock()
         request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
-        left: int = await self._send(EXTEND, _extend_request(token, milliseconds, how, request))
+        left: int = await self._send(EXTEND, self._extend_call(token, milliseconds, how, request))
         holding: Holding | None = self.local.holding
         if left >= 0 and holding and holding.token == token:
             holding.valid_until = asked_at + left / 1000
         return left >= 0
 
+    def _extend_call(self, token: bytes, milliseconds: int, how: str, request: str = "") -> Call:
+        asker = asker_of(token)
+        return EXTEND.call(
+            self.keys, token=token, asker=asker, milliseconds=milliseconds, request=request, how=how
+        )
+
     async def _prolong(self, holding: Holding) -> bool:
         """Renew it, for whoever holds it."""
         asked_at = clock()
-        left: int = await self._send(EXTEND, _extend_request(holding.token, self._ms, "anew"))
+        left: int = await self._send(EXTEND, self._extend_call(holding.token, self._ms, "anew"))
         if left >= 0:
             holding.valid_until = asked_at + left / 1000
         return left >= 0
@@ -340,12 +349,3 @@ class LockCore:
             "Another may hold it now; what was written under it needs its fence.",
             self.name,
         )
-
-
-def _release_request(token: bytes, fence: int, reason: str = "released") -> dict[str, Any]:
-    return {"token": token, "asker": asker_of(token), "fence": fence, "reason": reason}
-
-
-def _extend_request(token: bytes, milliseconds: int, how: str, request: str = "") -> dict[str, Any]:
-    asker = asker_of(token)
-    return {"token": token, "asker": asker, "milliseconds": milliseconds, "request": request, "how": how}

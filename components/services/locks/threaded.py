@@ -152,8 +152,7 @@ class Lock(LockCore, RedisLock):
         self._forget(token)
 
     def do_release(self, expected_token: Any) -> None:
-        keys, args = RELEASE.call(self.keys, **self._release_request(expected_token))
-        if not RELEASE.quick(self.redis, keys, args):
+        if not RELEASE.quick(self.redis, *self._release_call(expected_token)):
             at_once(self._give_back(expected_token))
 
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
@@ -201,8 +200,7 @@ class Lock(LockCore, RedisLock):
         asked_at = clock()
         if self.min_replicas:
             return None
-        keys, args = ACQUIRE.call(self.keys, **self._acquire_request(token, waits))
-        said = ACQUIRE.quick(self.redis, keys, args)
+        said = ACQUIRE.quick(self.redis, *self._acquire_call(token, waits))
         return self._answered(said, token, asked_at) if said else None
 
     def _renew(self, holding: Holding) -> bool:

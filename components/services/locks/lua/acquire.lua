@@ -1,18 +1,16 @@
 -- Acquire a lock if it is free, or take a place in its queue. A repeated call acquires it once.
 -- KEYS    lock state queue beats held
 -- ARGV    token asker ttl life fair waited
--- USES    time waiters queueing holder index
+-- USES    time waiters queueing holder index lasting
 -- RETURNS the fence and the milliseconds left, -1 for ever; or 0 and the milliseconds in which nothing changes
 --         without a wake-up, -1 for ever
 ttl, life, waited = tonumber(ttl), tonumber(life), tonumber(waited)
-
-local function set()
-  if ttl == 0 then return redis.call("SET", lock, token, "NX") end
-  return redis.call("SET", lock, token, "NX", "PX", ttl)
-end
-
--- Answer whoever could not set the lock: its holder who asks again, or a waiter.
-local function refuse(head)
+local is_known = redis.call("EXISTS", queue, state) > 0
+if is_known then remove_dead_waiters() end
+local head = is_known and fair == "1" and first_waiter() or asker
+local is_new = head == asker and (ttl == 0 and redis.call("SET", lock, token, "NX")
+  or ttl > 0 and redis.call("SET", lock, token, "NX", "PX", ttl))
+if not is_new then
   local holder = redis.call("GET", lock)
   if is_mine(holder) then
     return { -(redis.call("ZSCORE", held, FENCE) or -MICROSECONDS), redis.call("PTTL", lock) }
@@ -24,17 +22,17 @@ local function refuse(head)
   return { 0, math.ceil(((dies_at or MICROSECONDS) - MICROSECONDS) / 1000) }
 end
 
-local function list(fence)
-  redis.call("ZADD", held, ttl == 0 and "inf" or text(NOW + ttl), lock, text(-fence), FENCE, text(-fence), "")
-  if ttl == 0 then redis.call("PERSIST", held) else keep_index(ttl) end
-  if fence % 64 == 0 then
-    for _, old in ipairs(redis.call("ZRANGEBYSCORE", held, 0, text(NOW - ONE_DAY), "LIMIT", 0, 100)) do
-      redis.call("ZREM", held, old, "\255" .. old)
-    end
+local lost, last = unpack(redis.call("ZMSCORE", held, FENCE, "")) -- lost: the last holder has not released it
+local fence = math.max(MICROSECONDS, 1 - (last or 0))
+redis.call("ZADD", held, ttl == 0 and "inf" or text(NOW + ttl), lock, text(-fence), FENCE, text(-fence), "")
+if ttl == 0 then redis.call("PERSIST", held) else keep_index(ttl) end
+if fence % 64 == 0 then
+  for _, old in ipairs(redis.call("ZRANGEBYSCORE", held, 0, text(NOW - ONE_DAY), "LIMIT", 0, 100)) do
+    redis.call("ZREM", held, old, "\255" .. old)
   end
 end
 
-local function note(fence, lost)
+if is_known or lost or waited > 0 or asker ~= token then
   remove_waiter(asker)
   local counted = redis.call("HEXISTS", state, "acquired")
   if counted == 1 or lost or waited > 0 then -- the first to be counted is the holder before
@@ -51,14 +49,4 @@ local function note(fence, lost)
   redis.call("PEXPIRE", state, ttl + ONE_DAY)
   if ttl == 0 and asker ~= token then redis.call("PERSIST", state) end
 end
-
-local is_known = redis.call("EXISTS", queue, state) > 0
-if is_known then remove_dead_waiters() end
-local head = is_known and fair == "1" and first_waiter() or asker
-if head ~= asker or not set() then return refuse(head) end
-
-local lost, last = unpack(redis.call("ZMSCORE", held, FENCE, "")) -- lost: the last holder has not released it
-local fence = math.max(MICROSECONDS, 1 - (last or 0))
-list(fence)
-if is_known or lost or waited > 0 or asker ~= token then note(fence, lost) end
 return { fence, ttl == 0 and -1 or ttl }

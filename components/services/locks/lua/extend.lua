@@ -1,7 +1,7 @@
 -- Give a lock that the caller holds another time to live. A repeated call adds time once.
 -- KEYS    lock state held
 -- ARGV    token asker milliseconds request how
--- USES    time holder index
+-- USES    time holder index lasting
 -- RETURNS the milliseconds left; 0 if this request ended it; -1 if the caller does not hold it, or it has no end
 
 -- *how* is "adds" if the milliseconds are added to those left, "replaces", or "anew", also for a lock without an end.

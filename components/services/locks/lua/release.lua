@@ -8,7 +8,6 @@
 -- if the caller does not know it.
 local REPEATED = 120000 -- milliseconds
 local of_its_time = released .. ":" .. string.sub(fence, 1, -9) -- fences of a hundred seconds
-local let_go_by_token = let_go .. ":" .. token
 local is_known = redis.call("EXISTS", queue, state) > 0
 
 local mine = is_mine(redis.call("GET", lock))
@@ -28,7 +27,7 @@ if mine then
     redis.call("HSETNX", state, "acquired", 1)
     redis.call("PEXPIRE", state, ONE_DAY)
   elseif fence == "0" then
-    redis.call("SET", let_go_by_token, 1, "PX", REPEATED)
+    redis.call("SET", let_go .. ":" .. token, 1, "PX", REPEATED)
   else
     redis.call("SADD", of_its_time, fence)
     redis.call("PEXPIRE", of_its_time, REPEATED)
@@ -46,5 +45,5 @@ end
 
 if mine then return 1 end
 if reason == "evicted" then return redis.call("HGET", state, "evicted") == fence and 1 or 0 end
-if fence == "0" then return redis.call("EXISTS", let_go_by_token) end
+if fence == "0" then return redis.call("EXISTS", let_go .. ":" .. token) end
 return redis.call("SISMEMBER", of_its_time, fence)
