@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain, zip_longest
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
@@ -108,10 +108,6 @@ class Names:
     def all(self) -> tuple[str, ...]:
         return (*self.first, *(table.name for table in self.tables))
 
-    @cached_property
-    def set(self) -> frozenset[str]:
-        return frozenset(self.all)
-
 
 @dataclass(frozen=True)
 class Contract:
@@ -128,10 +124,7 @@ class Contract:
 
         Those in parts are taken out of the *given* arguments.
         """
-        found: list[str] = []
-        for name in self.keys.first:
-            key = getattr(entity, name)
-            found.append(key if isinstance(key, str) else key(""))
+        found = [key if isinstance(key, str) else key("") for key in self._get_keys(entity)]
         for table in self.keys.tables:
             if table.parts and table.name not in given:
                 raise TypeError(f"{self.name}.lua takes the keys of {table.name} as an argument.")
@@ -141,16 +134,35 @@ class Contract:
     def args_of(self, given: dict[str, Any]) -> list[Any]:
         """Return the arguments in the order of the script. Raises TypeError unless exactly its names are given."""
         names = self.args
-        if given.keys() != names.set:
+        try:
+            found = [*self._get_args(given)]
+            for table in names.tables:
+                if table is not names.tables[-1]:
+                    found.append(len(given[table.name]))
+                found += table.flat(given[table.name])
+        except KeyError:
+            found = None
+        if found is None or len(given) != len(names.all):
             raise TypeError(
                 f"{self.name}.lua takes the arguments {', '.join(names.all)}, and got {', '.join(given)}."
             )
-        found = [given[name] for name in names.first]
-        for table in names.tables:
-            if table is not names.tables[-1]:
-                found.append(len(given[table.name]))
-            found += table.flat(given[table.name])
         return found
+
+    @cached_property
+    def _get_keys(self) -> Callable[[object], Sequence[str]]:
+        return _many(attrgetter, self.keys.first)
+
+    @cached_property
+    def _get_args(self) -> Callable[[dict[str, Any]], Sequence[Any]]:
+        return _many(itemgetter, self.args.first)
+
+
+def _many(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """Return what gets the values of all these names, however many; attrgetter() of one gives no sequence."""
+    if len(names) > 1:
+        get: Callable[[Any], Sequence[Any]] = getter(*names)
+        return get
+    return lambda entity: [getter(name)(entity) for name in names]
 
 
 @cache

@@ -192,17 +192,13 @@ class _Starter:
 
     def reset(self) -> None:
         self._guard = threading.Lock()
-        self._scheduler: _Scheduler | None = None
+        self.present: _Scheduler | None = None
 
     def get(self) -> _Scheduler:
         with self._guard:
-            if self._scheduler is None:
-                self._scheduler = _Scheduler()
-            return self._scheduler
-
-    @property
-    def present(self) -> _Scheduler | None:
-        return self._scheduler
+            if self.present is None:
+                self.present = _Scheduler()
+            return self.present
 
 
 _starter = _Starter()

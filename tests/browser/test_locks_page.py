@@ -11,7 +11,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.locks import LockReader
-from components.services.locks.names import key_of
+from components.services.locks.named import key_of
 from components.services.semaphores import SemaphoreControls
 from components.templatetags.control_room import legible
 from tests.browser.clock import stop_clock

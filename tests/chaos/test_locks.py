@@ -21,9 +21,9 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.kit.buckets import bucket
 from components.kit.holders import Holder
-from components.services.locks import keys, lock
+from components.services.locks import lock
+from components.services.locks.keys import LockKeys
 from components.testing import redis_at
 from tests.chaos import lockers
 from tests.chaos.lockers import TIMEOUT, Acquisition, locker
@@ -156,7 +156,7 @@ def test_a_fair_lock_serves_in_the_order_in_which_redis_has_heard_of_them(
     server: EmbeddedServer, redis: Redis, register: Register, tmp_path: Path
 ) -> None:
     """The dead are left out; one that was not heard of, since it was stopped, comes last."""
-    queue, beats = keys.lock_queue(bucket("a"), "a"), keys.lock_beats(bucket("a"), "a")
+    queue, beats = LockKeys.named("a").queue, LockKeys.named("a").beats
     holder = lock("a", timeout=None)
     holder.acquire()
     with ExitStack() as stack:

@@ -9,8 +9,8 @@ import pytest
 from components.kit.buckets import bucket
 from components.services.counters import Counter
 from components.services.counters import keys as counters_keys
-from components.services.locks import keys as locks_keys
 from components.services.locks import lock
+from components.services.locks.keys import LockKeys
 from components.services.rows import RowCache, member
 from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore
@@ -33,7 +33,7 @@ def test_every_page_is_there(admin_client, redis, score):
     RowCache("items", SHAPE).schedule("good", 60)
     row = member("items", "good")
     for key in (
-        locks_keys.lock_held(bucket("good")),
+        LockKeys.named("good").held,
         SemaphoreKeys("good").names,
         SemaphoreKeys("good").holders,
         SemaphoreKeys("good").since,

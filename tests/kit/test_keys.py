@@ -35,8 +35,8 @@ from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
 from components.services.locks import Lock
 from components.services.locks import core as locks_core
-from components.services.locks import keys as locks_keys
 from components.services.locks.fences import FencedValue
+from components.services.locks.named import key_of
 from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
 from components.services.mailboxes import Mailbox
 from components.services.queues import Consumer, NewTask, Progress, TaskQueue
@@ -81,12 +81,13 @@ def _keys_of(service: str, module: ModuleType) -> Iterator[tuple[str, Key]]:
 
 
 def _keys_of_class(service: str, kind: type) -> Iterator[tuple[str, Key]]:
-    """Those of an entity: the class takes its name, and a second one where the entity has two."""
-    has_two = len(inspect.signature(kind).parameters) > 1
+    """Those of an entity: the class takes its name, and a second one where the entity has two; or named() does."""
+    new: Callable[..., object] = getattr(kind, "named", kind)
+    has_two = len(inspect.signature(new).parameters) > 1
 
     def make(attribute: str) -> Callable[..., str]:
         def of(name: str, part: str = "") -> str:
-            found = getattr(kind(name, part) if has_two else kind(name), attribute)
+            found = getattr(new(name, part) if has_two else new(name), attribute)
             return str(found if isinstance(found, str) else found(part))
 
         return of
@@ -195,7 +196,7 @@ def test_no_two_parts_share_a_key_whatever_they_are_called(part: str, other: str
 def hand_over(redis: Redis, key: str) -> dict[str, str]:
     """
     One releases the lock at *key*, another waits and is woken, a third takes it, leaves it without knowing its
-    fence, and takes it again; the parts of these.
+    fence, and takes it again; what follows the keys that are prefixes.
     """
     first, second, third = (Lock(redis, key, timeout=9) for _ in range(3))
     assert first.acquire()
@@ -206,7 +207,8 @@ def hand_over(redis: Redis, key: str) -> dict[str, str]:
     at_once(third._leave(third.local.token))
     let_go = third.local.token.decode()
     assert third.acquire(token="third")
-    return {"lock_wake": "second", "lock_released": digits, "lock_let_go": let_go}
+    made = {"wake": "second", "released": digits, "let_go": let_go}
+    return {f"LockKeys.{name}": f":{suffix}" for name, suffix in made.items()}
 
 
 def look_up(redis: Redis, name: str) -> dict[str, str]:
@@ -243,7 +245,7 @@ def share(name: str) -> dict[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("DaemonKeys", "RowKeys", "chat.", "counter", "mailboxes.", "semaphore")
+_IN_BUCKETS = ("DaemonKeys", "RowKeys", "chat.", "counter", "locks.", "mailboxes.", "semaphores.")
 
 
 def correspond(name: str) -> str:
@@ -352,8 +354,8 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
 
 
 def entity(key: str) -> str:
-    """What a key of that name in the schema is made for here: locks and semaphores lie in buckets."""
-    return "00" if key.startswith("lock") else bucket("default") if key.startswith(_IN_BUCKETS) else "default"
+    """What a key of that name in the schema is made for here: those of locks and semaphores lie in buckets."""
+    return bucket("default") if key.startswith(_IN_BUCKETS) else "default"
 
 
 def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,7 +387,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     parts |= chart(redis, "default")
     FencedValue("default").set("a", fence=1, ttl=60)
     # The last: they wake those who wait, and that is forgotten within seconds.
-    parts |= hand_over(redis, locks_keys.lock("00", "default"))
+    suffixes |= hand_over(redis, key_of("default"))
     suffixes |= share("default")
     parts |= {"BackendKeys.result": good.id, "BackendKeys.ended": good.id}
     parts |= {"BackendKeys.worker": consumer.id, "BackendKeys.order": consumer.id}

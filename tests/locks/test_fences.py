@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from components.exceptions import InvalidDuration, InvalidFence, InvalidName, RedisUnavailable, StaleFence
-from components.services.locks import keys
 from components.services.locks.fences import KEEP, FencedValue
+from components.services.locks.keys import FencedKeys
 
 MAX = 2**63 - 1
 WEEK = 7 * 86_400_000
@@ -31,7 +31,7 @@ def test_a_newer_holder_writes_over_it_and_the_older_one_is_refused(redis: Redis
     value.set("first", fence=1)
     value.set("second", fence=2)
 
-    with pytest.raises(StaleFence, match="'report' was written with fence 2, newer than 1"):
+    with pytest.raises(StaleFence, match="'report' was written with the fence 2, which is newer than 1"):
         value.set("late", fence=1)
     with pytest.raises(StaleFence):
         value.delete(fence=1)
@@ -71,8 +71,8 @@ def test_deleting_what_never_was_refuses_older_holders_as_well(redis: Redis) -> 
 def test_a_value_that_has_expired_leaves_its_fence(redis: Redis) -> None:
     value = FencedValue("report")
     value.set("first", fence=2, ttl=60)
-    assert 59_000 < redis.pttl(keys.fenced_value("report")) <= 60_000
-    redis.pexpire(keys.fenced_value("report"), 0)
+    assert 59_000 < redis.pttl(FencedKeys("report").value) <= 60_000
+    redis.pexpire(FencedKeys("report").value, 0)
 
     assert value.get() is None
     with pytest.raises(StaleFence):
@@ -81,10 +81,10 @@ def test_a_value_that_has_expired_leaves_its_fence(redis: Redis) -> None:
 
 def test_the_fence_outlives_the_value_by_a_week(redis: Redis) -> None:
     FencedValue("report").set("first", fence=1, ttl=60)
-    assert WEEK < redis.pttl(keys.fenced_value_fence("report")) <= WEEK + 60_000
+    assert WEEK < redis.pttl(FencedKeys("report").fence) <= WEEK + 60_000
 
     FencedValue("report").delete(fence=1)
-    assert WEEK - 60_000 < redis.pttl(keys.fenced_value_fence("report")) <= WEEK
+    assert WEEK - 60_000 < redis.pttl(FencedKeys("report").fence) <= WEEK
     assert round(KEEP * 1000) == WEEK
 
 
@@ -93,19 +93,19 @@ def test_the_fence_stays_as_long_as_a_value_that_does_not_expire(redis: Redis) -
     value.set("first", fence=1, ttl=60)
     value.set("second", fence=1)
 
-    assert redis.pttl(keys.fenced_value("report")) == -1
-    assert redis.pttl(keys.fenced_value_fence("report")) == -1
+    assert redis.pttl(FencedKeys("report").value) == -1
+    assert redis.pttl(FencedKeys("report").fence) == -1
 
 
 def test_how_long_the_fence_is_kept_can_be_chosen(redis: Redis) -> None:
     FencedValue("report", keep=5).delete(fence=1)
 
-    assert 0 < redis.pttl(keys.fenced_value_fence("report")) <= 5_000
+    assert 0 < redis.pttl(FencedKeys("report").fence) <= 5_000
 
 
 def test_a_fence_that_is_forgotten_refuses_nobody(redis: Redis) -> None:
     FencedValue("report").delete(fence=2)
-    redis.pexpire(keys.fenced_value_fence("report"), 0)
+    redis.pexpire(FencedKeys("report").fence, 0)
 
     FencedValue("report").set("late", fence=1)
 
@@ -125,7 +125,7 @@ def test_values_come_back_as_they_were(redis: Redis, value: bytes | str, stored:
 def test_fences_are_compared_as_numbers_and_exactly(redis: Redis, older: int, newer: int) -> None:
     FencedValue("report").set("new", fence=newer)
 
-    with pytest.raises(StaleFence, match=f"fence {newer}, newer than {older}"):
+    with pytest.raises(StaleFence, match=f"fence {newer}, which is newer than {older}"):
         FencedValue("report").set("late", fence=older)
 
 

@@ -17,9 +17,9 @@ from redis import Redis
 
 from components.kit import leases as renewals
 from components.kit.at_once import to_its_end
-from components.kit.buckets import bucket
-from components.services.locks import AsyncLock, alock, alocks, keys, lock
-from components.services.locks.names import key_of
+from components.services.locks import AsyncLock, alock, alocks, lock
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 from components.services.semaphores import Semaphore, SemaphoreControls, limit_concurrency
 from components.services.semaphores.keys import SemaphoreKeys
 
@@ -108,7 +108,7 @@ def left(redis: Redis) -> dict[str, Any]:
     """What is held, or waited for."""
     found: dict[str, Any] = {key_of(name): redis.get(key_of(name)) for name in NAMES}
     for name in NAMES:
-        found[f"queue {name}"] = redis.zrange(keys.lock_queue(bucket(name), name), 0, -1)
+        found[f"queue {name}"] = redis.zrange(LockKeys.named(name).queue, 0, -1)
     found["holders"] = redis.zrange(SemaphoreKeys("a").holders, 0, -1)
     found["queue"] = redis.zrange(SemaphoreKeys("a").queue, 0, -1)
     return {key: value for key, value in found.items() if value}

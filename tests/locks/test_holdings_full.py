@@ -11,14 +11,14 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
-from components.services.locks import LockReader, core, keys, lock
-from components.services.locks.core import RELEASE
+from components.services.locks import LockReader, core, lock
 from components.services.locks.fences import FencedValue
-from components.services.locks.names import key_of
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 from components.services.semaphores import Semaphore
 from components.services.semaphores import semaphore as semaphores
 from components.services.semaphores.controls import RELEASE as GIVE_BACK
+from tests.support.lost_locks import release_again
 from tests.support.semaphores import Waiter, take
 
 
@@ -44,7 +44,7 @@ def no_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def is_woken(redis: Redis, waiter: str) -> bool:
-    return bool(redis.llen(keys.lock_wake(bucket("a"), waiter)))
+    return bool(redis.llen(f"{LockKeys.named('a').wake}:{waiter}"))
 
 
 @pytest.mark.parametrize("token", [None, "given"])
@@ -72,12 +72,12 @@ def test_a_release_is_repeated_and_a_waiter_leaves(redis: Redis) -> None:
     held.acquire()
     for token in (b"first", b"second"):
         assert at_once(waiter._try(token, waits=True))
-    args = [held.local.token, held.local.token, held.fence, "released"]
+    token, fence = held.local.token, held.fence
 
     with full(redis):
-        assert RELEASE(redis, keys=held.keys.release, args=args) == 1
-        redis.delete(keys.lock_wake(bucket("a"), "first"))
-        assert RELEASE(redis, keys=held.keys.release, args=args) == 1
+        assert release_again(redis, held, token, fence)
+        redis.delete(f"{LockKeys.named('a').wake}:first")
+        assert release_again(redis, held, token, fence)
         assert is_woken(redis, "first")
         at_once(waiter._leave(b"first"))
         assert is_woken(redis, "second")

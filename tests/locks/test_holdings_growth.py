@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
 from functools import cached_property
 
@@ -12,14 +11,14 @@ from redis import Redis
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
 from components.kit.buckets import BUCKETS, bucket
-from components.services.locks import Lock, LockReader, core, keys, lock
-from components.services.locks import keys as holdings
-from components.services.locks.core import RELEASE
+from components.services.locks import Lock, LockReader, core, lock
 from components.services.locks.fences import FencedValue
-from components.services.locks.names import LockKeys, key_of
+from components.services.locks.keys import FencedKeys, LockKeys
+from components.services.locks.named import key_of
 from components.services.semaphores import Semaphore, SemaphoreReader
 from components.services.semaphores import semaphore as semaphores
 from components.services.semaphores.keys import SemaphoreKeys
+from tests.support.lost_locks import release_again
 from tests.support.semaphores import Waiter, let_pass, take
 
 DAY = 86_400_000  # milliseconds
@@ -33,14 +32,14 @@ def kinds(redis: Redis) -> Counter[str]:
 
 def held_in(redis: Redis, name: str) -> dict[bytes, float]:
     """What the index of the lock's bucket says, without the latest fence."""
-    listed = dict(redis.zrange(keys.lock_held(bucket(name)), 0, -1, withscores=True))
+    listed = dict(redis.zrange(LockKeys.named(name).held, 0, -1, withscores=True))
     assert listed.pop(b"") < 0
     return listed
 
 
 def let_the_next_clean_up(redis: Redis, name: str) -> None:
     """Let the next fence of the bucket be one of those, one of 64, with which the index is cleaned."""
-    held = keys.lock_held(bucket(name))
+    held = LockKeys.named(name).held
     last = -int(redis.zscore(held, "") or 0)
     redis.zadd(held, {"": -((last // 64 + 2_000_000) * 64 - 1)})  # ahead of the clock
 
@@ -68,7 +67,7 @@ def test_so_does_one_with_a_token_of_the_callers(redis: Redis) -> None:
     for timeout in (None, 30):
         held = lock("a", timeout=timeout)
         assert held.acquire(token="mine")
-        assert redis.exists(keys.lock_state(bucket("a"), "a"))
+        assert redis.exists(LockKeys.named("a").state)
         held.release()
 
         assert kinds(redis).keys() == {"held", "released"}
@@ -87,7 +86,7 @@ def test_keys_of_the_callers_own_share_what_stays(redis: Redis, redis_mode: str)
 def test_the_fence_grows_from_one_name_to_the_next_and_though_the_clock_is_set_back(redis: Redis) -> None:
     with lock("a") as held:
         first = held.fence
-    redis.zadd(keys.lock_held(bucket("a")), {"": -(first + 10**12)})  # as if the clock had been ahead
+    redis.zadd(LockKeys.named("a").held, {"": -(first + 10**12)})  # as if the clock had been ahead
 
     fences = []
     for _ in range(3):
@@ -107,7 +106,7 @@ def test_a_release_that_is_sent_again_is_told_the_same_however_many_have_held_it
             pass
     other.acquire()
 
-    assert RELEASE(redis, keys=held.keys.release, args=[token, token, fence, "released"]) == 1
+    assert release_again(redis, held, token, fence)
     assert other.owned()
 
 
@@ -127,25 +126,24 @@ def test_what_was_lost_is_listed_for_a_day(redis: Redis) -> None:
     for name in ("lost", "lost too"):
         lock(name).acquire()
         redis.delete(key_of(name))
-        held = keys.lock_held(bucket(name))
+        held = LockKeys.named(name).held
         now = redis.time()[0] * 1000
         redis.zadd(held, {key_of(name): now - DAY - 1 if name == "lost" else now - DAY + 60_000})
         assert len(held_in(redis, name)) == 2
         with lock("other in its bucket"):
             pass
     for name, stay in (("lost", 0), ("lost too", 2)):
-        of_name = LockKeys.of(key_of(name), redis)
         other = next(each for each in map(str, range(10_000)) if bucket(each) == bucket(name))
         let_the_next_clean_up(redis, name)
         with lock(other):
             pass
 
-        left = [member for member in held_in(redis, name) if member.endswith(of_name.acquire[0].encode())]
+        left = [member for member in held_in(redis, name) if member.endswith(key_of(name).encode())]
         assert len(left) == stay
 
 
 def test_the_index_outlives_what_it_lists(redis: Redis) -> None:
-    held = keys.lock_held(bucket("a"))
+    held = LockKeys.named("a").held
     with lock("a", timeout=5):
         soon = redis.pttl(held)
     with lock("a", timeout=1_000_000) as longer:
@@ -188,7 +186,7 @@ def test_dead_waiters_that_nobody_is_behind_go_by_themselves(redis: Redis) -> No
     take(semaphore)
     Waiter(semaphore).ask()
 
-    made = [keys.lock_queue(bucket("a"), "a"), keys.lock_beats(bucket("a"), "a")]
+    made = [LockKeys.named("a").queue, LockKeys.named("a").beats]
     made += [SemaphoreKeys("a").queue, SemaphoreKeys("a").beats]
     for key in made:
         assert 0 < redis.pttl(key) <= 6_000
@@ -217,7 +215,6 @@ def test_everything_of_what_is_held_waited_for_lost_and_ended_expires(
     """One of each key of the schema; what is for ever is so by the caller's word."""
     monkeypatch.setattr(core, "_ALIVE", 60_000_000)
     monkeypatch.setattr(semaphores, "ALIVE", 60.0)
-    tag = bucket("a")
     held, waiter = lock("a"), lock("a")
     held.acquire()
     at_once(waiter._try(b"waiter", waits=True))
@@ -236,19 +233,10 @@ def test_everything_of_what_is_held_waited_for_lost_and_ended_expires(
     semaphore.set_limit(3)
 
     stored = {key.decode() for key in redis.keys("*")}
-    made = {
-        name: make for name, make in vars(holdings).items() if inspect.isfunction(make) and name[0] != "_"
-    }
-    made.pop("conf", None)
-    for name, make in made.items():
-        takes = inspect.signature(make).parameters
-        key = make(*(["a"] if list(takes) == ["name"] else [tag, ""] if len(takes) == 2 else [tag]))
-        of_it = [each for each in stored if each.startswith(key.removesuffix(":"))]
-        assert of_it, name
-        assert {redis.pttl(each) > 0 for each in of_it} == {True}, name
-    for name, found in vars(SemaphoreKeys).items():
-        if isinstance(found, cached_property):
-            of_it = [each for each in stored if each.startswith(getattr(SemaphoreKeys("a"), name))]
+    made = (LockKeys.named("a"), FencedKeys("a"), SemaphoreKeys("a"))
+    for of, name in [(entity, name) for entity in made for name in vars(type(entity))]:
+        if isinstance(getattr(type(of), name), property | cached_property):
+            of_it = [each for each in stored if each.startswith(getattr(of, name))]
             assert of_it, name
             assert {redis.pttl(each) > 0 for each in of_it} == {name not in NEVER_EXPIRES}, name
 
@@ -267,9 +255,9 @@ def test_what_dead_holders_of_permits_held_goes_with_the_next_who_asks(redis: Re
 def test_a_fenced_value_and_its_fence_end(redis: Redis) -> None:
     value = FencedValue("a", keep=100)
     value.set("x", fence=3, ttl=50)
-    assert 0 < redis.pttl(keys.fenced_value("a")) <= 50_000
-    assert 50_000 < redis.pttl(keys.fenced_value_fence("a")) <= 150_000
+    assert 0 < redis.pttl(FencedKeys("a").value) <= 50_000
+    assert 50_000 < redis.pttl(FencedKeys("a").fence) <= 150_000
 
     value.delete(fence=4)
-    assert not redis.exists(keys.fenced_value("a"))
-    assert 0 < redis.pttl(keys.fenced_value_fence("a")) <= 100_000
+    assert not redis.exists(FencedKeys("a").value)
+    assert 0 < redis.pttl(FencedKeys("a").fence) <= 100_000

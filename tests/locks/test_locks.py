@@ -12,10 +12,10 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from components.exceptions import InvalidDuration, InvalidName, LockLost, LockNotAcquired
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.holders import Holder
-from components.services.locks import LockReader, alock, keys, lock
-from components.services.locks.names import key_of
+from components.services.locks import LockReader, alock, lock
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 
 
 def end(redis: Redis, name: str) -> None:
@@ -84,7 +84,7 @@ def test_the_fence_grows_though_all_was_forgotten(redis: Redis) -> None:
 def test_the_fence_grows_though_the_clock_of_the_server_was_set_back(redis: Redis) -> None:
     with lock("a") as held:
         ahead = held.fence + 10**15
-    redis.zadd(keys.lock_held(bucket("a")), {"": -ahead})
+    redis.zadd(LockKeys.named("a").held, {"": -ahead})
 
     with lock("a") as held:
         assert held.fence == ahead + 1
@@ -110,7 +110,7 @@ def test_a_release_wakes_who_waits(redis: Redis) -> None:
     waiter = Thread(target=wait)
     waiter.start()
     try:
-        while not redis.zcard(keys.lock_queue(bucket("a"), "a")):
+        while not redis.zcard(LockKeys.named("a").queue):
             assert not got.wait(0.01)
         holder.release()
         assert got.wait(5)
@@ -149,10 +149,10 @@ def test_a_fair_lock_does_not_wait_for_the_dead(redis: Redis) -> None:
     held.release()
     assert not held.acquire(blocking=False)
 
-    redis.zadd(keys.lock_beats(bucket("a"), "a"), {"dead": 1})
+    redis.zadd(LockKeys.named("a").beats, {"dead": 1})
 
     assert held.acquire(blocking=False)
-    assert not redis.exists(keys.lock_queue(bucket("a"), "a"))
+    assert not redis.exists(LockKeys.named("a").queue)
 
 
 def test_any_other_lock_goes_to_whoever_comes_first(redis: Redis) -> None:
@@ -169,15 +169,15 @@ def test_a_release_wakes_the_first_and_a_waiter_who_leaves_the_next(redis: Redis
     held.acquire()
     for token in (b"first", b"second"):
         assert at_once(waiter._try(token, waits=True))
-    tag = bucket("a")
+    wake = LockKeys.named("a").wake
 
     held.release()
-    assert redis.llen(keys.lock_wake(tag, "first")) == 1
-    assert redis.llen(keys.lock_wake(tag, "second")) == 0
+    assert redis.llen(f"{wake}:first") == 1
+    assert redis.llen(f"{wake}:second") == 0
 
     at_once(waiter._leave(b"first"))
-    assert redis.llen(keys.lock_wake(tag, "first")) == 0
-    assert redis.llen(keys.lock_wake(tag, "second")) == 1
+    assert redis.llen(f"{wake}:first") == 0
+    assert redis.llen(f"{wake}:second") == 1
 
 
 def test_who_lost_it_is_told_at_release(redis: Redis) -> None:
@@ -376,7 +376,7 @@ def test_a_coroutine_that_waits_is_woken(redis: Redis) -> None:
         held, waiter = alock("a", timeout=None), alock("a", timeout=None)
         await held.acquire()
         waiting = asyncio.create_task(waiter.acquire())
-        while not await held.redis.zcard(keys.lock_queue(bucket("a"), "a")):
+        while not await held.redis.zcard(LockKeys.named("a").queue):
             await asyncio.sleep(0.005)
         await held.release()
         assert await asyncio.wait_for(waiting, 5)

@@ -17,7 +17,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 from components.embedded import EmbeddedServer
 from components.exceptions import InvalidName
 from components.services.locks import AsyncLock, Lock, LockReader, lock
-from components.services.locks.names import LockKeys
+from components.services.locks.keys import LockKeys
 from components.testing import ClusterServer
 from tests.support.waiting import eventually
 

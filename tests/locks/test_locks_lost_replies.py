@@ -20,7 +20,7 @@ from redis.retry import Retry
 
 from components.embedded import EmbeddedServer
 from components.services.locks import AsyncLock, Lock
-from components.services.locks.names import LockKeys
+from components.services.locks.keys import LockKeys
 from components.testing import empty
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually

@@ -15,7 +15,7 @@ from redis.exceptions import LockError, LockNotOwnedError
 from components.exceptions import InvalidDuration, InvalidName, LockLost
 from components.kit.client import get_async_client
 from components.services.locks import AsyncLock, Lock, LockReader, locks
-from components.services.locks.names import key_of
+from components.services.locks.named import key_of
 from tests.support.snapshots import snapshot
 
 

@@ -24,10 +24,10 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
-from components.services.locks import Lock, LockReader, core, keys, lock
-from components.services.locks.core import RELEASE
-from components.services.locks.names import LockKeys, key_of
+from components.services.locks import Lock, LockReader, core, lock
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
+from tests.support.lost_locks import release_again
 
 NAMES = ("a", "b")
 TIMEOUT = 1_000  # seconds; no test takes as long as any time here
@@ -225,8 +225,7 @@ class LockMachine(RuleBasedStateMachine):
         actor = self.pick(pick)
         expected = self.model(actor).release(actor.token, actor.fence, "released")
 
-        args = [actor.token, actor.token, actor.fence, "released"]
-        assert bool(RELEASE(self.redis, keys=actor.lock.keys.release, args=args)) == expected
+        assert release_again(self.redis, actor.lock, actor.token, actor.fence) == expected
 
         self.check_wake_up(actor.name)
 
@@ -293,7 +292,7 @@ class LockMachine(RuleBasedStateMachine):
             model.holder = None
             assert self.redis.pexpire(key_of(name), -1)
             now = self.redis.time()[0] * 1_000
-            self.redis.zadd(keys.lock_held(bucket(name)), {key_of(name): now - 5_000})
+            self.redis.zadd(LockKeys.named(name).held, {key_of(name): now - 5_000})
 
     def a_waiter_dies(self, name: str, pick: int) -> None:
         model = self.models[name]
@@ -306,7 +305,7 @@ class LockMachine(RuleBasedStateMachine):
         model = self.models[name]
         if not model.holder and model.fence:
             model.fence, model.is_ahead = model.fence + 10**12, True
-            self.redis.zadd(keys.lock_held(bucket(name)), {"": -model.fence})
+            self.redis.zadd(LockKeys.named(name).held, {"": -model.fence})
 
     def the_state_is_forgotten(self, name: str, pick: int) -> None:
         """As a day after its last use."""
@@ -314,7 +313,7 @@ class LockMachine(RuleBasedStateMachine):
         if not model.holder:
             model.forget()
             self.redis.delete(self.keys(name, "state"))
-            self.redis.zrem(keys.lock_held(bucket(name)), key_of(name), b"\xff" + key_of(name).encode())
+            self.redis.zrem(LockKeys.named(name).held, key_of(name), b"\xff" + key_of(name).encode())
 
     def all_is_lost(self, name: str, pick: int) -> None:
         self.redis.flushall()
@@ -349,7 +348,7 @@ class LockMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_has_more_than_one_wake_up(self) -> None:
         for actor in self.actors:
-            assert self.redis.llen(keys.lock_wake(bucket(actor.name), actor.token)) <= 1
+            assert self.redis.llen(f"{LockKeys.named(actor.name).wake}:{actor.token}") <= 1
 
     @invariant()
     def who_looks_sees_it(self) -> None:
@@ -376,7 +375,7 @@ class LockMachine(RuleBasedStateMachine):
         """If it is free now, the first of those who wait has been told."""
         model = self.models[name]
         if model.queue and not model.holder:
-            assert self.redis.llen(keys.lock_wake(bucket(name), model.queue[0])) == 1
+            assert self.redis.llen(f"{LockKeys.named(name).wake}:{model.queue[0]}") == 1
 
     def expect(self, succeeds: bool, call: Any) -> None:
         if succeeds:
@@ -389,8 +388,8 @@ class LockMachine(RuleBasedStateMachine):
         return self.models[actor.name]
 
     def keys(self, name: str, part: str) -> str:
-        of_lock = LockKeys.of(key_of(name), self.redis)
-        _lock, state, queue, beats, _held = of_lock.acquire
+        of_lock = LockKeys.named(name)
+        state, queue, beats = of_lock.state, of_lock.queue, of_lock.beats
         return {"state": state, "queue": queue, "beats": beats}[part]
 
     def pick(self, pick: int, actors: list[Actor] | None = None) -> Actor:

@@ -10,10 +10,10 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
-from components.services.locks import Lock, LockReader, core, keys, lock
-from components.services.locks.core import RELEASE
-from components.services.locks.names import key_of
+from components.services.locks import Lock, LockReader, core, lock
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
+from tests.support.lost_locks import release_again
 
 reader = LockReader()
 
@@ -50,7 +50,7 @@ def test_a_lock_whose_time_is_over_is_not_listed(redis: Redis) -> None:
     lock("a").acquire()
     redis.delete(key_of("a"))
     lock("b").acquire()
-    redis.zadd(keys.lock_held(bucket("b")), {key_of("b"): 1})
+    redis.zadd(LockKeys.named("b").held, {key_of("b"): 1})
 
     assert reader.held() == []
 
@@ -71,7 +71,7 @@ def test_who_waits_is_shown_first_come_first(redis: Redis) -> None:
     lock("a").acquire()
     for token in (b"h/1/t/jack/x", b"h/1/t/jill/y", b"h/1/t/dead/z"):
         assert at_once(lock("a")._try(token, waits=True))
-    redis.zadd(keys.lock_beats(bucket("a"), "a"), {"h/1/t/dead/z": 1})
+    redis.zadd(LockKeys.named("a").beats, {"h/1/t/dead/z": 1})
 
     info = reader.find("a")
 
@@ -108,7 +108,7 @@ def test_one_that_was_waited_for_is_found_when_nobody_holds_it(redis: Redis) -> 
     with lock("a"):
         pass
     at_once(lock("a")._try(b"waiter", waits=True, waited=1.5))
-    RELEASE(redis, keys=lock("a").keys.release, args=["waiter", "waiter", 0, "released"])
+    release_again(redis, lock("a"), b"waiter", 0)
 
     info = reader.find("a")
 
@@ -154,7 +154,7 @@ def test_a_forced_release_wakes_who_waits(redis: Redis, monkeypatch: pytest.Monk
 
     reader.force_release(info.key, info.token, info.fence)
 
-    assert redis.llen(keys.lock_wake(bucket("a"), "waiter")) == 1
+    assert redis.llen(f"{LockKeys.named('a').wake}:waiter") == 1
 
 
 def test_a_lock_can_be_read_by_its_key_alone(redis: Redis) -> None:
@@ -170,7 +170,7 @@ def test_a_lock_can_be_read_by_its_key_alone(redis: Redis) -> None:
 
 def test_a_lock_without_end_is_found_after_its_figures_are_forgotten(redis: Redis) -> None:
     lock("a", timeout=None).acquire()
-    redis.delete(keys.lock_state(bucket("a"), "a"))
+    redis.delete(LockKeys.named("a").state)
 
     info = reader.find("a")
 

@@ -13,10 +13,10 @@ from redis import Redis
 from redis.exceptions import LockError
 
 from components.exceptions import LockNotAcquired
-from components.kit.buckets import bucket
 from components.kit.client import get_async_client
-from components.services.locks import alock, keys, lock
-from components.services.locks.names import key_of
+from components.services.locks import alock, lock
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 from tests.support.waiting import eventually
 
 WAIT = 20  # seconds, for what takes a moment
@@ -38,17 +38,16 @@ class Gauge:
 
 
 def queue_of(name: str) -> str:
-    return keys.lock_queue(bucket(name), name)
+    return LockKeys.named(name).queue
 
 
 def left_behind(redis: Redis, name: str) -> dict[str, object]:
     """What a lock that nobody holds and nobody waits for may not have."""
-    tag = bucket(name)
     return {
         "holder": redis.get(key_of(name)),
         "queue": redis.zrange(queue_of(name), 0, -1),
-        "beats": redis.zrange(keys.lock_beats(tag, name), 0, -1),
-        "held": redis.zrange(keys.lock_held(tag), 0, -1)[1:],  # the first is the latest fence of all
+        "beats": redis.zrange(LockKeys.named(name).beats, 0, -1),
+        "held": redis.zrange(LockKeys.named(name).held, 0, -1)[1:],  # the first is the latest fence of all
     }
 
 

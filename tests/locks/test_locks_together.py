@@ -11,9 +11,9 @@ from redis import Redis
 
 from components.exceptions import InvalidName, LockLost, LockNotAcquired
 from components.kit import leases as renewals
-from components.kit.buckets import bucket
-from components.services.locks import LockReader, alock, alocks, keys, lock, locks
-from components.services.locks.names import key_of
+from components.services.locks import LockReader, alock, alocks, lock, locks
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 from tests.support.waiting import eventually
 
 NAMES = ["c", "a", "b"]
@@ -143,7 +143,7 @@ def test_coroutines_have_the_same(redis: Redis) -> None:
 
 def fence_of(redis: Redis, name: str) -> int:
     """Return that of the holder, by what Redis says."""
-    return -int(redis.zscore(keys.lock_held(bucket(name)), b"\xff" + key_of(name).encode()) or 0)
+    return -int(redis.zscore(LockKeys.named(name).held, b"\xff" + key_of(name).encode()) or 0)
 
 
 def test_those_that_are_held_are_renewed_while_another_is_waited_for_longer_than_their_time(

@@ -13,10 +13,11 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.locks import Lock, LockReader, keys, lock
-from components.services.locks.names import key_of
+from components.services.locks import Lock, LockReader, lock
+from components.services.locks.core import RELEASE
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 
 Act = Callable[[], Any]
 
@@ -147,9 +148,16 @@ def on(held: Lock) -> Lock:
     return held
 
 
+def release_again(redis: Redis, held: Lock, token: bytes | str, fence: int) -> bool:
+    """Send the release of that acquisition, as if its reply had been lost, and return what the script says."""
+    return bool(
+        at_once(RELEASE.run(redis, held.keys, token=token, asker=token, fence=fence, reason="released"))
+    )
+
+
 def forget(redis: Redis, *fields: str) -> int:
     """Delete of the state what differs from run to run; how much of it there was."""
-    return redis.hdel(keys.lock_state(bucket("a"), "a"), *fields)
+    return redis.hdel(LockKeys.named("a").state, *fields)
 
 
 def _with_waiters(redis: Redis, token: str) -> Lock:

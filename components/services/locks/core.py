@@ -28,11 +28,11 @@ from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, redis_errors
 from components.kit.holders import new_token
 from components.kit.leases import clock
-from components.kit.scripts import Script
+from components.kit.scripts import Call, Script
 from components.kit.values import LONGEST, check_seconds
 from components.services.counters import tally
 from components.services.locks.holdings import Holding
-from components.services.locks.names import LockKeys
+from components.services.locks.keys import LockKeys
 from components.services.locks.replicas import send_and_wait
 from components.services.locks.tokens import GivenToken, asker_of
 
@@ -42,7 +42,7 @@ BEAT = 0.4  # seconds between two heartbeats of a waiter
 _ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its place: two beats
 
 ACQUIRE, RELEASE = Script("locks/acquire"), Script("locks/release")
-_extend = Script("locks/extend")
+EXTEND = Script("locks/extend")
 
 
 def plain(seconds: Any) -> Any:
@@ -164,7 +164,8 @@ class LockCore:
         """What turns redis-py's errors into this app's, if the lock is one of this app's."""
         return redis_errors() if self.translates else nullcontext()
 
-    async def _send(self, script: Script, keys: list[str], args: tuple[Any, ...]) -> Any:
+    async def _send(self, script: Script, call: Call) -> Any:
+        keys, args = call
         with self._errors():
             return await script.send(self.redis, keys=keys, args=args)
 
@@ -220,15 +221,23 @@ class LockCore:
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
         """Acquire it if that can be; else the seconds in which nothing changes without a wake-up."""
         asked_at = clock()
-        args = self._acquire_args(token, waits, waited)
+        call = self._acquire_call(token, waits, waited)
         if self.min_replicas:
-            said = await self._try_replicated(token, args)
+            said = await self._try_replicated(token, call)
         else:
-            said = await self._send(ACQUIRE, self.keys.acquire, args)
+            said = await self._send(ACQUIRE, call)
         return self._answered(said, token, asked_at)
 
-    def _acquire_args(self, token: bytes, waits: bool, waited: float = 0) -> tuple[Any, ...]:
-        return token, asker_of(token), self._ms, _ALIVE if waits else 0, int(self.fair), round(waited * 1e6)
+    def _acquire_call(self, token: bytes, waits: bool, waited: float = 0) -> Call:
+        return ACQUIRE.call(
+            self.keys,
+            token=token,
+            asker=asker_of(token),
+            ttl=self._ms,
+            life=_ALIVE if waits else 0,
+            fair=int(self.fair),
+            waited=round(waited * 1e6),
+        )
 
     def _answered(self, said: tuple[int, int], token: bytes, asked_at: float) -> float:
         fence, left = said
@@ -237,14 +246,12 @@ class LockCore:
             return 0.0
         return max(left, 1) / 1000 if left >= 0 else math.inf
 
-    async def _try_replicated(self, token: bytes, args: tuple[Any, ...]) -> tuple[int, int]:
+    async def _try_replicated(self, token: bytes, call: Call) -> tuple[int, int]:
         with self._errors():
-            said, copies = await send_and_wait(
-                self.redis, ACQUIRE, self.keys.acquire, args, replicas=self.min_replicas
-            )
+            said, copies = await send_and_wait(self.redis, ACQUIRE, call, replicas=self.min_replicas)
         fence, left = said
         if fence and copies < self.min_replicas:
-            await self._send(RELEASE, self.keys.release, (token, asker_of(token), fence, "released"))
+            await self._send(RELEASE, self._release_call(token, fence))
             raise NotReplicated(
                 f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
                 "Look whether the replicas are there and follow, or ask for fewer."
@@ -256,11 +263,11 @@ class LockCore:
         self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
         timeout = max(SHORTEST_BLOCK, min(seconds, self._longest_block))
         with self._errors():
-            await answer(self.redis.blpop([self.keys.wake + asker_of(token).decode()], timeout=timeout))
+            await answer(self.redis.blpop([f"{self.keys.wake}:{asker_of(token).decode()}"], timeout=timeout))
 
     async def _leave(self, token: bytes) -> None:
         """Wait no longer; what was acquired without learning of it is given back."""
-        await self._send(RELEASE, self.keys.release, (token, asker_of(token), 0, "left"))
+        await self._send(RELEASE, self._release_call(token, 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
         """It is held."""
@@ -273,13 +280,15 @@ class LockCore:
             self._keep(holding)
 
     async def _give_back(self, token: bytes) -> None:
-        if not await self._send(RELEASE, self.keys.release, self._release_args(token)):
+        if not await self._send(RELEASE, self._release_call(token)):
             raise self._loss("Cannot release a lock that's no longer owned")
 
-    def _release_args(self, token: bytes) -> tuple[Any, ...]:
-        holding: Holding | None = self.local.holding
-        fence = holding.fence if holding and holding.token == token else 0
-        return token, asker_of(token), fence, "released"
+    def _release_call(self, token: bytes, fence: int | None = None, reason: str = "released") -> Call:
+        """Return a call of release.lua; the fence is that of what is held here, unless it is given."""
+        if fence is None:
+            holding: Holding | None = self.local.holding
+            fence = holding.fence if holding and holding.token == token else 0
+        return RELEASE.call(self.keys, token=token, asker=asker_of(token), fence=fence, reason=reason)
 
     async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
         """
@@ -289,18 +298,22 @@ class LockCore:
         """
         asked_at = clock()
         request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
-        args = (token, asker_of(token), milliseconds, request, how)
-        left: int = await self._send(_extend, self.keys.extend, args)
+        left: int = await self._send(EXTEND, self._extend_call(token, milliseconds, how, request))
         holding: Holding | None = self.local.holding
         if left >= 0 and holding and holding.token == token:
             holding.valid_until = asked_at + left / 1000
         return left >= 0
 
+    def _extend_call(self, token: bytes, milliseconds: int, how: str, request: str = "") -> Call:
+        asker = asker_of(token)
+        return EXTEND.call(
+            self.keys, token=token, asker=asker, milliseconds=milliseconds, request=request, how=how
+        )
+
     async def _prolong(self, holding: Holding) -> bool:
         """Renew it, for whoever holds it."""
         asked_at = clock()
-        args = (holding.token, asker_of(holding.token), self._ms, "", "anew")
-        left: int = await self._send(_extend, self.keys.extend, args)
+        left: int = await self._send(EXTEND, self._extend_call(holding.token, self._ms, "anew"))
         if left >= 0:
             holding.valid_until = asked_at + left / 1000
         return left >= 0

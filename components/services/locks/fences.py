@@ -1,10 +1,10 @@
 """
 FencedValue: a value in Redis that only the newest holder of a lock can still write.
 
-Two strings in one slot: the value, and the fence of its last write. One script compares and writes both, so an older
-holder that comes back, from a pause or with a packet that was late, is refused. The fence outlives the value by
+It is two strings in one slot: the value, and the fence of its last write. One script compares and writes both, so
+an older holder that comes back, after a pause or with a late packet, is refused. The fence outlives the value by
 `keep` seconds (a week), and stays as long as a value without a ttl does: only a holder that was stopped for longer
-than that is no longer known to be older. If Redis loses its data, it loses the fences with it.
+is no longer recognised as older. If Redis loses its data, it loses the fences as well.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from __future__ import annotations
 from typing import Any
 
 from components.exceptions import StaleFence
-from components.kit.at_once import at_once
-from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.client import AnyRedis
 from components.kit.scripts import Script, reading
+from components.kit.twins import twins
 from components.kit.values import check_fence, check_name, check_seconds
-from components.services.locks import keys
+from components.services.locks.keys import FencedKeys
 
-_SET = Script("locks/set_fenced")
-_DELETE = Script("locks/delete_fenced")
+SET = Script("locks/set_fenced")
+DELETE = Script("locks/delete_fenced")
 
-#: Seconds: longer than anything is stopped and then goes on, be it a laptop over the holidays.
+#: Seconds: longer than anything is stopped and then goes on, such as a laptop over the holidays.
 KEEP = 7 * 86_400.0
 _DIGITS = 19  # of the largest fence
 
 
 class FencedValue:
     """
-    The value *name*. Raises InvalidName, InvalidDuration.
+    The value *name*. Raises InvalidName, InvalidDuration. Every method raises RedisUnavailable.
 
         with lock("report", timeout=60) as held:
             FencedValue("report").set(make_report(), fence=held.fence)
@@ -38,51 +38,41 @@ class FencedValue:
         self.name = check_name("fenced value", name)
         self._keep = round(check_seconds("keep", keep) * 1000)
 
-    def set(self, value: bytes | str, *, fence: int, ttl: float | None = None) -> None:
-        """Write it, for *ttl* seconds (None: for good). Raises StaleFence, InvalidFence, InvalidDuration."""
-        at_once(self._set(get_client(), value, fence, ttl))
+    async def _set(
+        self, client: AnyRedis, value: bytes | str, *, fence: int, ttl: float | None = None
+    ) -> None:
+        """
+        Write the value, for *ttl* seconds (None: until it is deleted).
 
-    async def aset(self, value: bytes | str, *, fence: int, ttl: float | None = None) -> None:
-        """The same, awaited."""
-        await self._set(get_async_client(), value, fence, ttl)
-
-    async def _set(self, client: AnyRedis, value: bytes | str, fence: int, ttl: float | None) -> None:
+        Raises StaleFence, InvalidFence, InvalidDuration; TypeError for a value that is neither bytes nor text.
+        """
         if not isinstance(value, bytes | str):
             raise TypeError(
                 f"A fenced value is bytes or str, not {type(value).__name__}: serialize it first."
             )
         lifetime = 0 if ttl is None else round(check_seconds("ttl", ttl) * 1000)
-        await self._write(client, _SET, fence, value, lifetime, self._keep)
+        await self._write(client, SET, fence, content=value, ttl=lifetime)
 
-    def get(self) -> bytes | None:
-        """What was written last; None if nothing was, or it is deleted or expired."""
-        return at_once(self._get(get_client()))
-
-    async def aget(self) -> bytes | None:
-        """The same, awaited."""
-        return await self._get(get_async_client())
+    set, aset = twins(_set)
 
     async def _get(self, client: AnyRedis) -> bytes | None:
-        value: bytes | None = await reading(lambda: client.get(keys.fenced_value(self.name)))
+        """Return what was written last; None if nothing was, or if it was deleted or has expired."""
+        value: bytes | None = await reading(lambda: client.get(FencedKeys(self.name).value))
         return value
 
-    def delete(self, *, fence: int) -> None:
-        """Let there be no value; an older holder can still not write one. Raises as set() does."""
-        at_once(self._delete(get_client(), fence))
+    get, aget = twins(_get)
 
-    async def adelete(self, *, fence: int) -> None:
-        """The same, awaited."""
-        await self._delete(get_async_client(), fence)
+    async def _delete(self, client: AnyRedis, *, fence: int) -> None:
+        """Delete the value. An older holder can still not write one. Raises StaleFence, InvalidFence."""
+        await self._write(client, DELETE, fence)
 
-    async def _delete(self, client: AnyRedis, fence: int) -> None:
-        await self._write(client, _DELETE, fence, self._keep)
+    delete, adelete = twins(_delete)
 
-    async def _write(self, client: AnyRedis, script: Script, fence: int, *args: Any) -> None:
-        own = f"{check_fence(fence):0{_DIGITS}d}"
-        names = [keys.fenced_value(self.name), keys.fenced_value_fence(self.name)]
-        newer = await script.acall(client, keys=names, args=[own, *args])
+    async def _write(self, client: AnyRedis, script: Script, fence: int, **args: Any) -> None:
+        writer = f"{check_fence(fence):0{_DIGITS}d}"
+        newer = await script.run(client, FencedKeys(self.name), writer=writer, keep=self._keep, **args)
         if newer is not None:
             raise StaleFence(
-                f"The value {self.name!r} was written with fence {int(newer)}, newer than {fence}: the lock was lost "
-                "to another holder. Nothing was changed."
+                f"The value {self.name!r} was written with the fence {int(newer)}, which is newer than {fence}: the "
+                "lock was lost to another holder. Nothing was changed."
             )

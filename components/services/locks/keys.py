@@ -1,82 +1,205 @@
-"""The keys of locks, and of values that fences guard."""
+"""
+The keys of locks, and of values that fences guard; and what the key of a lock tells of its name.
+
+The entity of a lock that lock() made is a bucket of locks. A lock at a key of the caller's own keeps its other keys
+in that key's slot: on a cluster also those that many locks share, which all such locks of a slot have in common.
+"""
 
 from __future__ import annotations
 
+import re
+from binascii import crc_hqx
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import Any
+
+from redis import RedisCluster
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
+
 from components.conf import conf
-from components.kit.keyspace import _key
+from components.exceptions import InvalidName
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.keyspace import stem
+from components.kit.values import check_name
 
-# Locks. The entity is a bucket of names; for a key of the caller's own it is that key's slot. (services/locks)
+_TAG = re.compile(r"\{([^}]+)\}")
 
 
-def _lock_key(tag: str, part: str) -> str:
-    """In the slot of the caller's own key its tag stands as it is there; only a closing brace cannot."""
+class LockKeys:
+    """The keys of the lock at *key*, by the names that the scripts have for them. Raises InvalidName."""
+
+    def __init__(self, key: str, *, on_cluster: bool = False) -> None:
+        tag, self._name = _parts(key)
+        check_name("lock", self._name)
+        self._key, self._own = key, _stem(tag)
+        self._shared = self._own if tag in BUCKETS else _stem(_shared_by(key, on_cluster))
+        if on_cluster and key_slot(key.encode()) != key_slot(self.state.encode()):
+            raise InvalidName(
+                f"On a cluster a lock cannot have the key {key!r}: braces keep all other keys out of its slot."
+            )
+
+    @staticmethod
+    def of(key: str | bytes | memoryview, client: Any) -> LockKeys:
+        """Return the keys of the lock at *key* as *client* will see them. Raises InvalidName."""
+        return _made(
+            conf().prefix, key if isinstance(key, str) else _text(key), _is_cluster(client.__class__)
+        )
+
+    @staticmethod
+    def named(name: str) -> LockKeys:
+        """Return the keys of the lock that lock() makes for *name*. Raises InvalidName."""
+        return _named(conf().prefix, check_name("lock", name))
+
+    @staticmethod
+    def name_of(key: str) -> str | None:
+        """Return the name of the lock at *key*; None if that is a key of the caller's own."""
+        tag, name = _parts(key)
+        return name if tag in BUCKETS and key == f"{_stem(tag)}lock:{name}" else None
+
+    @cached_property
+    def lock(self) -> str:
+        """STRING, the token of the holder. Goes on release. Expires at the end of its time."""
+        return self._key
+
+    @cached_property
+    def state(self) -> str:
+        """
+        HASH figures of contention, and what identifies a holder by a token of their own and an extension.
+
+        It exists only while there is something of it. Expires a day after the end of the last holder's time.
+        """
+        return f"{self._own}state:{self._name}"
+
+    @cached_property
+    def queue(self) -> str:
+        """
+        ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after
+        the last heartbeat of all.
+        """
+        return f"{self._own}queue:{self._name}"
+
+    @cached_property
+    def beats(self) -> str:
+        """
+        ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after
+        the last heartbeat of all.
+        """
+        return f"{self._own}beats:{self._name}"
+
+    @cached_property
+    def wake(self) -> str:
+        """
+        LIST per waiter (prefix of it: ends in ":" and the waiter), of at most one token, which says "look". Expires
+        after seconds.
+        """
+        return f"{self._own}wake"
+
+    @cached_property
+    def held(self) -> str:
+        """
+        ZSET key of a lock by the millisecond its time ends, and below zero the fences: that of each lock that was not
+        released, and the latest of all. An entry goes on release, or a day after that end. Expires a day after the
+        latest end.
+        """
+        return f"{self._shared}held"
+
+    @cached_property
+    def released(self) -> str:
+        """
+        SET of fences that were released (prefix of it: ends in ":" and their first digits). Expires two minutes after
+        the last of them.
+        """
+        return f"{self._shared}released"
+
+    @cached_property
+    def let_go(self) -> str:
+        """
+        STRING per token (prefix of it: ends in ":" and the token), one that was released by a caller who did not know
+        its fence. Expires after two minutes.
+        """
+        return f"{self._shared}let-go"
+
+
+class FencedKeys:
+    """The keys of the fenced value *name*."""
+
+    def __init__(self, name: str) -> None:
+        self._value = stem("fences", name)
+
+    @property
+    def value(self) -> str:
+        """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
+        return f"{self._value}value"
+
+    @property
+    def fence(self) -> str:
+        """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
+        return f"{self._value}fence"
+
+
+def index(tag: str) -> str:
+    """ZSET key of a lock by the millisecond its time ends, of a bucket; as LockKeys.held. Expires as that."""
+    return f"{_stem(tag)}held"
+
+
+@lru_cache(maxsize=1_024)
+def _named(prefix: str, name: str) -> LockKeys:
+    return LockKeys(f"{_stem(bucket(name))}lock:{name}")
+
+
+@lru_cache(maxsize=1_024)
+def _made(prefix: str, key: str, on_cluster: bool) -> LockKeys:
+    return LockKeys(key, on_cluster=on_cluster)
+
+
+def _parts(key: str) -> tuple[str, str]:
+    """Return the tag and the name that the other keys are made of."""
+    match = _TAG.search(key)
+    tag = match[1] if match and key.index("{") == match.start() else key
+    if tag in BUCKETS and key.startswith(start := f"{_stem(tag)}lock:"):
+        return tag, key.removeprefix(start)
+    return tag, key
+
+
+def _stem(tag: str) -> str:
+    """
+    Return what the keys of a tag begin with.
+
+    For a key of the caller's own the tag stands as it is there, so that they lie in its slot; only a closing brace
+    cannot.
+    """
     if "}" in tag or not ("{" in tag or "%" in tag):
-        return _key("locks", tag, part)
-    return f"{conf().prefix}:locks:{{{tag}}}:{part}"
+        return stem("locks", tag)
+    return f"{conf().prefix}:locks:{{{tag}}}:"
 
 
-def lock(tag: str, name: str) -> str:
-    """STRING, the token of the holder. Goes on release. Expires at the end of its time."""
-    return _lock_key(tag, f"lock:{name}")
+def _shared_by(key: str, on_cluster: bool) -> str:
+    """Return the tag of the keys that a lock at a key of the caller's own shares with others."""
+    return _slot_tag(key_slot(key.encode())) if on_cluster else bucket(key)
 
 
-def lock_state(tag: str, name: str) -> str:
-    """
-    HASH figures of contention, and what identifies a holder by a token of their own and an extension.
-
-    It exists only while there is something of it. Expires a day after the end of the last holder's time.
-    """
-    return _lock_key(tag, f"state:{name}")
+@lru_cache(maxsize=REDIS_CLUSTER_HASH_SLOTS)
+def _slot_tag(slot: int) -> str:
+    """Return a hash tag that lies in *slot*, the same in each process. The search takes milliseconds."""
+    tags = (b"slot-%d" % number for number in count())
+    return next(tag for tag in tags if crc_hqx(tag, 0) % REDIS_CLUSTER_HASH_SLOTS == slot).decode()
 
 
-def lock_queue(tag: str, name: str) -> str:
-    """
-    ZSET waiter by the microsecond of its arrival. Goes when it holds, leaves or dies. Expires six seconds after the
-    last heartbeat of all.
-    """
-    return _lock_key(tag, f"queue:{name}")
+@lru_cache(maxsize=64)
+def _is_cluster(client: type[Any]) -> bool:
+    return issubclass(client, RedisCluster | AsyncRedisCluster)
 
 
-def lock_beats(tag: str, name: str) -> str:
-    """
-    ZSET waiter by the microsecond until which it counts as alive. Goes with its place. Expires six seconds after the
-    last heartbeat of all.
-    """
-    return _lock_key(tag, f"beats:{name}")
-
-
-def lock_wake(tag: str, token: str) -> str:
-    """LIST of at most one token that wakes one waiter; it says "look". Expires after seconds."""
-    return _lock_key(tag, f"wake:{token}")
-
-
-def lock_held(tag: str) -> str:
-    """
-    ZSET key of a lock by the millisecond its time ends, and below zero the fences: that of each lock that was not
-    released, and the latest of all. An entry goes on release, or a day after that end. Expires a day after the
-    latest end.
-    """
-    return _lock_key(tag, "held")
-
-
-def lock_released(tag: str, digits: str) -> str:
-    """SET of fences that were released; *digits* are their first. Expires two minutes after the last of them."""
-    return _lock_key(tag, f"released:{digits}")
-
-
-def lock_let_go(tag: str, token: str) -> str:
-    """STRING, a token that was released by a caller who did not know its fence. Expires after two minutes."""
-    return _lock_key(tag, f"let-go:{token}")
-
-
-# Fenced values. The entity is the value. (services/fences)
-
-
-def fenced_value(name: str) -> str:
-    """STRING, what was written last. Expires after its ttl, if it has one; else goes when it is deleted."""
-    return _key("fences", name, "value")
-
-
-def fenced_value_fence(name: str) -> str:
-    """STRING, the fence of the last write, 19 digits. Expires a week after the value has gone."""
-    return _key("fences", name, "fence")
+def _text(key: Any) -> str:
+    """Return a name as redis-py sends it. Raises InvalidName."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int | float) and not isinstance(key, bool):
+        return repr(key)
+    try:
+        return bytes(memoryview(key)).decode()  # bytes() alone takes numbers as well
+    except (UnicodeDecodeError, TypeError):
+        raise InvalidName(
+            f"A lock cannot have the key {key!r}: it must be text, its UTF-8, or a number."
+        ) from None

@@ -8,7 +8,7 @@ from typing import TypedDict, TypeVar, Unpack
 
 from components.kit.client import get_async_client, get_client
 from components.services.locks.asynchronous import AsyncLock
-from components.services.locks.names import key_of
+from components.services.locks.keys import LockKeys
 from components.services.locks.threaded import Lock
 
 DEFAULT_TIMEOUT = 30.0  # seconds
@@ -47,6 +47,11 @@ def lock(name: str, **options: Unpack[LockOptions]) -> Lock:
 def alock(name: str, **options: Unpack[LockOptions]) -> AsyncLock:
     """The lock *name* for coroutines: the same lock. Raises NoEventLoop outside of a loop."""
     return _of_this_app(AsyncLock(get_async_client(), key_of(name), **with_defaults(options)))
+
+
+def key_of(name: str) -> str:
+    """Return the key of the lock *name*. Raises InvalidName."""
+    return LockKeys.named(name).lock
 
 
 def with_defaults(options: LockOptions) -> LockOptions:

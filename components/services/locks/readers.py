@@ -16,16 +16,16 @@ from typing import Any
 from redis import Redis
 
 from components.exceptions import InvalidName
+from components.kit.at_once import at_once
 from components.kit.buckets import BUCKETS
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.holders import Holder
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of, text_of
-from components.services.locks import keys
-from components.services.locks.names import LockKeys, key_of, name_of
+from components.services.locks.keys import LockKeys, index
 
-_release = Script("locks/release")
+RELEASE = Script("locks/release")
 
 _FIGURES = ("fence", "acquired", "waits", "waited", "longest", "expired", "forced")
 
@@ -101,7 +101,7 @@ class LockReader:
             offset = max(0, offset - size)
         listed = self._ask(
             lambda pipe: [
-                pipe.zrangebyscore(keys.lock_held(tag), f"({now // 1000}", "+inf", start=start, num=number)
+                pipe.zrangebyscore(index(tag), f"({now // 1000}", "+inf", start=start, num=number)
                 for tag, start, number in wanted
             ]
         )
@@ -115,7 +115,7 @@ class LockReader:
         A lock that nobody holds is told of for a day after its last use, if somebody has had to wait for it, lost it,
         or was made to release it.
         """
-        for key in (key_of(name), name):
+        for key in (LockKeys.named(name).lock, name):
             if info := self.at(key):
                 return info
         return None
@@ -159,8 +159,8 @@ class LockReader:
         """
         of_lock = LockKeys.of(key, self._client)
         encoded = token.encode(errors="surrogateescape")
-        args = [encoded, encoded, fence, "evicted"]
-        return bool(_release(self._client, keys=of_lock.release, args=args))
+        request = {"token": encoded, "asker": encoded, "fence": fence, "reason": "evicted"}
+        return bool(at_once(RELEASE.run(self._client, of_lock, **request)))
 
     def _is_key(self, key: str) -> bool:
         """Return whether a lock can have the key *key*."""
@@ -178,9 +178,7 @@ class LockReader:
 
     def _sizes(self, now: int) -> list[int]:
         """How many are held in each bucket."""
-        return self._ask(
-            lambda pipe: [pipe.zcount(keys.lock_held(tag), f"({now // 1000}", "+inf") for tag in BUCKETS]
-        )
+        return self._ask(lambda pipe: [pipe.zcount(index(tag), f"({now // 1000}", "+inf") for tag in BUCKETS])
 
     def _ask(self, add: Callable[[Any], Sequence[Any]]) -> list[Any]:
         """The answers to the commands that *add* puts into a pipeline; None where a key holds no lock's type."""
@@ -220,7 +218,7 @@ def _info(
     fence = number_of(-of_holder) if of_holder else of["fence"]
     return LockInfo(
         key=key,
-        name=name_of(key) or key,
+        name=LockKeys.name_of(key) or key,
         token=(token or b"").decode(errors="surrogateescape"),
         fence=fence,
         since=instant_of(fence / 1000) if fence else None,

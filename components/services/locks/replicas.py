@@ -14,15 +14,14 @@ from redis.exceptions import NoScriptError
 
 from components.kit.at_once import answer
 from components.kit.errors import REPLY_LOST
-from components.kit.scripts import Script
+from components.kit.scripts import Call, Script
 
 _PATIENCE = 1_000  # milliseconds that replicas have to say that they have it
 
 
-async def send_and_wait(
-    client: Any, script: Script, keys: Sequence[str], args: Sequence[Any], *, replicas: int
-) -> tuple[Any, int]:
-    """The script's answer, and how many replicas have it now."""
+async def send_and_wait(client: Any, script: Script, call: Call, *, replicas: int) -> tuple[Any, int]:
+    """Return the script's answer, and how many replicas have what it wrote."""
+    keys, args = call
     if isinstance(client, RedisCluster):
         node = client.get_node_from_key(keys[0])  # type: ignore[no-untyped-call]
         client = client.get_redis_connection(node)

@@ -152,7 +152,7 @@ class Lock(LockCore, RedisLock):
         self._forget(token)
 
     def do_release(self, expected_token: Any) -> None:
-        if not RELEASE.quick(self.redis, self.keys.release, self._release_args(expected_token)):
+        if not RELEASE.quick(self.redis, *self._release_call(expected_token)):
             at_once(self._give_back(expected_token))
 
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
@@ -198,9 +198,9 @@ class Lock(LockCore, RedisLock):
     def _try_fast(self, token: bytes, waits: bool) -> float | None:
         """_try() by the shortest way, which most calls can go; None if it has led nowhere."""
         asked_at = clock()
-        said = not self.min_replicas and ACQUIRE.quick(
-            self.redis, self.keys.acquire, self._acquire_args(token, waits)
-        )
+        if self.min_replicas:
+            return None
+        said = ACQUIRE.quick(self.redis, *self._acquire_call(token, waits))
         return self._answered(said, token, asked_at) if said else None
 
     def _renew(self, holding: Holding) -> bool:

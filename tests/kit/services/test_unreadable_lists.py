@@ -11,8 +11,8 @@ from components.kit.buckets import BUCKETS, bucket
 from components.services.counters import Counter, CounterReader
 from components.services.counters import keys as counters_keys
 from components.services.locks import LockReader, lock
-from components.services.locks import keys as locks_keys
-from components.services.locks.names import LockKeys, key_of
+from components.services.locks.keys import LockKeys, index
+from components.services.locks.named import key_of
 from components.services.rows import RowCache, RowReader, member
 from components.services.rows.keys import RowKeys
 from components.services.semaphores import Semaphore, SemaphoreReader
@@ -28,7 +28,7 @@ def test_locks(redis: Redis, score: float) -> None:
     held = lock("good")
     held.acquire()
     for tag in BUCKETS:
-        redis.zadd(locks_keys.lock_held(tag), dict.fromkeys(NAMES, score))
+        redis.zadd(index(tag), dict.fromkeys(NAMES, score))
     of_lock = LockKeys.of(key_of("good"), redis)
     redis.zadd(of_lock.held, {b"\xff" + key_of("good").encode(): -score})
 

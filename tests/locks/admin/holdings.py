@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.locks import Lock, keys, lock
+from components.services.locks import Lock, lock
+from components.services.locks.keys import LockKeys
 from components.services.semaphores import Permit, Semaphore
 from components.services.semaphores.keys import SemaphoreKeys
 from tests.support.semaphores import Waiter
@@ -41,7 +41,7 @@ def waits(name: str = "item:42", *owners: str) -> None:
     for number, owner in enumerate(owners):
         token = f"shop-2/7/worker/{owner}/{number}".encode()
         assert at_once(lock(name)._try(token, waits=True)) is not None
-        get_client().zadd(keys.lock_beats(bucket(name), name), {token: LATER})
+        get_client().zadd(LockKeys.named(name).beats, {token: LATER})
 
 
 def semaphore(name: str = "api", *, limit: int = 3, lease: float = 30) -> Semaphore:

@@ -11,9 +11,9 @@ from django.contrib.admin.models import LogEntry
 
 from components.control_room.names import shortened
 from components.exceptions import LockLost
-from components.kit.buckets import bucket
-from components.services.locks import LockReader, keys
-from components.services.locks.names import key_of
+from components.services.locks import LockReader
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 from components.templatetags.control_room import legible
 from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
 from tests.locks.admin import holdings
@@ -76,7 +76,7 @@ def test_a_lock_is_listed_with_who_holds_it_and_how_it_went(viewer, redis):
     holdings.held(timeout=3600)
     holdings.waits("item:42", "jack", "joan")
     figures = {"waits": 4, "waited": 6_000_000, "longest": 2_500_000, "expired": 1}
-    redis.hset(keys.lock_state(bucket("item:42"), "item:42"), mapping=figures)
+    redis.hset(LockKeys.named("item:42").state, mapping=figures)
 
     [row] = rows_of(viewer, ROOT)
 
@@ -287,7 +287,7 @@ def test_who_waits_is_woken(operator, redis):
 
     done(operator, release_url("item:42"))
 
-    assert redis.keys(f"{keys.lock_wake(bucket('item:42'), '')}*jack*")
+    assert redis.keys(f"{LockKeys.named('item:42').wake}:*jack*")
 
 
 def test_another_holder_than_the_one_who_was_seen_keeps_the_lock(operator):

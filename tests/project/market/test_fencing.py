@@ -10,8 +10,8 @@ from django.db.models.signals import post_save
 from redis import Redis
 
 from components.exceptions import StaleFence
-from components.kit.buckets import bucket
-from components.services.locks import keys, lock
+from components.services.locks import lock
+from components.services.locks.named import key_of
 from project.market import ledger, trading
 from project.market.ledger import Busy, Overtaken, Refusal
 from project.market.models import Item, Listing, Player, Sale
@@ -23,7 +23,7 @@ def fence_of(item: Item) -> int:
 
 def lock_of(item: Item) -> str:
     name = f"item:{item.pk}"
-    return keys.lock(bucket(name), name)
+    return key_of(name)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from redis import Redis
 
-from components.kit.buckets import bucket
-from components.services.locks import keys
+from components.services.locks.keys import LockKeys
+from components.services.locks.named import key_of
 from tests.project.market.crowd import FUNDS, PRICE, Crowd, assert_books_balance
 from tests.support.waiting import eventually
 
@@ -32,13 +32,13 @@ def wanted(crowd: Crowd, redis: Redis) -> int:
 
 def lock_of(listing: int) -> str:
     name = f"item:{listing}"  # prepare() gives the item and its listing the same number
-    return keys.lock(bucket(name), name)
+    return key_of(name)
 
 
 def fence_of(redis: Redis, listing: int) -> int:
     """The fence that the item's lock gave last."""
     name = f"item:{listing}"
-    return -int(redis.zscore(keys.lock_held(bucket(name)), "") or 0)
+    return -int(redis.zscore(LockKeys.named(name).held, "") or 0)
 
 
 def end(redis: Redis, lock: str) -> None:

@@ -25,7 +25,7 @@ from components.services.autocomplete import AddressBook
 from components.services.autocomplete import models as books
 from components.services.chat import Chat, ChatReader
 from components.services.locks import LockReader
-from components.services.locks.names import key_of
+from components.services.locks.named import key_of
 from components.services.logs import look_at
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue

@@ -19,7 +19,7 @@ from components.control_room.base import Action, Done, Paging
 from components.control_room.names import NamedPages, mean, searched, shortened, who
 from components.exceptions import InvalidName
 from components.services.locks import LockInfo, LockReader
-from components.services.locks.names import name_of
+from components.services.locks.keys import LockKeys
 from components.templatetags.control_room import duration, grouped, legible
 
 WAITERS = 50  # that a page shows
@@ -70,7 +70,7 @@ class LockAdmin(NamedPages):
         return self.url("lock", key=name)
 
     def label(self, name: str) -> str:
-        return legible(name_of(name) or name)
+        return legible(LockKeys.name_of(name) or name)
 
     def held(self, request: HttpRequest) -> HttpResponse:
         texts, template = searched(request), "admin/components/locks/list.html"
@@ -143,7 +143,7 @@ def _find(request: HttpRequest) -> LockInfo:
         info = LockReader().at(key)
     except InvalidName as error:
         raise Http404(str(error)) from None
-    if info is None and name_of(key) is None:
+    if info is None and LockKeys.name_of(key) is None:
         raise Http404(f"No lock at the key {key!r} is held, or was waited for or lost within a day.")
     return info or LockInfo.of_free(key)
 

@@ -1,23 +1,18 @@
--- Write a value, unless one with a newer fence was written before.
--- KEYS[1] value  STRING
--- KEYS[2] fence  STRING, 19 digits
--- ARGV[1] fence of the writer: 19 digits, so that comparing them as text is exact (numbers are, only to 2^53)
--- ARGV[2] value
--- ARGV[3] ms until the value expires; 0: never
--- ARGV[4] ms that its fence outlives it
--- Returns the newer fence, or nil when the value was written
-local value, fence = KEYS[1], KEYS[2]
-local mine, content, ttl, keep = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+-- Write a value, unless it was written with a newer fence before. A repeated call writes the same.
+-- KEYS    value fence
+-- ARGV    writer content ttl keep
+-- USES    newer
+-- RETURNS the newer fence, or nil if the value was written
 
-local newest = redis.call("GET", fence)
-if newest and newest > mine then
-  return newest
-end
-if ttl > 0 then
-  redis.call("SET", fence, mine, "PX", ttl + keep)
+-- *writer* is a fence of 19 digits, *ttl* the milliseconds until the value expires, 0 for never, and *keep* those by
+-- which its fence outlives it.
+local newer = newer_fence()
+if newer then return newer end
+if tonumber(ttl) > 0 then
+  redis.call("SET", fence, writer, "PX", ttl + keep)
   redis.call("SET", value, content, "PX", ttl)
 else
-  redis.call("SET", fence, mine)
+  redis.call("SET", fence, writer)
   redis.call("SET", value, content)
 end
 return false

@@ -6,12 +6,13 @@
 local mine = ended .. ":" .. permit
 local is_leaving = string.sub(call, 1, 5) == "leave" -- the others begin with release or evict
 local ends_at = tonumber(redis.call("ZSCORE", holders, permit) or 0)
+local is_ended_now = false
 if ends_at > MICROSECONDS or is_leaving then
   remove_permit(permit)
-  redis.call("SET", mine, call, "NX", "PX", 30000) -- the milliseconds in which it may be called again
+  is_ended_now = redis.call("SET", mine, call, "NX", "PX", 30000) -- the milliseconds in which it may be called again
 end
 if is_leaving and remove_waiter(permit) == 1 then redis.call("HINCRBY", stats, "given_up", 1) end
 redis.call("DEL", wake .. ":" .. permit) -- a full server runs a script that has begun with this
 remove_dead_waiters()
 wake_first()
-return redis.call("GET", mine) or ""
+return is_ended_now and call or redis.call("GET", mine) or ""
