@@ -58,11 +58,8 @@ _ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], 
 _JOINING = "=~\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
 #: Punctuation that makes a difference.
 _KEPT = "#%&*@"
-_APART, _JOINED, _SYMBOL = (
-    "\1",
-    "\2",
-    "\3",
-)  # the marks for apostrophes, for what joins words, and before emoji
+#: What marks apostrophes, what joins words, and the place before emoji.
+_APART, _JOINED, _SYMBOL = "\1", "\2", "\3"
 
 
 class _Signs(dict[int, str]):
