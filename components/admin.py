@@ -8,7 +8,7 @@ with site.register(Queue, QueueAdmin).
 from django.contrib import admin
 
 from components import models
-from components.services.autocomplete.admin.books import AddressBookAdmin
+from components.services.autocomplete.admin.address_books import AddressBookAdmin
 from components.services.chat.admin.chats import ChatAdmin
 from components.services.counters.admin.counters import CounterAdmin
 from components.services.locks.admin.locks import LockAdmin

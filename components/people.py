@@ -1,5 +1,5 @@
 """
-Who the people are: services know them by opaque ids, pages and the API show names.
+Who the people are, and to whom they write: services know them by opaque ids, pages and the API show names.
 
 COMPONENTS["PEOPLE"] names a class with the methods of Users, made once without arguments, for a project with
 profiles, friends or guilds. Its methods are called in a thread that may use the database.
@@ -7,7 +7,7 @@ profiles, friends or guilds. Its methods are called in a thread that may use the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
@@ -89,3 +89,34 @@ def _made(path: str) -> People:
 def people() -> People:
     """What COMPONENTS["PEOPLE"] names. Raises ImportError."""
     return _made(conf().people)
+
+
+class ContactsListener(Protocol):
+    """What wants to know to whom people write. It raises nothing, as what was written is stored already."""
+
+    def note(self, user: str, ids: Collection[str]) -> None:
+        """Take notice that *user* has written to *ids*, the latest first."""
+
+    async def anote(self, user: str, ids: Collection[str], *, anew: bool = False) -> None:
+        """Take notice, awaited. If *anew*, their names may have changed since they were noted before."""
+
+
+_listeners: list[ContactsListener] = []
+
+
+def listen_to_contacts(listener: ContactsListener) -> None:
+    """Let *listener* know from now on to whom people write."""
+    if listener not in _listeners:
+        _listeners.append(listener)
+
+
+def note_contacts(user: str, ids: Collection[str]) -> None:
+    """Tell all listeners that *user* has written to *ids*, or has put them into a chat."""
+    for listener in _listeners:
+        listener.note(user, ids)
+
+
+async def anote_contacts(user: str, ids: Collection[str], *, anew: bool = False) -> None:
+    """note_contacts(), awaited. If *anew*, names that are known are asked for again."""
+    for listener in _listeners:
+        await listener.anote(user, ids, anew=anew)

@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "conf": set(),
     "urls": {"api", "services"},
     "checks": {"cache", "locations", "services"},
-    "apps": {"checks"},
+    "apps": {"checks", "people", "services"},
     "admin": {"models", "services"},
     "management": {"embedded", "services"},
     "testing": {"embedded", "locations", "services"},
@@ -85,11 +85,21 @@ PUBLIC = {
     "lines",
     "models",
     "traffic",
-    "used_contacts",
     "widgets",
 }
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
-ASSEMBLERS = {"admin", "api", "checks", "mail", "management", "tasks", "templatetags", "testing", "urls"}
+ASSEMBLERS = {
+    "admin",
+    "api",
+    "apps",
+    "checks",
+    "mail",
+    "management",
+    "tasks",
+    "templatetags",
+    "testing",
+    "urls",
+}
 #: Modules of other packages that only these may import.
 ONLY = {
     "django_redis": {"cache"},

@@ -6,7 +6,7 @@ from django.urls import path
 
 from components.api import persons, problems
 from components.api.endpoints import endpoint, nowhere
-from components.services.autocomplete.api import books
+from components.services.autocomplete.api import address_books
 from components.services.chat.api import chats, members, messages, sync
 from components.services.mailboxes.api import mailboxes
 
@@ -43,9 +43,9 @@ urlpatterns = [
     ),
     path("mailboxes/<str:recipient>", endpoint(post=mailboxes.push), name="api-push"),
     path("mailboxes/<str:recipient>/messages/<str:id>", endpoint(get=mailboxes.fate), name="api-fate"),
-    path("contacts", endpoint(get=books.contacts), name="api-contacts"),
-    path("books/<str:book>", endpoint(get=books.complete), name="api-book"),
-    path("books/<str:book>/select", endpoint(post=books.select), name="api-select"),
+    path("contacts", endpoint(get=address_books.contacts), name="api-contacts"),
+    path("books/<str:book>", endpoint(get=address_books.complete), name="api-book"),
+    path("books/<str:book>/select", endpoint(post=address_books.select), name="api-select"),
     path("problems/<slug:kind>", problems.explain, name="api-problem"),
     path("<path:path>", endpoint(**_ANY)),
 ]

@@ -39,7 +39,7 @@ def test_names_are_texts_of_1_to_500_characters(redis: Redis, name: Any) -> None
         ("", "is empty"),
         (" \u00a0", "is empty"),
         ("\u0301\u200d", "is empty"),
-        ("x" * 10_000, "has 10,000 characters; 200"),
+        ("x" * 10_000, "has 10,000 characters; it must have 1 to 200"),
         ("a\0", "a control character, at position 1"),
         ("a\nb", "a control character, at position 1"),
         ("ab\x85", "a control character, at position 2"),

@@ -185,7 +185,9 @@ def test_what_redis_does_not_take_is_lost_and_logged_once(
             usage.note("guild:7", 2, 0.1)
             usage.flush()
     [record] = caplog.records
-    assert record.getMessage().startswith("Searches in address books are not counted until Redis takes it: ")
+    assert record.getMessage().startswith(
+        "Searches in address books are not counted until Redis takes the counts: "
+    )
 
     book.complete("an")
 

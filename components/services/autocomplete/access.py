@@ -1,9 +1,9 @@
 """
-Who may search which address book. By default, one that a model feeds is for those whom the admin lets view the model,
-and any other is for nobody.
+Who may search which address book. By default, a book that a model feeds is for people whom the admin lets view the
+model, and any other book is for nobody.
 
 COMPONENTS["BOOKS"] names a class with the methods of Readers, made once without arguments. They are called at each
-search, in a thread that may use the database: who has left a guild finds nobody of it any more.
+search, in a thread that may use the database: a person who has left a guild finds nobody of it any more.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from components.services.autocomplete.models import feeding
 
 
 class BookReaders(Protocol):
-    """What a class that knows the readers of books must be able to tell."""
+    """The methods of a class that COMPONENTS["BOOKS"] names."""
 
     def may_search(self, user: str, book: str) -> bool:
-        """Whether the person of this id may see the names in *book*, which need not exist."""
+        """Return whether the person of this id may see the names in *book*, which need not exist."""
 
 
 class Readers:
-    """A book of a model is for those who may view the model; good to derive from."""
+    """The default: a book of a model is for people who may view the model. Derive from it to allow more."""
 
     def may_search(self, user: str, book: str) -> bool:
         fed = feeding(book)
@@ -39,5 +39,5 @@ def _made(path: str) -> BookReaders:
 
 
 def readers() -> BookReaders:
-    """What COMPONENTS["BOOKS"] names. Raises ImportError."""
+    """Return the instance of what COMPONENTS["BOOKS"] names. Raises ImportError."""
     return _made(conf().books)

@@ -1,13 +1,13 @@
 """
-Feed: what the rows of a model are in address books, and which writes change that.
+Feed: the entries that the rows of a model are in address books, and the writes that change them.
 
-A place is a book and an id in it. Before a write it is noted in which places the rows are that the write touches, and
-once its transaction has committed those places, and the ones where the rows are then, are told what stands there now.
-That is read anew, so it does not matter who of two writers tells it last. Rows of other models that a path leads
-through count as well: who gives a user another name changes the rows of his memberships.
+A place is a book and an id in it. Before a write, the places of the rows that it touches are noted. Once its
+transaction has committed, these places and the ones where the rows are then get what stands there now. That is read
+anew, so it does not matter which of two writers comes last. Rows of other models that a path leads through count as
+well: a new name of a user changes the entries of their memberships.
 
-If Redis is away, or the process dies in between, the change is missing, and so it is with what sends no signals. Of a
-row that two transactions move at once, the book that one of them left may keep the name. A rebuild makes it good.
+A change is missing from the book if Redis is away, if the process dies in between, or if no signal was sent. If two
+transactions move a row at once, a book that it left may keep the name. A rebuild repairs all of these.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from components.services.autocomplete.folding import MAX_ID, MAX_LABEL
 logger = logging.getLogger(__name__)
 
 _ROWS = 5_000  # of the table, read at once
-_MOST = 1_000  # places that one write tells; a model of which more hang on one row is better rebuilt
-_NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # what a book refuses
+_MOST = 1_000  # places that one write updates; where more depend on one row, a rebuild is better
+_NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # a book refuses these
 
 
 class Place(NamedTuple):
-    """Where an entry stands."""
+    """The place of an entry."""
 
-    #: What tells its book from the others that are fed alike; None if there is one.
+    #: The value of *by*, which tells its book from the others of the feed; None if there is only one.
     part: Any
     id: Any
 
 
 @dataclass
 class Touched:
-    """A model whose rows are, or lead to, rows that feed a book."""
+    """A model whose rows feed a book, or lead to rows that do."""
 
     model: type[models.Model]
-    #: The fields that count, and those of them that say in which place a row is.
+    #: The fields that matter, and those of them that decide on the place of a row.
     fields: set[str] = field(default_factory=set)
     moving: set[str] = field(default_factory=set)
 
@@ -68,6 +68,8 @@ class Feed:
         self.model, self.name = model, name
         self._label, self._id, self._by = label, id, by
         self._rows = rows
+        #: What the receivers of signals, and notes at instances, are called.
+        self.uid = f"{__name__}:{name}"
         #: By the path that leads there from a row.
         self._touched: dict[str, Touched] = {}
         for path in filter(None, (label, id, by)):
@@ -75,10 +77,10 @@ class Feed:
         for touched in self._touched.values():
             for each in descendants(touched.model):
                 self._watch(each)
-        class_prepared.connect(self._watch, dispatch_uid=f"components.services.autocomplete.access:{name}")
+        class_prepared.connect(self._watch, dispatch_uid=self.uid)
 
     def _watch(self, sender: type[models.Model], **kwargs: Any) -> None:
-        """Hear of writes of *sender*, if its rows are, or lead to, rows that feed the book."""
+        """Listen to writes of *sender* if its rows feed the book, or lead to rows that do."""
         if not any(issubclass(sender, touched.model) for touched in self._touched.values()):
             return
         for signal, receiver in (
@@ -87,21 +89,19 @@ class Feed:
             (post_save, self._after),
             (post_delete, self._after),
         ):
-            signal.connect(
-                receiver, sender=sender, dispatch_uid=f"components.services.autocomplete.access:{self.name}"
-            )
+            signal.connect(receiver, sender=sender, dispatch_uid=self.uid)
 
     def book_of(self, part: Any) -> AddressBook:
-        """The book of a place."""
+        """Return the book of a place."""
         raise NotImplementedError
 
     def refresh(self, pk: Any, *, using: str | None = None) -> None:
-        """Tell its book what the row *pk* is now, until it still is that afterwards."""
+        """Update the entry of the row *pk*, again if the row changes meanwhile."""
         for place in self._places("pk", pk, using):
-            self._tell(place, using)
+            self._update(place, using)
 
     def may_view(self, user: str) -> bool:
-        """Whether the admin lets *user* view the model."""
+        """Return whether the admin lets *user* view the model."""
         return may_view(user, self.model)
 
     def _follow(self, path: str, *, moves: bool) -> None:
@@ -114,17 +114,17 @@ class Feed:
                 touched.moving |= names
 
     def _paths(self, sender: type[models.Model], fields: frozenset[str] | None) -> list[str]:
-        """Which paths a write of these *fields* (None: all) touches; children and proxies are rows as well."""
+        """Return the paths that a write of these *fields* (None: all) touches. Children and proxies count as well."""
         return [
             path
             for path, touched in self._touched.items()
             if issubclass(sender, touched.model)
-            # Which rows belong into a book may hang on any of their own fields.
+            # With *rows*, any field of a row may decide whether it belongs into the book.
             and (fields is None or fields & touched.fields or (path == "pk" and self._rows is not None))
         ]
 
     def _before(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
-        """Note where the rows are that the write may move."""
+        """Note the places of the rows that the write may move."""
         is_deleted, fields = kwargs["signal"] is pre_delete, kwargs.get("update_fields")
         left: set[Place] = set()
         for path in self._paths(sender, fields) if instance.pk is not None else ():
@@ -132,25 +132,23 @@ class Feed:
             if is_deleted or (moving if fields is None else moving & fields):
                 left |= self._places(path, instance.pk, using)
         if left:
-            vars(instance._state)[f"components.services.autocomplete.access:{self.name}"] = left
+            vars(instance._state)[self.uid] = left
 
     def _after(self, sender: type[models.Model], instance: Any, using: str, **kwargs: Any) -> None:
         paths = self._paths(sender, kwargs.get("update_fields"))
-        left: set[Place] = vars(instance._state).pop(
-            f"components.services.autocomplete.access:{self.name}", set()
-        )
+        left: set[Place] = vars(instance._state).pop(self.uid, set())
         key = instance.pk  # which a deleted instance loses
 
-        def tell() -> None:
+        def update() -> None:
             for place in left.union(*(self._places(path, key, using) for path in paths)):
-                self._tell(place, using)
+                self._update(place, using)
 
         if paths:
-            # A book that is behind is no reason to tell that the write has failed: it is logged.
-            transaction.on_commit(tell, using=using, robust=True)
+            # The write has not failed if the book is behind: so an error is logged, and not raised.
+            transaction.on_commit(update, using=using, robust=True)
 
     def _places(self, path: str, key: Any, using: str | None) -> set[Place]:
-        """Where the rows are that *path* leads from to the row *key*, whether they belong into the book or not."""
+        """Return the places of the rows from which *path* leads to the row *key*, be they in the book or not."""
         if path == self._id == "pk" and self._by is None:
             return {Place(None, key)}
         rows = self.model._base_manager.using(using).filter(**{path: key})
@@ -159,7 +157,7 @@ class Feed:
         places = {Place(*each) if self._by else Place(None, *each) for each in found}
         if len(places) == _MOST:
             logger.warning(
-                "%s: one write has changed %s names or more; rebuildindex tells those beyond",
+                "%s: one write has changed %s names or more. Run rebuildindex to update the others.",
                 self.name,
                 _MOST,
             )
@@ -167,26 +165,26 @@ class Feed:
             place for place in places if place.id is not None and (place.part is not None or not self._by)
         }
 
-    def _tell(self, place: Place, using: str | None) -> None:
+    def _update(self, place: Place, using: str | None) -> None:
         book, id = self.book_of(place.part), _fit_id(place.id)
-        told: str | None = ""  # which is never a label
-        while id and (label := self._label_of(place, using)) != told:
+        written: str | None = ""  # never a label
+        while id and (label := self._label_of(place, using)) != written:
             if label is None:
                 book.remove(id)
-                if self._by:  # or each guild that there ever was would leave an empty book
+                if self._by:  # else each guild that there ever was would leave an empty book
                     book.vacate()
             else:
                 book.add(label, id=id)
-            told = label
+            written = label
 
     def _table(self, using: str | None, part: Any) -> QuerySet[Any]:
-        """The rows that belong into the book of *part*; None: into any."""
+        """Return the rows that belong into the book of *part*, or into any book if that is None."""
         rows = self._rows() if self._rows else self.model._default_manager.all()
         rows = rows if using is None else rows.using(using)
         return rows if part is None or self._by is None else rows.filter(**{self._by: part})
 
     def _label_of(self, place: Place, using: str | None) -> str | None:
-        """That of the newest row there; None if there is none, or it has no label."""
+        """Return the label of the newest row there; None if there is no row, or it has no label."""
         rows = self._table(using, place.part).filter(**{self._id: place.id})
         return _cleaned(rows.order_by("-pk").values_list(self._label, flat=True).first())
 
@@ -198,7 +196,7 @@ class Feed:
 
 
 def steps(model: type[models.Model], path: str) -> Iterator[tuple[type[models.Model], str, Any]]:
-    """Each field on *path*, with its model, and the path that leads there from a row: "pk" for the row's own."""
+    """Yield each field on *path*, with its model and the path that leads there from a row ("pk" for its own)."""
     lookup, parts = "pk", path.split("__")
     for at, part in enumerate(parts):
         found: Any = model._meta.pk if part == "pk" else model._meta.get_field(part)
@@ -209,12 +207,12 @@ def steps(model: type[models.Model], path: str) -> Iterator[tuple[type[models.Mo
 
 
 def _fit_id(value: Any) -> str | None:
-    """*value* as the id of an entry, if it can be one."""
+    """Return *value* as the id of an entry; None if it cannot be one."""
     id = "" if value is None else str(value)
     return id if 0 < len(id) <= MAX_ID and not _NO_TEXT.search(id) else None
 
 
 def _cleaned(value: Any) -> str | None:
-    """*value* as a label; None if nothing of it can be seen."""
+    """Return *value* as a label; None if nothing of it can be seen."""
     label = _NO_TEXT.sub(" ", "" if value is None else str(value)).strip()[:MAX_LABEL]
     return label if fold(label) else None

@@ -1,13 +1,13 @@
 """
-What is compared when a name is looked for: its search key, and the other ways of writing it.
+The search key of a name, by which names are compared, and the other ways of writing it.
 
 Compatibility forms become plain ones (NFKC), case is folded, accents and vowel points go, letters with a stroke lose
-it, and digits of all scripts are those of ASCII. Marks that make another letter stay: the vowel signs of Indic
-scripts, the voicing of kana. Korean syllables are taken apart as they are typed: one without a final consonant begins
-those with one, and a vowel or a final of two parts begins with the first. Apostrophes go. Hyphens, dots and other
-punctuation become one blank, as white space does; what they join is also found written as one word. Emoji stand
-at the end of the key, each as a word. What was typed is folded by the same rules, so it matches whatever keyboard
-it was typed on. static/components/autocomplete/matching.js follows them, too.
+it, and digits of all scripts become those of ASCII. Marks that make another letter stay: the vowel signs of Indic
+scripts, the voicing of kana. Korean syllables are taken apart as they are typed: a syllable without a final consonant
+begins those with one, and a vowel or a final of two parts begins with the first part. Apostrophes go. Hyphens, dots
+and other punctuation become one blank, as white space does; what they join is also found written as one word. Emoji
+come at the end of the key, each as a word. What a person types is folded by the same rules, so it matches whatever
+keyboard they use. static/components/autocomplete/matching.js follows the same rules.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ MAX_LABEL = 200  # characters
 MAX_ID = 100  # characters
 MAX_PREFIX = 200  # characters
 MAX_KEY = 200  # characters of a search key that count: one of Arabic can stand for eighteen
-MAX_WORDS = 8  # under which a name is found: each costs a member of the index
-#: The number of these rules. A book knows by which its names were folded.
+MAX_WORDS = 8  # by which a name is found: each costs a member of the index
+#: The number of these rules. A book stores the number by which its names were folded.
 FOLDING = 3
 
-#: What is written or left out as one likes: accents, Hebrew points, Arabic vowels; and what cannot be seen.
+#: Optional marks: accents, Hebrew points, Arabic vowels; and what cannot be seen.
 _OPTIONAL = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u061c\u0640\u064b-\u065f\u0670"
     "\u115f\u1160\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u00ad\u200b-\u200f"
     "\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
-#: Letters that modify others, such as the half rings of transcribed Arabic; and the colours of hands.
+#: Letters that modify others, such as the half rings of transcribed Arabic; and skin tones of emoji.
 _MODIFYING = re.compile(
     "[\u02b0-\u02ba\u02bd-\u02ff\u0559\u07f5\ua717-\ua721\ua788\ua78a\U0001f3fb-\U0001f3ff]"
 )
-#: Letters that have no decomposition, each with what is typed where a keyboard lacks it: of Latin scripts, of other
-#: languages on a Russian keyboard, and those in which Arabic, Persian and Urdu keyboards differ.
+#: Letters without a decomposition, each with what is typed on keyboards that lack it: Latin letters, letters of other
+#: languages on a Russian keyboard, and letters in which Arabic, Persian and Urdu keyboards differ.
 _PLAIN = """
     øo ðd đd ɖd ɗd łl ɫl ɬl ŧt ƭt þth ħh ɦh ŋn ɲn ɳn ıi ɨi ɩi ƙk ĸk ɓb ƀb ƈc ȼc ɠg ǥg ɣg ʉu ʊu ɔo ɵo ɛe əe ǝe ɇe ƥp
     ʋv ƴy ɏy ƶz ʒz ȥz ʃs ȷj ɉj ɍr ɽr ⱥa ɑa æae œoe ƒf
@@ -53,20 +53,17 @@ _APOSTROPHES = "'\"`\u2018-\u201f\u2032-\u2036\u02bb\u02bc\u055a\u05f3\u05f4\ua7
 _APOSTROPHES += "\u0241\u0242\u0294\u0295\u02a1\u02a2"
 #: Signs that compatibility makes a blank and an accent; they are typed as apostrophes.
 _ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], "'")
-#: What joins words though it is no punctuation: minus, dots between letters, the double hyphen of kana, and letters
-#: for clicks, which are typed as exclamation marks or left out.
+#: Characters that join words and are no punctuation: minus, dots between letters, the double hyphen of kana, and
+#: letters for clicks, which are typed as exclamation marks or left out.
 _JOINING = "=~\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
 #: Punctuation that makes a difference.
 _KEPT = "#%&*@"
-_APART, _JOINED, _SYMBOL = (
-    "\1",
-    "\2",
-    "\3",
-)  # as what apostrophes, what joins, and what precedes emoji is marked
+#: What marks apostrophes, what joins words, and the place before emoji.
+_APART, _JOINED, _SYMBOL = "\1", "\2", "\3"
 
 
 class _Signs(dict[int, str]):
-    """What each character becomes, found out when it first occurs."""
+    """What each character becomes. It is computed when the character first occurs."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = _sign(chr(code))
@@ -130,7 +127,7 @@ class Spelling(NamedTuple):
     joints: Sequence[int]
 
     def variants(self) -> list[tuple[int, str]]:
-        """For each start where blanks may be left out: its number, and the key from there on without them."""
+        """Return for each start where blanks may be left out its number, and the key from there on without them."""
         if not self.joints:
             return []
         return [
@@ -140,7 +137,7 @@ class Spelling(NamedTuple):
         ]
 
     def beginnings(self) -> list[list[str]]:
-        """For each start, what is found by its beginning."""
+        """Return for each start the texts that are found by their beginnings."""
         found = [[self.key[start:]] for start in self.starts]
         for number, variant in self.variants():
             found[number].append(variant)
@@ -175,13 +172,13 @@ def spell(text: str) -> Spelling:
 
 
 def _word(word: str) -> tuple[str, list[int]]:
-    """*word* without its apostrophes, and where they were."""
+    """Return *word* without its apostrophes, and where these were."""
     parts = word.split(_APART)
     return "".join(parts), [len("".join(parts[:number])) for number in range(1, len(parts))]
 
 
 def _spelling(words: Sequence[tuple[str, list[int]]], joined: Sequence[int]) -> Spelling:
-    """Return that of *words*, each with further starts in it; *joined* numbers those that need no blank before."""
+    """Return the spelling of *words*, each with further starts; those in *joined* need no blank before them."""
     key = " ".join(word for word, _starts in words)
     most = MAX_KEY if key.isascii() else MAX_KEY * (5 if re.search("[\u1100-\u11ff]", key) else 1)
     found, joints, at = set(), [], 0
@@ -220,7 +217,7 @@ def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
 
 
 def _tokens(key: str) -> list[str]:
-    """The words of *key* as they may begin words of names, the longest first."""
+    """Return the words of *key*, the longest first."""
     return sorted(key.split(), key=lambda each: -len(each.encode()))
 
 
@@ -248,11 +245,11 @@ def check_prefix(prefix: object) -> Spelling:
     if not isinstance(prefix, str):
         raise InvalidPrefix(f"The prefix is {type(prefix).__name__}; it must be str.")
     if len(prefix) > MAX_PREFIX:
-        raise InvalidPrefix(f"The prefix has {len(prefix):,} characters; {MAX_PREFIX} is the most.")
+        raise InvalidPrefix(f"The prefix has {len(prefix):,} characters; it must have 1 to {MAX_PREFIX}.")
     if wrong := _wrong(prefix):
         raise InvalidPrefix(f"The prefix holds {wrong}.")
     if not (typed := spell(prefix)).key:
-        raise InvalidPrefix("The prefix is empty, or nothing of it can be seen.")
+        raise InvalidPrefix("The prefix is empty, or nothing of it is visible.")
     return typed
 
 
@@ -261,22 +258,24 @@ def check_label(label: object) -> tuple[str, Spelling]:
     _check_text("label", label, MAX_LABEL)
     assert isinstance(label, str)
     if not (spelling := spell(label)).key:
-        raise InvalidEntry("The label of an entry is empty, or nothing of it can be seen.")
+        raise InvalidEntry("The label of an entry is empty, or nothing of it is visible.")
     return label, spelling
 
 
 def check_id(entry: object) -> str:
-    """*entry* as text, if it can be an id: a number is its digits. Raises InvalidEntry."""
+    """Return *entry* as the text of an id: a number becomes its digits. Raises InvalidEntry."""
     if isinstance(entry, int) and not isinstance(entry, bool):
         if abs(entry) >= 10 ** (MAX_ID - 1):
-            raise InvalidEntry(f"The id of an entry is a number of {MAX_ID} digits or more.")
+            raise InvalidEntry(
+                f"The id of an entry is a number of {MAX_ID} digits or more. Use a shorter one."
+            )
         return str(entry)
     _check_text("id", entry, MAX_ID)
     return str(entry)
 
 
 def check_contact(contact: object) -> str:
-    """*contact*, if it can be the id of one. Raises InvalidEntry."""
+    """Return *contact* if it can be the id of a contact. Raises InvalidEntry."""
     _check_text("contact", contact, MAX_NAME)
     return str(contact)
 
@@ -293,7 +292,7 @@ def _check_text(what: str, text: object, longest: int) -> None:
 
 
 def _wrong(text: str) -> str | None:
-    """What in *text* is no text: control characters, and halves of others."""
+    """Say what in *text* is not allowed: a control character or half of a character; None if nothing is."""
     if text.isprintable():
         return None
     for at, character in enumerate(text):

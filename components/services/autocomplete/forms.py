@@ -1,8 +1,8 @@
 """
-Form fields whose values stand in an address book: EntryField gives an Entry, EntryChoiceField the model's instance.
+Form fields whose values are in an address book: EntryField gives an Entry, EntryChoiceField an instance of a model.
 
-Who chose from the list has sent an id, and who only typed a name is asked for no more: the server looks it up. The id
-counts only while the name beside it is the one that it stands for. A name that several have is refused with the ways
+A choice from the list sends an id. A name that was only typed is looked up by the server. The id counts only while
+the name beside it is the one that it stands for. A name that several entries have is refused, and the error shows how
 to write each of them: "Jeff [12]".
 """
 
@@ -19,17 +19,17 @@ from components.exceptions import BookNotFound, InvalidPrefix
 from components.services.autocomplete import AddressBook, Entry, fold
 from components.services.autocomplete.widgets import LONGEST, CompleteInput, Typed
 
-_MOST = 100  # entries of a name that differ in capitals or accents
+_MOST = 100  # entries whose names differ only in capitals or accents
 _SHOWN = 5  # entries of the same name that a message lists
 _WITH_ID = re.compile(r"(.+?)\s*\[([^\[\]]+)\]")
 
-_UNKNOWN = "There is nothing of this name: %(name)s."
+_UNKNOWN = "There is nothing called %(name)s."
 _AMBIGUOUS = "Several are called %(name)s. Write one of: %(ways)s."
 
 
 def resolve(book: AddressBook, typed: Typed) -> Entry:
-    """The entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
-    if len(typed.text) > LONGEST:  # which would take the pattern long, too
+    """Return the entry of *book* that was meant. Raises ValidationError, RedisUnavailable."""
+    if len(typed.text) > LONGEST:  # the pattern would take long as well
         raise ValidationError(_UNKNOWN, code="unknown", params={"name": typed.text[:100]})
     if typed.id and (chosen := _of_id(book, typed.id, typed.text)):
         return chosen
@@ -47,7 +47,7 @@ def resolve(book: AddressBook, typed: Typed) -> Entry:
 
 
 def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
-    """The entry of *id*, if that is its name."""
+    """Return the entry *id* if it has this name."""
     try:
         entry = book.get(id)
     except ValueError:  # an id that a client made up
@@ -56,7 +56,7 @@ def _of_id(book: AddressBook, id: str, name: str) -> Entry | None:
 
 
 def _called(book: AddressBook, name: str) -> list[Entry]:
-    """Those of exactly this name; if there are none, those whose name differs in capitals or accents."""
+    """Return the entries of exactly this name, or else those whose names differ in capitals or accents only."""
     try:
         found = book.called(name, limit=_MOST)
     except (BookNotFound, InvalidPrefix):
@@ -66,9 +66,9 @@ def _called(book: AddressBook, name: str) -> list[Entry]:
 
 class EntryField(forms.Field):
     """
-    An entry of the book called *book*. With *contacts*, those of the person are offered before.
+    An entry of the book called *book*. With *contacts*, the recent contacts of the person are offered first.
 
-    It takes every name of the book: who may see the form is the view's matter.
+    It takes every name of the book: the view decides who may see the form.
     """
 
     widget: Any
@@ -91,7 +91,7 @@ class EntryField(forms.Field):
 
 
 class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """An instance of *queryset* by its entry in *book*, whose ids are the primary keys."""
+    """An instance of *queryset*, chosen by its entry in *book*, whose ids are primary keys."""
 
     def __init__(
         self,
@@ -118,12 +118,12 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         return chosen
 
     def prepare_value(self, value: Any) -> Any:
-        """What is shown for an instance or a primary key, that of a form's initial data."""
+        """Return what is shown for an instance, or for a primary key of a form's initial data."""
         if value in self.empty_values or isinstance(value, Typed):
             return value
         try:
             instance: Any = super().to_python(value)
-        except ValidationError:  # it was deleted, or is not to be chosen any more
+        except ValidationError:  # it was deleted, or cannot be chosen any more
             return None
         return Typed(self.label_from_instance(instance), str(instance.pk))
 
@@ -131,13 +131,13 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
         return not self.disabled and _differs(self.prepare_value(initial), data)
 
     def _named(self, typed: Typed) -> Model | None:
-        """The instance of the id that was sent, if it is what the text says: no book need know it for that."""
+        """Return the instance of the id that was sent if the text is its name. The book need not have it."""
         instance = self._of(typed.id) if typed.id else None
         is_named = instance is not None and fold(self.label_from_instance(instance)) == fold(typed.text)
         return instance if is_named else None
 
     def _of(self, id: str) -> Model | None:
-        """The instance of this primary key, if it may be chosen."""
+        """Return the instance of this primary key if it may be chosen."""
         try:
             found: Model | None = None if "\0" in id else cast(Any, self.queryset).filter(pk=id).first()
         except (ValueError, TypeError, ValidationError):  # an id that a client made up
@@ -146,7 +146,7 @@ class EntryChoiceField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 def _differs(initial: Any, data: Any) -> bool:
-    """By the id, or by the text if there is none."""
+    """Compare ids, or texts where no id was sent."""
     if isinstance(initial, Typed) and isinstance(data, Typed) and data.id:
         return initial != data
     return str(initial or "") != str(data or "")

@@ -7,8 +7,8 @@ Address books that models feed, an entry for each row: ModelBook is one book, Mo
     guilds = ModelBooks(Membership, "player__user__username", by="guild", name="guild:{}", id="player__user")
     guilds.of(7).complete("je")
 
-Each change is told once it has committed (feeding.py). What sends no signals, bulk_create(), update() and raw SQL,
-comes with `manage.py rebuildindex`, which makes the books what the table is.
+The book follows each change once that has committed (feeding.py). Changes that send no signals, by bulk_create(),
+update() and raw SQL, come with `manage.py rebuildindex`, which loads the books from the table.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from django.db.models import QuerySet
 from components.services.autocomplete import AddressBook, AddressBookReader
 from components.services.autocomplete.feeding import Feed, steps
 
-#: Told how many are done.
+#: Called with the number of entries that are done.
 Progress = Callable[[int], None]
 
 
 class Fed(Protocol):
-    """A book that a model feeds, or several of them."""
+    """A book that a model feeds, or several such books."""
 
     @property
     def name(self) -> str: ...
@@ -39,16 +39,18 @@ class Fed(Protocol):
     def model(self) -> type[models.Model]: ...
 
     def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """Make it what the table is; how many entries there are."""
+        """Load it from the table. Return how many entries there are."""
 
     def may_view(self, user: str) -> bool:
-        """Whether the admin lets *user* view the model."""
+        """Return whether the admin lets *user* view the model."""
 
 
 class ModelBook(Feed):
     """
-    The book called *name* (by default as the model, "market.player") has the *label* of each row: a field, or that of
-    a related model ("user__username"). *rows* gives the rows that belong into it; *id* is what entries are known by.
+    The book *name*, by default called as its model ("market.player"), with the *label* of each row.
+
+    The label is a field of the model, or of a related one ("user__username"). *id* is the field by which entries are
+    known, and *rows* returns the rows that belong into the book.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class ModelBook(Feed):
         return self.book
 
     def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """Make the book what the table is, beside the old one; how many entries it has."""
+        """Load the book from the table, beside the old one. Return how many entries it has."""
         return self.book.load(self._entries(using), replace=True, progress=progress)
 
 
@@ -92,24 +94,28 @@ class ModelBooks(Feed):
         self._lead = name.removesuffix("{}")
         if not self._lead or "{" in self._lead or self._lead == name:
             raise ImproperlyConfigured(
-                f"The name of the books is {name!r}; it must end with {{}}: 'guild:{{}}'."
+                f"The name of the books is {name!r}; it must end with {{}}, such as 'guild:{{}}'."
             )
         _declare(name, self)
         super().__init__(model, label, name=name, id=id, by=by, rows=rows)
         self.by = by
         *_, (_, _, found) = steps(model, by)
-        #: What the values are: those of a foreign key are what it points at.
+        #: The field of the values: for a foreign key, the field that it points at.
         self._field = found.target_field if found.is_relation else found
 
     def of(self, value: Any) -> AddressBook:
-        """The book of this value of the field: that of a foreign key is a primary key."""
+        """Return the book of this value of the field. For a foreign key, the value is a primary key."""
         return AddressBook(f"{self._lead}{value}")
 
     def book_of(self, part: Any) -> AddressBook:
         return self.of(part)
 
     def rebuild(self, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """Make each book what the table is, one after the other, and remove those of no row; how many entries."""
+        """
+        Load all books from the table, one after the other, and remove those without rows.
+
+        Return how many entries they have.
+        """
         done = 0
 
         def told(count: int) -> None:
@@ -123,7 +129,7 @@ class ModelBooks(Feed):
         return done
 
     def rebuild_one(self, value: Any, progress: Progress | None = None, *, using: str | None = None) -> int:
-        """The same for the book of *value*; how many entries it has."""
+        """Load the book of *value* from the table, or remove it if it has no row. Return how many entries it has."""
         book = self.of(value)
         while not (count := book.load(self._entries(using, value), replace=True, progress=progress)):
             book.erase()
@@ -132,7 +138,7 @@ class ModelBooks(Feed):
         return count
 
     def value_of(self, name: str) -> Any:
-        """The value of the field whose book is called *name*; None if no value is called so."""
+        """Return the value of the field whose book is called *name*; None if it cannot be one."""
         if not name.startswith(self._lead):
             return None
         text = name.removeprefix(self._lead)
@@ -145,7 +151,7 @@ class ModelBooks(Feed):
 
 @dataclass(frozen=True)
 class _One:
-    """The book of one value, of those that *books* feeds."""
+    """The book of one value, of those that *books* feed."""
 
     books: ModelBooks
     value: Any
@@ -169,12 +175,12 @@ _fed: dict[str, ModelBook | ModelBooks] = {}
 
 
 def model_books() -> Mapping[str, ModelBook | ModelBooks]:
-    """All that were declared, by the names of their books: "guild:{}" for those of ModelBooks."""
+    """Return all that were declared, by the names of their books: "guild:{}" for those of ModelBooks."""
     return MappingProxyType(_fed)
 
 
 def feeding(name: str) -> Fed | None:
-    """What feeds the book *name*, or the books "guild:{}"; None if no model does."""
+    """Return what feeds the book *name*, or the books "guild:{}"; None if no model does."""
     if name in _fed:
         return _fed[name]
     many = [each for each in _fed.values() if isinstance(each, ModelBooks)]

@@ -1,9 +1,10 @@
 """
-The task that makes an address book what the table of its model is: what the control room asks a worker for.
+The task that loads an address book from the table of its model. The control room enqueues it.
 
-A book is searched as it was until the new one is whole. A worker that dies leaves a load that another begins anew,
-and one that is superseded by a later load ends, as that one reads the same table. Of one book no more than one waits
-or runs, where the backend is ours. COMPONENTS["BOOK_TASKS"] and ["BOOK_QUEUE"] say which workers do it.
+The book is searched as it was until the new one is whole. If the worker dies, another begins the load anew. If a
+later load supersedes this one, the task ends, because that load reads the same table. With this app's backend, at
+most one task for each book waits or runs. COMPONENTS["BOOK_TASKS"] and ["BOOK_QUEUE"] name the TASKS alias and the
+queue.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ logger = logging.getLogger(__name__)
     queue_name=conf().book_queue,
     unique=True,
     max_attempts=3,
-    timeout=float("inf"),  # of a million rows it takes a minute; it can be cancelled
+    timeout=float("inf"),  # a million rows take a minute; the task can be cancelled
 )
 def rebuild(name: str) -> int | None:
     """
-    Rebuild the book *name*, or the books "guild:{}"; how many entries there are, None if a later load did it.
+    Rebuild the book *name*, or all books "guild:{}".
 
-    Raises BookNotFound.
+    Return how many entries there are, or None if a later load superseded this one. Raises BookNotFound.
     """
     fed = feeding(name)
     if fed is None:
@@ -45,11 +46,11 @@ def rebuild(name: str) -> int | None:
         return fed.rebuild(told)
     except LoadSuperseded as error:
         if isinstance(fed, ModelBooks):
-            raise  # those of them that come after it are still to be done
+            raise  # the books after this one are not rebuilt yet
         logger.info("%s: %s", name, error)
         return None
 
 
 def rebuilding() -> Task[..., int | None]:
-    """rebuild, with the backend and the queue that the settings name now. Raises InvalidTask."""
+    """Return the task with the backend and the queue that the settings name now. Raises InvalidTask."""
     return rebuild.using(backend=conf().book_tasks, queue_name=conf().book_queue)

@@ -1,10 +1,11 @@
 """
-How often each address book is searched, and how long that takes: what the control room shows.
+How often each address book is searched, and how long that takes. The control room shows it.
 
-A search only reads, so that a replica can answer it. So it is counted in its process, and a thread that ends when
-nobody searches adds the sums of all books to those in Redis, once a second, in one round trip. There they stand by
-the minute, for an hour. What was typed is not kept, only its length. A process that dies takes its last second with
-it; what Redis does not take is lost, and logged; a forked child begins with nothing. No search waits or fails for it.
+A search only reads, so that a replica can answer it. It is counted in its process. A thread, which ends when nobody
+searches, adds the sums of all books to those in Redis once a second, in one round trip. Redis keeps them by the
+minute, for an hour. What was typed is not kept, only its length. If the process dies, its last second is lost; if
+Redis does not take the sums, they are lost, and that is logged. A forked child begins with nothing. No search waits
+or fails because it is counted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class SlowSearch:
 
     #: When the minute began.
     at: datetime
-    #: From the request to the answer, as the process that asked saw it.
+    #: From the request to the answer, measured in the process that asked.
     seconds: float
     #: Characters of the prefix.
     length: int
@@ -53,17 +54,17 @@ class BookUsage:
     """The searches in a book within an hour, by all processes."""
 
     searches: int
-    #: Of the minute that runs and the one before.
+    #: In the current minute and the one before.
     per_second: float
-    #: Seconds; None if there were none.
+    #: Seconds; None if there were no searches.
     mean: float | None
-    #: Of each minute the slowest search, the slowest first.
+    #: The slowest search of each minute, the slowest first.
     slowest: Sequence[SlowSearch]
 
 
 @dataclass
 class _Tally:
-    """Of one book, what was not sent yet. In microseconds."""
+    """The searches in one book that were not sent yet. Times are in microseconds."""
 
     searches: int = 0
     spent: int = 0
@@ -79,7 +80,7 @@ class _Tally:
 
 @dataclass
 class _Searches:
-    """Those of this process that were not sent yet, and the thread that sends them."""
+    """The searches of this process that were not sent yet, and the thread that sends them."""
 
     _tallies: dict[str, _Tally] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
@@ -107,7 +108,7 @@ class _Searches:
     def _start(self) -> None:
         try:
             threading.Thread(target=self._run, name="searches", daemon=True).start()
-        except RuntimeError:  # the process ends, or has no room for a thread now: the next search tries again
+        except RuntimeError:  # the process ends, or can start no thread now: the next search tries again
             return
         self._has_thread = True
 
@@ -126,7 +127,9 @@ class _Searches:
             self._is_away = False
         except Exception as error:  # noqa: BLE001  (whatever it is, the thread must go on)
             if not self._is_away:
-                logger.warning("Searches in address books are not counted until Redis takes it: %s", error)
+                logger.warning(
+                    "Searches in address books are not counted until Redis takes the counts: %s", error
+                )
             self._is_away = True
 
 
@@ -142,7 +145,7 @@ def _call(name: str, tally: _Tally) -> Call:
 
 
 class _Process:
-    """What belongs to this process: a child begins anew."""
+    """The state of this process. A forked child begins anew."""
 
     def __init__(self) -> None:
         self.reset()
@@ -156,7 +159,7 @@ os.register_at_fork(after_in_child=_process.reset)
 
 
 def note(book: str, length: int, seconds: float) -> None:
-    """The book *book* was searched by a prefix of *length* characters, and the answer took *seconds*."""
+    """Note a search in *book*: the prefix had *length* characters, and the answer took *seconds*."""
     _process.searches.note(book, length, seconds)
     tally("autocomplete:searched")
 
@@ -167,7 +170,7 @@ def flush() -> None:
 
 
 def forget() -> None:
-    """Do not send what was noted: the Redis that it was about is gone. What is being sent is waited for."""
+    """Drop what was noted, because its Redis is gone. Wait for what is being sent."""
     _process.searches.forget()
 
 

@@ -1,15 +1,15 @@
 """
-Whom a person writes to comes first among his recent contacts, which the fields of pages offer then.
+Put the people to whom a person writes first among their recent contacts, which the fields of pages then offer.
 
-It is done after the message is stored, and is a hint: what goes wrong is logged, and changes nothing about the
-message. A process that dies in between leaves a contact where he was. A name is asked for where a contact has none
-yet; pages without scripts, and who makes a chat or adds members, tell it anew.
+components.people calls this after the message was stored. It is a hint: what goes wrong is logged, and changes
+nothing about the message. If the process dies in between, the contact stays where it was. A name is asked for where a
+contact has none yet. Pages without scripts tell it anew, and so does whoever makes a chat or adds members.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from asgiref.sync import sync_to_async
@@ -21,21 +21,21 @@ from components.services.autocomplete.folding import check_label
 
 logger = logging.getLogger(__name__)
 
-#: The first of those whom a message mentions, or who come into a chat at once. More would push out whom he knows.
+#: How many of those whom a message mentions, or who come into a chat at once, are noted: more would push out others.
 _MOST = 10
 
 
-def note(user: str, ids: Iterable[str]) -> None:
-    """*user* has written to *ids*; the first of them is to be his latest contact."""
-    with _apart(user):
+def note(user: str, ids: Collection[str]) -> None:
+    """Make *ids* recent contacts of *user*, the first of them the latest."""
+    with _logged(user):
         if wanted := _some(user, ids):
             names = people().names(wanted)
             RecentContacts(user).touch_all({id: _label(names, id) for id in wanted})
 
 
-async def anote(user: str, ids: Iterable[str], *, anew: bool = False) -> None:
-    """note(), awaited; the database is asked for names only where there are none yet, or *anew*."""
-    with _apart(user):
+async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
+    """note(), awaited. The database is asked only for names that are not known, unless *anew*."""
+    with _logged(user):
         recent, wanted = RecentContacts(user), _some(user, ids)
         unnamed = wanted if anew or not wanted else await recent.atouch_all(dict.fromkeys(wanted, ""))
         if unnamed:
@@ -44,12 +44,12 @@ async def anote(user: str, ids: Iterable[str], *, anew: bool = False) -> None:
 
 
 def _some(user: str, ids: Iterable[str]) -> list[str]:
-    """The first few of *ids*, the very first at the end, as who is touched last comes first."""
+    """Return the first few of *ids*, the very first at the end: who is touched last comes first."""
     return [id for id in dict.fromkeys(ids) if id != user][:_MOST][::-1]
 
 
 def _label(names: Mapping[str, str], id: str) -> str:
-    """His name, if it can be a label."""
+    """Return the name of a person, or nothing if it cannot be a label."""
     try:
         return check_label(names[id])[0]
     except (KeyError, InvalidEntry):
@@ -57,11 +57,14 @@ def _label(names: Mapping[str, str], id: str) -> str:
 
 
 @contextmanager
-def _apart(user: str) -> Iterator[None]:
+def _logged(user: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the message is stored, and must not be sent anew because of this
         is_known = isinstance(error, RedisUnavailable)
         logger.warning(
-            "The contacts of %s do not know whom he wrote to: %s", user, error, exc_info=not is_known
+            "Could not note to whom %s wrote among their recent contacts: %s",
+            user,
+            error,
+            exc_info=not is_known,
         )

@@ -1,8 +1,8 @@
 """
-CompleteInput: an input that offers the names of a book, and of recent contacts, while one types.
+CompleteInput: an input that offers the names of a book, and of recent contacts, while a person types.
 
-What is sent is what was typed, and beside it the id of what was chosen, if anything was: Typed. Without scripts there
-is only the text; the fields of forms.py find out whom it means.
+The text is sent, and beside it the id of what was chosen, if anything was: both are a Typed. Without scripts there is
+only the text, and the fields of forms.py find out whom it means.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST = 304  # characters: a name, and the id that it may need to be told from
 
 @dataclass(frozen=True)
 class Typed:
-    """What was sent: *id* is empty if *text* was only typed, and may be anything that a client made up."""
+    """What was sent. *id* is empty if *text* was only typed; a client may also have made it up."""
 
     text: str
     id: str = ""
@@ -34,11 +34,13 @@ class Typed:
 
 class CompleteInput(forms.TextInput):
     """
-    A text input inside of <complete-field>. *book* is the name of a book, None for contacts only; *contacts* is
-    whether the person's own are offered, or an address that tells others in the same form.
+    A text input inside of <complete-field>.
+
+    *book* is the name of a book, None for contacts only. *contacts* says whether the person's own are offered, or is
+    an address that answers with others in the same form.
     """
 
-    #: As ModelChoiceField gives them to its widget, and the admin passes them on; none is rendered.
+    #: ModelChoiceField gives them to its widget, and the admin passes them on. They are not rendered.
     choices: Any = ()
 
     class Media:
@@ -55,7 +57,7 @@ class CompleteInput(forms.TextInput):
     ) -> None:
         if book is not None and "/" in book:
             raise ImproperlyConfigured(
-                f"The book {book!r} has no address to be asked at, as there is a slash in its name: rename it."
+                f"The book {book!r} has no address, because there is a slash in its name. Give it another name."
             )
         super().__init__({"autocomplete": "off", "maxlength": LONGEST, **(attrs or {})})
         self.book, self.contacts, self.limit = book, contacts, limit

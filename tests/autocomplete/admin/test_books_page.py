@@ -139,7 +139,7 @@ def test_a_book_is_found_by_its_name_or_by_how_that_begins(viewer):
     assert exact.url == url("book", book="guild:7")
     assert [row.split()[0] for row in begun] == ["guild:7", "guild:70"]
     assert "These are the books whose names begin with “guild”. All address books" in page(viewer, q="guild")
-    assert rows_of(viewer, ROOT, q="none") == ["No address book is called so."]
+    assert rows_of(viewer, ROOT, q="none") == ["No address book has this name."]
 
 
 def test_books_are_listed_by_page(viewer):
@@ -172,7 +172,7 @@ def test_a_book_that_nobody_has_searched_says_so(viewer):
 
     text = page(viewer, "book/", book="guild:7")
 
-    assert "None was ever selected: all are found by the alphabet." in text
+    assert "No entry was ever selected: all are found by the alphabet." in text
     assert f"A second, lately 0 Within an hour 0 Mean time {DASH} Slowest {DASH}" in text
     assert "Loaded as a whole never" in text
 
@@ -207,7 +207,7 @@ def test_a_book_that_a_model_feeds_is_listed_until_it_is_loaded(operator, fed):
     assert rows_of(operator, ROOT) == ["db.shelf db.shelf not loaded Rebuild…"]
     assert "State Not loaded Loading no Fed by db.shelf Rebuild…" in page(operator, "book/", book="db.shelf")
     assert "Remove…" not in page(operator, "book/", book="db.shelf")
-    assert "the address book db.shelf is not there." in words(operator.get(url("remove", book="db.shelf")))
+    assert "the address book db.shelf does not exist." in words(operator.get(url("remove", book="db.shelf")))
     loaded = half_loaded(fed.book)
     assert f"Loading {loaded} entries so far" in page(operator, "book/", book="db.shelf")
 
@@ -222,7 +222,7 @@ def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
     AddressBook("db.shelf").add("Gone", id=0)
     address = url("rebuild", book="db.shelf")
     asked = words(operator.get(address))
-    assert "A worker makes it what the table of db.shelf is. It has 1 entry now." in asked
+    assert "A worker loads it anew from the table of db.shelf. It has 1 entry now." in asked
     assert TaskQueue().stats("default").ready == 0
 
     said, again = done(operator, address), done(operator, address)
@@ -243,7 +243,7 @@ def test_the_books_of_all_shelves_are_rebuilt_together_or_one_by_one(operator, f
     assert rows_of(operator, ROOT) == ["shelf:{} db.box one for each shelf Rebuild…"]
     assert "State One for each shelf Fed by db.box Rebuild…" in page(operator, "book/", book="shelf:{}")
     asked = words(operator.get(url("rebuild", book="shelf:{}")))
-    assert "A worker makes a book for each shelf, one after the other, from the table of db.box," in asked
+    assert "A worker loads a book for each shelf, one after the other, from the table of db.box," in asked
 
     [said] = done(operator, url("rebuild", book="shelf:{}"))
     assert said.startswith("The next free worker rebuilds the address books shelf:{}: the task ")
@@ -263,8 +263,8 @@ def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
 
     rebuilt, removed = (words(operator.get(url(name, book="db.shelf"))) for name in ("rebuild", "remove"))
 
-    assert f"A load of it runs now, and has {loaded} entries;" in rebuilt
-    assert f"The load that runs, and has {loaded} entries, ends" in removed
+    assert f"A load of it runs, or has died; it has {loaded} entries." in rebuilt
+    assert f"The load that runs, with {loaded} entries so far, ends" in removed
 
 
 def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
@@ -273,7 +273,7 @@ def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
 
     assert address not in operator.get(url("book", book="guild:7")).text.replace("&amp;", "&")
     assert "no model feeds the address book guild:7. Load it anew" in words(operator.get(address))
-    assert done(operator, address)[0].startswith("Nothing to rebuild it from")
+    assert done(operator, address)[0].startswith("There is nothing to rebuild it from")
     assert (TaskQueue().stats("default").ready, logged()) == (0, [])
 
 
@@ -321,7 +321,7 @@ def test_settings_that_lead_to_no_queue_are_told(operator, fed, settings):
     [said] = done(operator, url("rebuild", book="db.shelf"))
 
     assert said.startswith("No task can rebuild it: ")
-    assert said.endswith("COMPONENTS names the TASKS alias and the queue.")
+    assert said.endswith("Correct the TASKS alias and the queue in COMPONENTS.")
     assert logged() == []
 
 
@@ -332,8 +332,8 @@ def test_removing_asks_first_and_says_what_will_happen(operator, fed):
     text = words(operator.get(url("remove", book="guild:7")))
 
     assert re.search(r"It has 3 entries, [\d.]+\s(KB|bytes)\. Nothing is found in it any more\.", text)
-    assert "What was selected, and how often, is forgotten: that of 1 entry." in text
-    assert "Who adds an entry to it from now on makes it anew." in text
+    assert "The selections of 1 entry are forgotten." in text
+    assert "An entry that is added from now on makes it anew." in text
     assert "Rows of db.shelf that are saved from now on" in words(
         operator.get(url("remove", book="db.shelf"))
     )
@@ -438,7 +438,7 @@ def test_a_book_of_an_older_release_asks_to_be_made_anew(viewer):
     assert said not in page(viewer, "book/", book="guild:7")
 
     get_client().hdel(keys.BookKeys("guild:7").book, "folding")
-    assert f"{said}: some of what is typed does not find its names. Load it anew" in page(
+    assert f"{said}, so some searches do not find its names. Load it anew" in page(
         viewer, "book/", book="guild:7"
     )
 

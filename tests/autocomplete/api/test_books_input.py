@@ -12,7 +12,7 @@ from redis import Redis
 
 from components.api.throttle import Throttle
 from components.services.autocomplete import AddressBook
-from components.services.autocomplete.api import books
+from components.services.autocomplete.api import address_books
 from tests.fixtures.api import Asker, problem
 from tests.support.snapshots import snapshot
 
@@ -22,7 +22,7 @@ PREFIXES = [
     ("", "is empty"),
     ("%20%C2%A0", "is empty"),
     ("%CC%81", "is empty"),
-    ("a" * 201, "has 201 characters; 200 is the most"),
+    ("a" * 201, "has 201 characters; it must have 1 to 200"),
     ("a" * 501, "at most 500 characters"),
     ("a" * 10_000, "at most 500 characters"),
     ("%00", "a control character, at position 0"),
@@ -44,7 +44,7 @@ class Anything:
 @pytest.fixture(autouse=True)
 def before(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[bytes, Any]]:
     """What there is; all of it is there afterwards, and nothing else."""
-    monkeypatch.setattr(books, "_throttle", Throttle(rate=1_000, burst=1_000))
+    monkeypatch.setattr(address_books, "_throttle", Throttle(rate=1_000, burst=1_000))
     AddressBook(BOOK).add("Jeff", id=1)
     stored = snapshot(redis)
     with override_settings(COMPONENTS={"BOOKS": "tests.autocomplete.api.test_books_input.Anything"}):

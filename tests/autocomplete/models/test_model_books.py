@@ -40,12 +40,12 @@ def shelves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelBook
 def forget(fed: Feed) -> None:
     """Let writes be told no more."""
     told_by = [
-        signal.disconnect(sender=sender, dispatch_uid=f"components.services.autocomplete.access:{fed.name}")
+        signal.disconnect(sender=sender, dispatch_uid=fed.uid)
         for sender in apps.get_models()
         for signal in (pre_save, pre_delete, post_save, post_delete)
     ]
     assert any(told_by)
-    assert class_prepared.disconnect(dispatch_uid=f"components.services.autocomplete.access:{fed.name}")
+    assert class_prepared.disconnect(dispatch_uid=fed.uid)
 
 
 def found(fed: ModelBook, prefix: str) -> list[tuple[str, str]]:

@@ -1,1 +1,1 @@
-"""The Address books pages of the control room, and admin fields that complete."""
+"""The pages of address books in the control room, and fields of the admin that complete."""

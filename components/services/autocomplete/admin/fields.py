@@ -1,8 +1,8 @@
 """
 BookFieldsMixin: foreign keys of a ModelAdmin that are chosen by name from an address book.
 
-It stands in place of autocomplete_fields: a search asks the book, not the database, and finds names by their words.
-Who may search the book is what COMPONENTS["BOOKS"] says; by default, who may view the model that feeds it.
+It replaces autocomplete_fields: a search asks the book, not the database, and finds names by their words. What
+COMPONENTS["BOOKS"] names decides who may search the book; by default, people who may view the model that feeds it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from components.services.autocomplete.widgets import CompleteInput
 
 
 class BookFieldsMixin:
-    """For a ModelAdmin or an inline; goes before it among the bases."""
+    """For a ModelAdmin or an inline. Put it first among the bases."""
 
     #: The name of the book of each foreign key: {"seller": "market.player"}.
     book_fields: Mapping[str, str] = {}

@@ -1,1 +1,1 @@
-"""The address books of the HTTP API."""
+"""The endpoints of address books and recent contacts."""

@@ -12,7 +12,7 @@ from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import Values, body, idempotency_key, invalid, query
 from components.api.persons import check_members, check_newcomer, names_of
-from components.services.autocomplete.used_contacts import anote
+from components.people import anote_contacts
 from components.services.chat import Chat, ChatSettings, Inbox
 
 LONGEST_TITLE = 200  # characters
@@ -56,7 +56,7 @@ async def create(request: HttpRequest, user: str) -> Answer:
         by=user,
         **first,
     )
-    await anote(user, members, anew=True)
+    await anote_contacts(user, members, anew=True)
     where = reverse("components:api-chat", args=[chat.id])
     return Answer(await _one(chat, user), 201, {"Location": where})
 

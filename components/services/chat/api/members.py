@@ -13,8 +13,8 @@ from components.api.fields import MOST_PEOPLE, body, invalid, query
 from components.api.persons import check_members, names_of
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
+from components.people import anote_contacts
 from components.services.autocomplete.folding import Spelling, check_prefix, is_found, spell
-from components.services.autocomplete.used_contacts import anote
 from components.services.chat import Chat, Role
 
 _LONGEST_SILENCE = 10 * 366 * 86_400  # seconds
@@ -42,7 +42,7 @@ async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
     await chat.anews(user)  # who is not in it learns nothing, not even that an id is nobody's
     await check_members("users", user, users)
     added = await chat.aadd(users, by=user)
-    await anote(user, added, anew=True)
+    await anote_contacts(user, added, anew=True)
     return Answer({"added": added})
 
 

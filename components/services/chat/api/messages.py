@@ -9,7 +9,7 @@ from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import body, idempotency_key, invalid, number, query
 from components.api.persons import names_of
-from components.services.autocomplete.used_contacts import anote
+from components.people import anote_contacts
 from components.services.chat import Chat
 
 _MOST = 200  # messages in one answer
@@ -36,7 +36,7 @@ async def send(request: HttpRequest, user: str, chat_id: str) -> Answer:
         mentions=values.people("mentions", []),
         client_id=idempotency_key(request),
     )
-    await anote(user, sent.spoken_to)
+    await anote_contacts(user, sent.spoken_to)
     told = {"seq": sent.seq, "sent_at": shapes.instant(sent.sent_at), "is_duplicate": sent.is_duplicate}
     where = reverse("components:api-message", args=[chat_id, str(sent.seq)])
     return Answer(told, 200 if sent.is_duplicate else 201, {"Location": where})

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from components.exceptions import ComponentsError, RedisUnavailable
-from components.services.autocomplete.used_contacts import note
+from components.people import note_contacts
 from components.services.chat import Chat, Role
 from components.services.chat.page.forms import InviteForm, checked_title
 from components.services.chat.page.pages import entered, me, page
@@ -59,7 +59,7 @@ def members(request: HttpRequest, chat_id: str) -> HttpResponse:
 def _act(request: HttpRequest, chat: Chat) -> None:
     by, action = me(request), request.POST.get("action", "")
     if action == "add":
-        note(by, chat.add(_invited(request), by=by))
+        note_contacts(by, chat.add(_invited(request), by=by))
     elif action == "rename":
         chat.rename(checked_title(request.POST.get("title", "").strip()), by=by)
     elif action in list(Role):

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from components.conf import conf
 from components.exceptions import ChatNotFound, ComponentsError, MessageNotFound, RedisUnavailable
-from components.services.autocomplete.used_contacts import note
+from components.people import note_contacts
 from components.services.chat import Chat, ChatMessage, ChatNews, Inbox, Role
 from components.services.chat.page import rows, texts
 from components.services.chat.page.forms import CreateForm
@@ -68,7 +68,7 @@ def _send(request: HttpRequest, news: ChatNews) -> None:
         mentions = texts.mentioned(text, {id: name_of(id) for id in ids})
     client_id = request.POST.get("client_id") or None
     sent = opened.send(me(request), text, mentions=mentions, client_id=client_id)
-    note(me(request), sent.spoken_to)
+    note_contacts(me(request), sent.spoken_to)
 
 
 def _conversation(request: HttpRequest, news: ChatNews, status: int = 200, **more: Any) -> HttpResponse:
@@ -142,7 +142,7 @@ def create(request: HttpRequest) -> HttpResponse:
 def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -> str:
     text = text.replace("\r\n", "\n")
     made = Chat.create(by, members=members, title=title, text=text, id=_id_for(by, key), client_id=key, by=by)
-    note(by, members)
+    note_contacts(by, members)
     return made.id
 
 

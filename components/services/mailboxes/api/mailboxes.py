@@ -18,7 +18,7 @@ from components.api.fields import Values, body, idempotency_key, number, query
 from components.api.persons import check_recipient, names_of
 from components.api.waiting import let_go, patience, place, retry_after
 from components.exceptions import WaitersFull
-from components.services.autocomplete.used_contacts import anote
+from components.people import anote_contacts
 from components.services.mailboxes import Mail, Mailbox, Mails
 
 _MOST = 200  # messages in one answer
@@ -59,7 +59,7 @@ async def push(request: HttpRequest, user: str, recipient: str) -> Answer:
     text, data, key = values.text("text", ""), values.raw("data"), idempotency_key(request)
     await check_recipient(user, recipient)
     pushed = await Mailbox(recipient).apush(user, text, data=data, client_id=key)
-    await anote(user, [recipient])
+    await anote_contacts(user, [recipient])
     told = {
         "id": pushed.id,
         "sent_at": shapes.instant(pushed.sent_at),

@@ -1,8 +1,8 @@
 """
-Address books, searched by prefix; and the recent contacts of who asks, which a page gets once and filters itself.
+Address books, searched by prefix, and the caller's recent contacts, which a page gets once and filters itself.
 
-A book that one may not search answers as one that there is not. Answers may be kept by the asker's own browser for as
-long as somebody types; the ETag is that of the answer, as what ranks names changes with time as well.
+A book that the caller may not search answers like one that does not exist. The caller's own browser may keep an
+answer while they type. The ETag is that of the answer, because ranks also change with time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.access import readers
 
 _MOST = 100  # names in one answer
-_KEPT = 15  # seconds: who has left the book is shown no longer than that
+_KEPT = 15  # seconds for which a name that has left the book may still be shown
 _throttle = Throttle(rate=10, burst=30)
 
 
 async def complete(request: HttpRequest, user: str, book: str) -> Answer:
-    """GET books/{book}?q=&limit=: names that begin with q, or have a word that does."""
+    """GET books/{book}?q=&limit=: return names that begin with q, or have a word that does."""
     values = query(request, "q", "limit")
     prefix, limit = values.text("q", longest=MAX_NAME), _limit(values)
     await _check(user, book)
@@ -37,7 +37,7 @@ async def complete(request: HttpRequest, user: str, book: str) -> Answer:
 
 
 async def select(request: HttpRequest, user: str, book: str) -> Answer:
-    """POST books/{book}/select {"id"}: this one was chosen, and is shown earlier from now on."""
+    """POST books/{book}/select {"id"}: show this entry earlier from now on, as it was chosen."""
     id = body(request, "id").text("id", longest=MAX_NAME)
     await _check(user, book)
     await AddressBook(book).aselect(id)
@@ -45,7 +45,7 @@ async def select(request: HttpRequest, user: str, book: str) -> Answer:
 
 
 async def contacts(request: HttpRequest, user: str) -> Answer:
-    """GET contacts: to whom one has written, the latest first, as they are called now."""
+    """GET contacts: return to whom the caller has written, the latest first, by their present names."""
     query(request)
     found = await RecentContacts(user).alist()
     ids = {each.id for each in found}
@@ -58,7 +58,7 @@ async def contacts(request: HttpRequest, user: str) -> Answer:
 
 
 async def _check(user: str, book: str) -> None:
-    """Raises Problem unless *user* may search *book*, and has not asked too often."""
+    """Check that *user* may search *book* and has not asked too often. Raises Problem."""
     _throttle.check(user)
     if not await sync_to_async(readers().may_search)(user, book):
         raise Problem("book-not-found", "There is no book of this name that you may search.")

@@ -1,9 +1,9 @@
 """
-The Address books page: how large each is, how often and how fast it is searched, what is chosen most in it.
+The pages of address books: how large a book is, how often and how fast it is searched, what is chosen most in it.
 
-It looks through AddressBookReader. A page of the list costs five round trips, however many books there are. Who may
-view the page sees the names in all books; what others typed nobody sees, as it is kept nowhere. A book that a model
-feeds can be rebuilt, by a worker: a table of a million rows is no matter of one request.
+A page of the list costs five round trips, however many books there are. People who may view it see the names in all
+books. Nobody sees what others typed, because it is not stored. A worker can rebuild a book that a model feeds, since
+a table of a million rows takes longer than a request should.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SLOWEST = 10  # minutes of the hour
 
 @dataclass(frozen=True)
 class Row:
-    """A book as the pages show it."""
+    """An address book, as the pages show it."""
 
-    #: Its name, as it is.
+    #: Its name.
     id: str
-    #: None of one that a model feeds and that was never loaded or has been removed, and of many, "guild:{}".
+    #: None for a book that a model feeds and that is not there, and for many books, "guild:{}".
     info: BookInfo | None
     usage: BookUsage | None = None
 
@@ -46,13 +46,13 @@ class Row:
 
     @property
     def model(self) -> str:
-        """The model that feeds it, such as "market.player"; "" if none does."""
+        """Return the model that feeds it, such as "market.player"; "" if none does."""
         fed = feeding(self.id)
         return fed.model._meta.label_lower if fed else ""
 
     @property
     def parts(self) -> str:
-        """For each of what there is one, of many that a model feeds, such as "guild"; "" of a single one."""
+        """Return what each of its books is for, such as "guild", if a model feeds many; "" for a single book."""
         fed = feeding(self.id)
         return fed.by.replace("__", " ") if isinstance(fed, ModelBooks) else ""
 
@@ -62,18 +62,18 @@ class Row:
 
     @property
     def slowest(self) -> float | None:
-        """Seconds of the slowest search within an hour."""
+        """Return how long the slowest search of the hour took, in seconds; None if there was none."""
         return self.usage.slowest[0].seconds if self.usage and self.usage.slowest else None
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a prefix finds."""
+    """The search for a prefix that a visitor tries."""
 
     prefix: str
     found: Completions | None = None
     seconds: float | None = None
-    #: Why it is none.
+    #: Why it cannot be searched for.
     problem: str = ""
 
 
@@ -94,7 +94,7 @@ class AddressBookAdmin(NamedPages):
         return self._has(request, "view") or self._has(request, "rebuild")
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """To change a book is to rebuild it."""
+        """Return whether the user may rebuild a book."""
         return self._has(request, "rebuild")
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
@@ -118,7 +118,7 @@ class AddressBookAdmin(NamedPages):
             "rows": [Row(info.name, info, usage) for info, usage in zip(infos, usages, strict=True)],
             "sources": [] if beginning or paging.offset else _sources(reader),
         }
-        template = "admin/components/books/list.html"
+        template = "admin/components/autocomplete/list.html"
         return self.render(request, template, "Address books", context, live=not beginning)
 
     def book(self, request: HttpRequest) -> HttpResponse:
@@ -135,7 +135,7 @@ class AddressBookAdmin(NamedPages):
             "top": AddressBook(row.id).top(TOP) if there else [],
             "trial": _try(row.id, prefix) if there and prefix is not None else None,
         }
-        template, title = "admin/components/books/book.html", capfirst(row.what)
+        template, title = "admin/components/autocomplete/book.html", capfirst(row.what)
         return self.render(request, template, title, context, live=prefix is None)
 
     def rebuild(self, request: HttpRequest) -> HttpResponse:
@@ -147,8 +147,8 @@ class AddressBookAdmin(NamedPages):
             effects=_effects_of_rebuild(row),
             run=lambda: _rebuild(row),
             subject=self.subject(row.id),
-            idle=f"Nothing to rebuild it from: no model feeds the address book {row.name}. Load it anew where it was "
-            "loaded, with replace=True.",
+            idle=f"There is nothing to rebuild it from: no model feeds the address book {row.name}. Load it anew "
+            "where it was loaded, with replace=True.",
             is_idle=not row.model,
             back=page,
         )
@@ -169,7 +169,7 @@ class AddressBookAdmin(NamedPages):
             effects=_effects_of_removal(row, row.info) if row.info else [],
             run=run,
             subject=self.subject(row.id),
-            idle=f"Nothing to remove: the address book {row.name} is not there.",
+            idle=f"There is nothing to remove: the address book {row.name} does not exist.",
             is_idle=not row.info,
             back=self.url("changelist"),
             origin=self.find_url(row.id),
@@ -181,7 +181,7 @@ class AddressBookAdmin(NamedPages):
 
 
 def _find(request: HttpRequest) -> Row:
-    """The book that the query names."""
+    """Return the book that the query names. Raises Http404."""
     name = request.GET.get("book", "")
     info = AddressBookReader().find(name)
     if info is None and (not name or feeding(name) is None):
@@ -190,7 +190,7 @@ def _find(request: HttpRequest) -> Row:
 
 
 def _sources(reader: AddressBookReader) -> Sequence[Row]:
-    """What models feed, and is not in the list: many books under one name, and books that are not there."""
+    """Return what models feed and the list does not show: many books of one name, and books that are not there."""
     names = list(model_books())
     return [Row(name, None) for name, info in zip(names, reader.look(names), strict=True) if info is None]
 
@@ -210,17 +210,19 @@ def _rebuild(row: Row) -> Done:
     if not row.model:
         return Done()
     try:
-        # Where TASKS does not have what the settings name, it cannot be imported; the other pages are not to suffer.
+        # The import fails if TASKS does not have what the settings name; the other pages must work all the same.
         from components.services.autocomplete.tasks import rebuilding
 
         result = rebuilding().enqueue(row.id)
     except (InvalidTask, ImproperlyConfigured) as error:
-        return Done(but=[f"No task can rebuild it: {error} COMPONENTS names the TASKS alias and the queue."])
+        return Done(
+            but=[f"No task can rebuild it: {error} Correct the TASKS alias and the queue in COMPONENTS."]
+        )
     return _told(row, result)
 
 
 def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
-    """Backends that run a task at once, in the request, are done with it."""
+    """Say what happened. Backends that run tasks at once, in the request, are done with it."""
     if result.status is TaskResultStatus.SUCCESSFUL:
         return Done(f"Rebuilt the {row.what}.")
     if result.status is TaskResultStatus.FAILED:
@@ -233,39 +235,39 @@ def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
 
 def _effects_of_rebuild(row: Row) -> list[str]:
     info = row.info
-    effects = [f"A worker makes it, from the table of {row.model}. Until then nothing is found in it."]
+    effects = [f"A worker loads it from the table of {row.model}. Until then, nothing is found in it."]
     if row.parts:
         effects = [
-            f"A worker makes a book for each {row.parts}, one after the other, from the table of {row.model}, and "
-            "removes those of which it has no row.",
-            "Each is searched as it was until the new one is whole. What was selected, and how often, stays.",
+            f"A worker loads a book for each {row.parts}, one after the other, from the table of {row.model}, and "
+            "removes the books without rows.",
+            "Each book is searched as it was until the new one is whole. Past selections still count.",
         ]
     if info:
         effects = [
-            f"A worker makes it what the table of {row.model} is. It has {_entries(info.count)} now.",
-            "It is built beside the old one, which is searched until the new one is whole; what changes meanwhile is "
-            "in both. What was selected, and how often, stays.",
+            f"A worker loads it anew from the table of {row.model}. It has {_entries(info.count)} now.",
+            "The old book is searched until the new one is whole. What changes meanwhile is in both. Past selections "
+            "still count.",
         ]
     if info and info.loading is not None:
         effects.append(
-            f"A load of it runs now, and has {_entries(info.loading)}; or it has died. The rebuild ends it."
+            f"A load of it runs, or has died; it has {_entries(info.loading)}. The rebuild ends it."
         )
     return [
         *effects,
-        "How far it is can be seen on the page of the book, and on that of the task among the queues.",
+        "The pages of the book and of the task show the progress.",
     ]
 
 
 def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
     effects = [
         f"It has {_entries(info.count)}, {filesizeformat(info.bytes)}. Nothing is found in it any more.",
-        f"What was selected, and how often, is forgotten: that of {_entries(info.selected)}.",
-        f"Rows of {row.model} that are saved from now on are in it again, and all others once it is rebuilt."
+        f"The selections of {_entries(info.selected)} are forgotten.",
+        f"Rows of {row.model} that are saved from now on join it again; a rebuild brings all others."
         if row.model
-        else "Who adds an entry to it from now on makes it anew.",
+        else "An entry that is added from now on makes it anew.",
     ]
     if info.loading is not None:
-        effects.append(f"The load that runs, and has {_entries(info.loading)}, ends with an error.")
+        effects.append(f"The load that runs, with {_entries(info.loading)} so far, ends with an error.")
     return [*effects, "This cannot be undone."]
 
 
