@@ -55,7 +55,9 @@ class Names:
         if self.first:
             entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
             yield f"local {', '.join(self.first)} = {entries}"
-        if self.rest:
+        if self.rest and not self.first:
+            yield f"local {self.rest} = {table}"
+        elif self.rest:
             begin = len(self.first)
             yield f"local {self.rest} = {{}}"
             yield f"for at = {begin + 1}, #{table} do {self.rest}[at - {begin}] = {table}[at] end"
