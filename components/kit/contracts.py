@@ -94,6 +94,9 @@ class Names:
         if self.first:
             entries = ", ".join(f"{table}[{number}]" for number in range(1, len(self.first) + 1))
             yield f"local {', '.join(self.first)} = {entries}"
+        if not self.first and len(self.tables) == 1 and not self.tables[0].parts:
+            yield f"local {self.tables[0].name} = {table}"
+            return
         begin = str(len(self.first) + 1)
         for each in self.tables[:-1]:  # which begin with how many entries they have
             size, end = len(each.parts) or 1, f"{each.name}_end"

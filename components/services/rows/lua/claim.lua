@@ -5,20 +5,13 @@
 -- RETURNS the microsecond of the claim; that at which the next row is due, "" if there is none; the members
 local ANSWERED = 60000 -- milliseconds for which an answer is kept
 
--- Most claims of a call are alike: so each kind is written once.
-local kinds = {}
-local function alike(length)
-  kinds[length] = kinds[length] or claim_for(length)
-  return kinds[length]
-end
-
 local function take(due)
   local names, ends, claimed, lost = {}, {}, {}, {}
   for at, member in ipairs(due) do names[at] = claim .. ":" .. member end
   local known, before = redis.call("HMGET", delays, unpack(due)), redis.call("MGET", unpack(names))
   for at, member in ipairs(due) do
     if known[at] then
-      local mine = alike(before[at] and length_after(read_claim(before[at])) or tonumber(lease))
+      local mine = claim_for(before[at] and length_after(claim_in(before[at])) or tonumber(lease))
       redis.call("SET", names[at], mine.text, "PX", mine.kept)
       ends[#ends + 1], ends[#ends + 2] = mine.ends, member
       claimed[#claimed + 1] = member

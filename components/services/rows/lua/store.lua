@@ -70,7 +70,7 @@ local scores = redis.call("ZMSCORE", schedule, unpack(members))
 
 local answer = {}
 for at, member in ipairs(members) do
-  local mine, delay = read_claim(claims[at] or ""), tonumber(known[at] or nil)
+  local mine, delay = claim_in(claims[at] or ""), tonumber(known[at] or nil)
   if mine.owner ~= token then -- a repeated call, or one that comes too late
     answer[at] = head_of(member) == loaded_at and 1 or 0
   elseif delay or good then
