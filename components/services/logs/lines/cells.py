@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from components.services.logs.lines.places import Places
+from components.services.logs.lines.place_table import Places
 
 _ROWS = 64
 _MEMORY = 64 << 20  # bytes for rows: eight days of a million places, 64 of 131,072

@@ -18,14 +18,14 @@ from components.services.geo import GeoTable
 from components.services.logs import PLACES, Aggregation
 
 if TYPE_CHECKING:
-    from components.services.logs.worker.logs import LogWorker
+    from components.services.logs.worker.log_worker import LogWorker
 
 
 def make_worker(options: Mapping[str, Any]) -> LogWorker:
     """Raises ComponentsError, CommandError."""
     from components.services.logs.lines import LineReader
     from components.services.logs.traffic import Traffic
-    from components.services.logs.worker.logs import LogWorker
+    from components.services.logs.worker.log_worker import LogWorker
 
     name = options["aggregation"] or PLACES
     aggregation = Aggregation(name, job=options["job"], lease=options["lease"])

@@ -20,7 +20,7 @@ from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns
 from components.services.logs.lines.extras import INSTALL, has_numba
 from components.services.logs.lines.formats import Format
-from components.services.logs.lines.places import Places, PlaceTable
+from components.services.logs.lines.place_table import Places, PlaceTable
 
 
 class Kernel(Protocol):

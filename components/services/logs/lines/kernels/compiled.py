@@ -13,7 +13,7 @@ from components.services.logs.lines.formats import Book, Combined, Format
 from components.services.logs.lines.kernels.compiling import compiled
 from components.services.logs.lines.kernels.naive import Naive
 from components.services.logs.lines.kernels.scanning import parse_book, parse_combined
-from components.services.logs.lines.places import Places, PlaceTable
+from components.services.logs.lines.place_table import Places, PlaceTable
 
 _PARSERS = {Book: parse_book, Combined: parse_combined}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns, Reason
 from components.services.logs.lines.formats import Fields, Format
-from components.services.logs.lines.places import UNKNOWN, Places, PlaceTable
+from components.services.logs.lines.place_table import UNKNOWN, Places, PlaceTable
 
 _Ranges: TypeAlias = tuple[list[Any], list[Any], list[int]]
 

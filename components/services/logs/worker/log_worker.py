@@ -25,7 +25,7 @@ from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import Killed, Signals
 from components.services.logs import Aggregation, Chunk, WorkerRecord
 from components.services.logs.lines import Callback, LineReader
-from components.services.logs.worker.log_batches import Batch, Message, send
+from components.services.logs.worker.batch import Batch, Message, send
 
 logger = logging.getLogger(__name__)
 
