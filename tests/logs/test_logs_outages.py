@@ -119,7 +119,7 @@ def copy_through(
             end()
         assert copying.result() == "copied"
     assert said[1:] == ["Redis answers again; copying goes on."]
-    assert said[0].endswith(" Nothing is lost: it is tried again, for 300 s.")
+    assert said[0].endswith(" Nothing is lost; trying again, for 300 s.")
     return said
 
 
