@@ -48,7 +48,7 @@ def count(level: str, kernel: str | None = None) -> Generator[None, None, Turn]:
     from components.services.logs import PLACES, Aggregation
     from components.services.logs.lines import Book, LineReader
     from components.services.logs.traffic.place_counter import PlaceCounter
-    from components.services.logs.worker.logs import LogWorker
+    from components.services.logs.worker.log_worker import LogWorker
 
     reader = LineReader(Book(), kernel=kernel)
     counter = PlaceCounter(level=level, kernel=reader.kernel)

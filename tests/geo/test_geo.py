@@ -439,7 +439,7 @@ def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> Non
     done = import_networks(tmp_path, NETWORKS)
     redis.set(TableKeys("default").manifest(done.version), b'{"format": 2}')
 
-    with pytest.raises(UnknownFormat, match="update"):
+    with pytest.raises(UnknownFormat, match="Update"):
         locate("1.0.0.1")
 
 

@@ -120,7 +120,7 @@ def test_a_maxmind_db_that_is_cut_off_is_told(redis: Redis, tmp_path: Path, kept
     content = path.read_bytes()
     path.write_bytes(content[:kept])
 
-    assert f"{path} is no whole MaxMind DB" in refused(path)
+    assert f"{path} is not a whole MaxMind DB" in refused(path)
 
 
 def test_a_maxmind_db_that_lost_its_middle_is_told(redis: Redis, tmp_path: Path) -> None:
@@ -161,13 +161,13 @@ def test_a_record_of_another_form_is_told(redis: Redis, tmp_path: Path, record: 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"node_count": Number(6, 1_000)}, "no whole MaxMind DB"),
-        ({"node_count": Number(6, 1)}, "no whole MaxMind DB"),
-        ({"record_size": Number(5, 32)}, "no whole MaxMind DB"),
-        ({"record_size": "24"}, "no whole MaxMind DB"),
-        ({"ip_version": Number(5, 5)}, "no whole MaxMind DB"),
-        ({"build_epoch": Number(9, 2**63)}, "no whole MaxMind DB"),
-        ({"build_epoch": Number(9, 2**40)}, "no whole MaxMind DB"),
+        ({"node_count": Number(6, 1_000)}, "not a whole MaxMind DB"),
+        ({"node_count": Number(6, 1)}, "not a whole MaxMind DB"),
+        ({"record_size": Number(5, 32)}, "not a whole MaxMind DB"),
+        ({"record_size": "24"}, "not a whole MaxMind DB"),
+        ({"ip_version": Number(5, 5)}, "not a whole MaxMind DB"),
+        ({"build_epoch": Number(9, 2**63)}, "not a whole MaxMind DB"),
+        ({"build_epoch": Number(9, 2**40)}, "not a whole MaxMind DB"),
     ],
 )
 def test_a_maxmind_db_whose_metadata_lie_is_told(
@@ -285,7 +285,7 @@ def test_files_that_do_not_belong_together_are_told(redis: Redis, tmp_path: Path
         [blocks, locations, new_locations],
         [new_blocks],
     ):
-        assert "belong together" in refused(*files)
+        assert "of the same source, are needed" in refused(*files)
     assert "Import it alone" in refused(mmdb, blocks)
     assert "No file is given" in refused()
 

@@ -157,7 +157,7 @@ def test_places_can_be_counted_by_the_group_they_belong_to() -> None:
     counting.add(GOOD + b"1.0.0.1 2011-10-10\n2.0.0.0 2011-10-10\n::1 2011-10-10\n3.0.0.0 2011-10-10\n")
 
     assert counting.take().counts == {(DAY, 9): 2, (DAY, 4): 2, (DAY, 0): 1}
-    with pytest.raises(InvalidRanges, match="There are groups of 3 places; place 3 has none"):
+    with pytest.raises(InvalidRanges, match="There are groups for 3 places; place 3 has none"):
         PlaceTable(ranges, groups=countries[:3])
 
 
@@ -187,5 +187,5 @@ def test_ipv6_ranges_are_checked_alike() -> None:
 def test_buffers_of_the_wrong_length_are_refused() -> None:
     with pytest.raises(InvalidRanges, match="There are 1 starts, 2 ends and 1 places of IPv4 ranges"):
         PlaceTable(Ranges(b"\0" * 4, b"\0" * 8, b"\0" * 4))
-    with pytest.raises(InvalidRanges, match="IPv6 ranges: a column is no run of 16 bytes each"):
+    with pytest.raises(InvalidRanges, match="IPv6 ranges: a column does not have 16 bytes for each entry"):
         PlaceTable(Ranges(), Ranges(b"\0" * 8, b"\0" * 8, b"\0" * 4))

@@ -256,10 +256,10 @@ def test_a_group_that_matched_nothing_is_no_address() -> None:
 @pytest.mark.parametrize(
     ("expression", "complaint"),
     [
-        ("(", "no regular expression"),
+        ("(", "not a regular expression"),
         ("(?P<ip>.*)", r"lacks the group \(\?P<time>…\)"),
         (".*", r"lacks the group \(\?P<ip>…\) and \(\?P<time>…\)"),
-        ("\ud800", "no regular expression"),
+        ("\ud800", "not a regular expression"),
     ],
 )
 def test_a_pattern_that_cannot_be_used_is_refused_at_once(expression: str, complaint: str) -> None:

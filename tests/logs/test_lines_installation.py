@@ -66,7 +66,7 @@ def test_without_numba_numpy_does_the_work_and_numba_is_refused() -> None:
 
     assert run(code, "numba").splitlines() == [
         "numpy",
-        'The kernel numba was asked for, which is not installed. Install it: pip install "components[logs]"',
+        'The kernel numba is not installed. Install it: pip install "components[logs]"',
     ]
 
 

@@ -118,7 +118,7 @@ def test_days_are_forgotten_with_their_tables(redis: Redis) -> None:
     assert [str(each.day) for each in traffic.days()] == days[9:]
     assert len(redis.keys("*:table:daily:*")) == 9
     assert traffic.totals() == {"lines": 60}
-    with pytest.raises(InvalidRange, match="forgotten before a day"):
+    with pytest.raises(InvalidRange, match="it must be a date"):
         traffic.forget("2011-10-10")  # type: ignore[arg-type]
 
 

@@ -18,7 +18,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
 from components.services.logs import Aggregation, Chunk, Copier, LogStream
 from components.services.logs.lines import Columns, LineReader, find_format
-from components.services.logs.worker.logs import LogWorker
+from components.services.logs.worker.log_worker import LogWorker
 from components.testing import redis_at
 from tests.support.geo import city, import_networks
 from tests.support.logs import bytes_in_flight, joined, let_leases_pass, lines
@@ -119,7 +119,7 @@ def copy_through(
             end()
         assert copying.result() == "copied"
     assert said[1:] == ["Redis answers again; copying goes on."]
-    assert said[0].endswith(" Nothing is lost: it is tried again, for 300 s.")
+    assert said[0].endswith(" Nothing is lost; trying again, for 300 s.")
     return said
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from components.services.logs import PLACES, Aggregation, Block, LogStream
 from components.services.logs.lines import Book, Callback, LineReader
 from components.services.logs.traffic.place_counter import PlaceCounter
-from components.services.logs.worker.logs import LogWorker
+from components.services.logs.worker.log_worker import LogWorker
 from tests.support.geo import city, import_networks
 from tests.support.logs import FILE, stream
 

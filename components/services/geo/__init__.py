@@ -1,4 +1,4 @@
-"""Where addresses live: ranges of IPv4 and IPv6 and their places, from the files of geolocation databases."""
+"""Places of addresses: ranges of IPv4 and IPv6 and their places, from the files of geolocation databases."""
 
 from components.services.geo.facts import UNKNOWN, Imported, Level, Place, TableInfo
 from components.services.geo.importing import import_places, remove

@@ -1,8 +1,8 @@
 """
-Builder: collects the ranges and places of a source, in any order, and tells those that cannot be.
+Builder: collects the ranges and places of a source, in any order, and refuses ranges that overlap.
 
-Neighbours of one place become one range, which halves what sources of networks have. A range is remembered by where
-it stood, so that two that overlap are both told. Places of the same names are one place.
+Neighbours with the same place become one range, which halves the number of ranges of networks. The file and the line
+of each range are kept, so that an error can name both ranges that overlap. Places with the same names are one place.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from components.exceptions import InvalidGeoSource
 from components.services.geo.facts import UNKNOWN, Place
 from components.services.geo.ranges import WideArray
 
-#: Is told now and then how far something is.
+#: Is called now and then with a text that tells how far something is.
 Progress: TypeAlias = Callable[[str], None]
 
 _TELL = 20_000  # ranges
@@ -55,7 +55,7 @@ class Family:
         self._last = end
 
     def finish(self, tell: Callable[[int], str]) -> None:
-        """Sort them, if they are not. Raises InvalidGeoSource if two overlap; *tell* says where one stood."""
+        """Sort the ranges. Raises InvalidGeoSource if two overlap; *tell* returns where one comes from."""
         if self._is_sorted:
             return
         starts, ends, places, origins = self.starts, self.ends, self.places, self._origins
@@ -70,14 +70,14 @@ class Family:
                 ]
                 raise InvalidGeoSource(
                     f"{tell(origins[other])}: {shown[0]} overlaps {shown[1]} of {tell(origins[one])}. An address can "
-                    "live in one place only: correct the file, or get it anew."
+                    "have one place only. Correct the file, or download it again."
                 )
             self.add(starts[at], ends[at], places[at], origins[at])
             before = at
 
 
 class Builder:
-    """A table in the making."""
+    """A table that is being built."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.ipv4, self.ipv6 = Family(IPv4Address), Family(IPv6Address)
@@ -85,7 +85,7 @@ class Builder:
         self._files: list[str] = []
         self._progress = progress
         self._count = 0
-        #: How many ranges named no place.
+        #: How many ranges have no place.
         self.nameless = 0
 
     @property
@@ -93,11 +93,11 @@ class Builder:
         return [UNKNOWN, *(Place(*names) for names in self._numbers)]
 
     def begin(self, file: str) -> None:
-        """What is added from now on stands in *file*."""
+        """Begin with *file*: what is added from now on comes from it."""
         self._files.append(file)
 
     def place(self, country: str, country_name: str, region: str, region_name: str, city: str) -> int:
-        """The number of a place; 0 of one whose country is not known."""
+        """Return the number of a place; 0 if its country is not known."""
         code = country or country_name
         if not code:
             return 0
@@ -106,15 +106,15 @@ class Builder:
         return self._numbers.setdefault(names, len(self._numbers) + 1)
 
     def add(self, family: Family, start: int, end: int, place: int, line: int = 0) -> None:
-        """Let the addresses from *start* to *end* live in *place*, as *line* of the file says."""
+        """Add the range of addresses from *start* to *end*, in *line* of the file. Raises InvalidGeoSource."""
         self._count += 1
         if self._progress and not self._count % _TELL:
             self._progress(f"{self._count:,} ranges read")
         origin = len(self._files) - 1 << _LINE_BITS | line
         if not 0 <= start <= end <= family.most:
             raise InvalidGeoSource(
-                f"{self._tell(origin)}: the range from {start} to {end} is turned round, or beyond {family.most}. "
-                "Correct the file, or get it anew."
+                f"{self._tell(origin)}: the range from {start} to {end} ends before it begins, or is beyond "
+                f"{family.most}. Correct the file, or download it again."
             )
         if place:
             family.add(start, end, place, origin)
@@ -122,13 +122,13 @@ class Builder:
             self.nameless += 1
 
     def finish(self) -> None:
-        """Raises InvalidGeoSource if ranges overlap, or there are none."""
+        """Sort the ranges. Raises InvalidGeoSource if ranges overlap, or if there are none."""
         for family in (self.ipv4, self.ipv6):
             family.finish(self._tell)
         if not len(self.ipv4.places) + len(self.ipv6.places):
             raise InvalidGeoSource(
-                f"{', '.join(self._files)}: none of {self._count:,} ranges has a country. A database of cities or "
-                "countries is needed, such as GeoLite2-City."
+                f"{', '.join(self._files)}: none of {self._count:,} ranges has a country. Use a database of cities "
+                "or countries, such as GeoLite2-City."
             )
 
     def _tell(self, origin: int) -> str:

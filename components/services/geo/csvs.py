@@ -1,8 +1,8 @@
 """
-Ranges and places from CSV: blocks name locations by number, and another file says where these are.
+Ranges and places from CSV: one file has blocks with numbers of locations, another one has the locations.
 
-The book has GeoLiteCity's pair (startIpNum, endIpNum, locId; in Latin-1), its successor GeoLite2 networks instead. A
-file is known by the names of its columns, whatever it is called.
+The book uses the pair of GeoLiteCity (startIpNum, endIpNum, locId; in Latin-1); its successor GeoLite2 has networks
+instead. A file is recognised by the names of its columns, whatever its own name.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from components.services.geo.builder import Builder
 
 Kind: TypeAlias = str
 
-#: Columns that each kind of file has. A name in front stands for what goes together.
+#: Columns of each kind of file. Files whose kinds begin with the same word belong together.
 KINDS: dict[Kind, tuple[str, ...]] = {
     "GeoLiteCity blocks": ("startipnum", "endipnum", "locid"),
     "GeoLiteCity locations": ("locid", "country", "region", "city"),
     "GeoLite2 blocks": ("network", "geoname_id"),
     "GeoLite2 locations": ("geoname_id", "country_iso_code", "country_name"),
 }
-#: Of locations: number; country and its name; region and its name; city.
+#: Columns of locations: number; country and its name; region and its name; city.
 _NAMES = {
     "GeoLiteCity": ("locid", "country", "", "region", "", "city"),
     "GeoLite2": (
@@ -39,7 +39,7 @@ _NAMES = {
         "city_name",
     ),
 }
-_PREFACE = 5  # lines in which the names of columns stand: the first may be a copyright
+_PREFACE = 5  # lines that may have the names of columns: the first one may be a copyright
 _LONGEST = 10_000  # bytes of such a line
 _BOM = b"\xef\xbb\xbf"
 
@@ -52,7 +52,7 @@ class CsvFile:
     kind: Kind
     encoding: str
     columns: Sequence[str]
-    #: The line that names the columns.
+    #: The number of the line with the names of columns.
     header: int
 
     @property
@@ -65,14 +65,14 @@ class CsvFile:
 
     def each(self, wanted: Sequence[str], take: Callable[[int, Sequence[str]], None]) -> None:
         """
-        Give the *wanted* columns of each row to *take*, after its line; "" for those that the file does not have.
+        Call *take* for each row with its line and the *wanted* columns; "" for columns that the file does not have.
 
-        Raises InvalidGeoSource, which says where the row stands, if that raises ValueError.
+        If that raises ValueError, raise InvalidGeoSource, which tells where the row is.
         """
         places = [self.columns.index(name) if name in self.columns else None for name in wanted]
         needed = max(place for place in places if place is not None)
         with self.path.open("rb") as file:
-            # Decoded by the line, so that it is known in which one there is junk.
+            # Decoded line by line, so that an error can name the line with the junk.
             reader = csv.reader(line.decode(self.encoding) for line in file)
             try:
                 for row in islice(reader, self.header, None):
@@ -85,12 +85,12 @@ class CsvFile:
             except (csv.Error, ValueError) as error:
                 line = reader.line_num + isinstance(error, UnicodeDecodeError)
                 raise InvalidGeoSource(
-                    f"{self.path}, line {line:,}: {error}. Correct the file, or get it anew."
+                    f"{self.path}, line {line:,}: {error}. Correct the file, or download it again."
                 ) from None
 
 
 def recognise(path: Path) -> CsvFile | None:
-    """The file, if its first lines name the columns of a known kind. Raises OSError."""
+    """Return the file if its first lines have the columns of a known kind, else None. Raises OSError."""
     with path.open("rb") as file:
         first = [file.readline(_LONGEST).removeprefix(_BOM).decode("latin-1") for _ in range(_PREFACE)]
     for number, line in enumerate(first, start=1):
@@ -102,7 +102,7 @@ def recognise(path: Path) -> CsvFile | None:
 
 
 def _encoding(path: Path, kind: Kind) -> str:
-    """GeoLiteCity is in Latin-1, unless somebody has converted it."""
+    """Return the encoding. GeoLiteCity is in Latin-1, unless somebody has converted it."""
     if kind == "GeoLiteCity locations":
         try:
             path.read_bytes().decode()
@@ -112,13 +112,13 @@ def _encoding(path: Path, kind: Kind) -> str:
 
 
 def read_csvs(files: Sequence[CsvFile], builder: Builder) -> str:
-    """Add all of them to *builder*; what they are, for people. Raises InvalidGeoSource, OSError."""
+    """Add files to *builder*, and return a description for people. Raises InvalidGeoSource, OSError."""
     blocks = [file for file in files if file.is_blocks]
     locations = [file for file in files if not file.is_blocks]
     if not blocks or len(locations) != 1 or len({file.family for file in files}) > 1:
         given = "; ".join(f"{file.path} has {file.kind}" for file in files)
         raise InvalidGeoSource(
-            f"Files of blocks and one of locations belong together, of one source: {given}. Name both."
+            f"Files of blocks and one file of locations, of the same source, are needed; there are: {given}."
         )
     read = _read_old_blocks if files[0].family == "GeoLiteCity" else _read_blocks
     places = _read_locations(locations[0], builder)
@@ -133,7 +133,7 @@ _Find: TypeAlias = Callable[[str], int]
 
 def _finder(places: dict[str, int], path: Path) -> _Find:
     def find(location: str) -> int:
-        """0 where no location is named."""
+        """Return the number of the place of a location; 0 if none is given. Raises ValueError."""
         try:
             return places[location] if location else 0
         except KeyError:

@@ -1,4 +1,4 @@
-"""What is told of addresses: the place where one lives, the table that says so, and an import of one."""
+"""Facts about addresses: a place, a table of places, and the result of an import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEPTH: dict[Level, int] = {"country": 1, "region": 2, "city": 3}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A city, or the region or country where no more is known. What is not known is empty."""
+    """A city, or a region or country if nothing finer is known. Unknown fields are empty."""
 
     #: The code of ISO 3166-1, "US", if the source has one.
     country: str = ""
@@ -24,11 +24,11 @@ class Place:
 
     @property
     def id(self) -> str:
-        """What it is known by in every table and from every source: "US/CA/Mountain View", "US/CA", "US"."""
+        """The id of the place in every table and from every source: "US/CA/Mountain View", "US/CA", "US"."""
         return self.id_at("city")
 
     def id_at(self, level: Level) -> str:
-        """The id of what it belongs to: id_at("region") is "US/CA"; "unknown" if not even the country is known."""
+        """Return the id of the place at a level: "US/CA" for "region"; "unknown" if the country is not known."""
         parts = (self.country, self.region, self.city)[: _DEPTH[level]]
         together = "".join(parts)
         if "/" in together or "%" in together:
@@ -36,7 +36,7 @@ class Place:
         return "/".join(parts).rstrip("/") or "unknown"
 
 
-#: The first place of every table: where nobody knows.
+#: The first place of every table: that of unknown addresses.
 UNKNOWN = Place()
 
 
@@ -47,7 +47,7 @@ class TableInfo:
     name: str
     #: A digest of its content: the same source imported twice is the same version.
     version: str
-    #: What it was made from, for people.
+    #: A description of the source, for people.
     source: str
     #: 1970 if what is stored of it cannot be read.
     imported_at: datetime
@@ -61,16 +61,16 @@ class TableInfo:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has done."""
+    """The result of an import."""
 
     version: str
-    #: It was the current version before.
+    #: True if it was the current version before.
     was_current: bool
     source: str
-    #: Ranges after neighbours of one place became one, and places.
+    #: Ranges, after neighbours with the same place became one, and places.
     ipv4: int
     ipv6: int
     places: int
-    #: Ranges in the source that name no place: their addresses are unknown.
+    #: Ranges of the source that have no place: their addresses are unknown.
     nameless: int
     stored_size: int

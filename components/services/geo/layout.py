@@ -1,10 +1,10 @@
 """
-How a table is written: one run of bytes, columns and then names, cut into parts that are compressed by themselves.
+The layout of a stored table: columns and then names, cut into parts that are compressed one by one.
 
-The widest columns come first, so each begins where its words may, and a reader casts what it has read without a copy.
-Those of 32 bits are little-endian. The version is a digest of the content, not of what zlib makes of it, which
-differs between machines; so the same source gives the same version everywhere. Names are told once: a place has the
-number of its region, and that of its country.
+The widest columns come first, so all are aligned and can be read without a copy. Columns of 32 bits are
+little-endian. The version is a digest of the content, and not of its compressed form, which differs between machines;
+so the same source gives the same version everywhere. Names are stored once: a place has the number of its region, and
+a region the number of its country.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from components.services.geo.facts import Place
 from components.services.geo.ranges import WIDE, Cells, Ipv4Ranges, Ipv6Ranges
 
 FORMAT = 1
-#: Bytes of a part before it is compressed: Redis sends what becomes of it in milliseconds.
+#: Bytes of a part before it is compressed: Redis sends the compressed part in milliseconds.
 PART = 4 * 1024 * 1024
-_LARGEST = 2**40  # bytes that a table may have, far more than there are names and addresses for
-_FAST = 1  # zlib's level; the next ones take longer than they save
+_LARGEST = 2**40  # bytes of a table: far more than any source needs
+_FAST = 1  # level of zlib; the next levels take longer than they save
 _NARROW = 4  # bytes of an address of IPv4, and of a place
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a version is made of."""
+    """The parts of a version, and its source."""
 
     ipv4: int
     ipv6: int
-    #: Bytes of all, of the parts (but the last), and of all compressed parts.
+    #: Bytes of the whole table, of each part but the last, and of all compressed parts.
     size: int
     part: int
     stored_size: int
@@ -50,7 +50,7 @@ class Manifest:
 
     @staticmethod
     def read(text: bytes) -> Manifest:
-        """Raises UnknownFormat, GeoTableDamaged."""
+        """Read a stored manifest. Raises UnknownFormat, GeoTableDamaged."""
         try:
             found = json.loads(text)
             if found["format"] <= FORMAT:
@@ -60,11 +60,11 @@ class Manifest:
         except (ValueError, TypeError, LookupError, RecursionError):
             raise GeoTableDamaged("its manifest cannot be read") from None
         raise UnknownFormat(
-            f"The table of addresses has format {found['format']}, this release reads up to {FORMAT}: update it."
+            f"The geo table has the format {found['format']}, and this release reads up to {FORMAT}. Update it."
         )
 
     def _check(self) -> None:
-        """Raise ValueError or TypeError unless the numbers can be those of a table, with a digest of each part."""
+        """Raise ValueError or TypeError if these cannot be the numbers and digests of a table."""
         numbers = (self.ipv4, self.ipv6, self.size, self.part, self.stored_size)
         if not all(type(number) is int and 0 <= number <= _LARGEST for number in numbers) or not self.part:
             raise ValueError
@@ -75,7 +75,7 @@ class Manifest:
 
 
 def write_table(builder: Builder) -> bytearray:
-    """All bytes of a table."""
+    """Return all bytes of a table."""
     four, six = builder.ipv4, builder.ipv6
     data = bytearray()
     data += six.starts.cells
@@ -91,7 +91,7 @@ def version_of(data: bytearray, ipv4: int, ipv6: int) -> str:
 
 
 def cut(data: bytearray) -> list[memoryview]:
-    """The parts."""
+    """Return the parts of a table."""
     view = memoryview(data)
     return [view[at : at + PART] for at in range(0, len(data), PART)]
 
@@ -105,7 +105,7 @@ def digest(part: bytes | memoryview) -> str:
 
 
 def decompress(stored: bytes, size: int, expected: str) -> bytes:
-    """A part of *size* bytes. Raises GeoTableDamaged if it is not the *expected* one."""
+    """Return a part of *size* bytes. Raises GeoTableDamaged if its digest is not the *expected* one."""
     unpacking = zlib.decompressobj()
     try:
         part = unpacking.decompress(stored, size + 1)
@@ -132,12 +132,12 @@ def read_table(data: bytearray, manifest: Manifest) -> tuple[Ipv4Ranges, Ipv6Ran
 
 
 def names_start(manifest: Manifest) -> int:
-    """Where in the bytes of a table the columns end."""
+    """Return where in the bytes of a table the names begin."""
     return manifest.ipv4 * 3 * _NARROW + manifest.ipv6 * (2 * WIDE + _NARROW)
 
 
 def read_regions(text: bytes | bytearray) -> dict[str, tuple[str, str]]:
-    """By the ids of countries and regions the names of both."""
+    """Return the names of countries and regions by their ids."""
     countries, regions, _cities = json.loads(text)
     known = [(*each, "", "") for each in countries]
     known += [(*countries[country], code, name) for country, code, name in regions]

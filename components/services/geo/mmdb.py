@@ -1,8 +1,8 @@
 """
 Ranges and places from a MaxMind DB: GeoLite2 and GeoIP2 of cities or countries, DB-IP, and what is made alike.
 
-The package maxminddb reads it, which the extra "logs" installs. It maps the file into memory, where a file that
-shrinks meanwhile would kill the process; so it reads a copy.
+The package maxminddb, which the extra "logs" installs, reads it. It maps the file into memory, and a file that
+shrinks meanwhile would kill the process; so a copy is read.
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from typing import Any
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource
 from components.services.geo.builder import Builder
 
-#: Stands before the metadata, at the end of the file.
+#: Comes before the metadata, near the end of the file.
 MARK = b"\xab\xcd\xefMaxMind.com"
-MARKED = 131_072  # bytes of the end, within which it stands
+MARKED = 131_072  # bytes at the end of the file that have the mark
 
 _Names = tuple[str, str, str, str, str]
 
 
 def read_mmdb(path: Path, builder: Builder) -> str:
-    """Add all of it to *builder*; what it is, for people. Raises InvalidGeoSource, ExtraNotInstalled, OSError."""
+    """
+    Add a file to *builder*, and return a description for people.
+
+    Raises InvalidGeoSource, ExtraNotInstalled, OSError.
+    """
     try:
         import maxminddb
     except ImportError:
         raise ExtraNotInstalled(
-            f"{path} is a MaxMind DB, which the package maxminddb reads: pip install 'components[logs]'."
+            f"{path} is a MaxMind DB, which needs the package maxminddb. Run pip install 'components[logs]'."
         ) from None
     builder.begin(path.name)
     with TemporaryDirectory() as folder:
@@ -42,10 +46,10 @@ def read_mmdb(path: Path, builder: Builder) -> str:
         except InvalidGeoSource:
             raise
         except (maxminddb.InvalidDatabaseError, ValueError, OverflowError) as error:
-            # Bytes that are junk make any of them.
+            # Junk may cause any of them.
             shown = str(error).replace(copy, path.name).rstrip(".")
             raise InvalidGeoSource(
-                f"{path} is no whole MaxMind DB: {shown}. It may be cut off: get it anew."
+                f"{path} is not a whole MaxMind DB: {shown}. It may be cut off. Download it again."
             ) from None
 
 
@@ -55,7 +59,7 @@ def _copy(path: Path, folder: str) -> str:
         shutil.copyfile(path, copy)
     except OSError as error:
         if error.filename is not None and error.filename2 is None:
-            raise  # that one cannot be opened
+            raise  # the file itself cannot be opened
         said = f"{error.strerror}, while it was copied into {folder}"
         raise OSError(error.errno, said, str(path)) from None
     return str(copy)
@@ -75,7 +79,7 @@ def _read_all(path: Path, reader: Any, builder: Builder) -> str:
             place = number_of(_names(record))
         except (AttributeError, TypeError, LookupError):
             raise InvalidGeoSource(
-                f"{path}, network {network}: its record is not as in GeoLite2's City or Country. This is a "
+                f"{path}, network {network}: its record is not like those of GeoLite2 City or Country. The file is a "
                 f"{metadata.database_type!r}."
             ) from None
         family = builder.ipv4 if network.version == 4 else builder.ipv6
@@ -95,7 +99,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def _name(thing: Mapping[str, Any]) -> str:
-    """In English, or else in the first language that there is."""
+    """Return the name in English, or else in the first language that there is."""
     names = thing.get("names") or _NOTHING
     name: str = names["en"] if "en" in names else next(iter(names.values()), "")
     return name

@@ -1,9 +1,9 @@
 """
-place_name(): what people call the place of an id.
+place_name(): the name of a place for people, by its id.
 
-Countries and regions have names in the table of addresses, of which only the last parts are read, where no ranges
-are; what is kept in memory are some thousand names. Another version is looked for as locate() does. A name is no
-reason to fail: where there is no table, or it cannot be read, places go by their ids, and the log says so.
+The names of countries and regions are in the last parts of the table of addresses. Only these parts are read, and
+some thousand names are kept in memory. Another version is looked for as locate() does. Names never fail: if there is
+no table, or it cannot be read, places are shown by their ids, and the log tells so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class PlaceNames:
-    """The names of a version of a table; of none, where there is no table."""
+    """The names of a version of a table; empty if there is no table."""
 
     def __init__(
         self, name: str, version: str = "", names: Mapping[str, tuple[str, str]] | None = None
@@ -36,7 +36,7 @@ class PlaceNames:
         try:
             return cls._load(name)
         except GeoTableNotFound:
-            pass  # counting by address needs one, showing what was counted does not
+            pass  # counting by address needs a table, showing what was counted does not
         except (GeoTableDamaged, UnknownFormat, RedisUnavailable) as error:
             logger.warning("Places are shown by their ids: %s", error)
         return cls(name)
@@ -68,9 +68,9 @@ class PlaceNames:
 
 def place_name(place: str, *, table: str = DEFAULT) -> str:
     """
-    The name of an id that Place.id_at() has given: "California, United States" of "US/CA".
+    Return the name of the place with this id of Place.id_at(): "California, United States" for "US/CA".
 
-    The id itself where *table* does not know its country, or cannot be read. Raises InvalidName for that of a table.
+    Return the id itself if *table* does not have its country, or cannot be read. Raises InvalidName for *table*.
     """
     check_name("geo table", table)
     return kept(PlaceNames, table).get().find(place)

@@ -1,9 +1,9 @@
 """
-Ranges of addresses: columns of first and last addresses, sorted and apart, and of what lives in each.
+Ranges of addresses: sorted columns of first and last addresses, without overlaps, and of their places.
 
-Both ends are kept, so an address between two ranges belongs to none of them; the book keeps the first only, and an
-address that nobody has gets the city before it. Columns are buffers, which numpy can take as they are: 32 bits for an
-address of IPv4 or a place, 16 bytes in the order of the network for one of IPv6.
+Both ends are stored, so an address between two ranges belongs to none of them; the book stores only the first, and an
+unused address gets the city before it. Columns are buffers that numpy can use as they are: 32 bits for an IPv4
+address or a place, 16 bytes in network order for an IPv6 address.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Cells: TypeAlias = "array[int] | memoryview[int]"
 
 
 class Wide:
-    """A column of addresses of IPv6, as numbers."""
+    """A column of IPv6 addresses, as numbers."""
 
     def __init__(self, cells: bytearray | memoryview) -> None:
         self.cells = cells
@@ -33,7 +33,7 @@ class Wide:
 
 
 class WideArray(Wide):
-    """One that grows."""
+    """A column of IPv6 addresses that grows."""
 
     cells: bytearray
 
@@ -50,7 +50,7 @@ class WideArray(Wide):
 
 
 class Ipv4Ranges:
-    """Those of IPv4. *starts*, *ends* and *places* are columns of 32 bits."""
+    """Ranges of IPv4. *starts*, *ends* and *places* are columns of 32 bits."""
 
     def __init__(self, starts: Cells, ends: Cells, places: Cells) -> None:
         self.starts, self.ends, self.places = starts, ends, places
@@ -59,13 +59,13 @@ class Ipv4Ranges:
         return len(self.places)
 
     def find(self, number: int) -> int:
-        """The place of an address; 0 if it lies in no range."""
+        """Return the place of an address; 0 if it is not in any range."""
         at = bisect_right(self.starts, number) - 1
         return self.places[at] if at >= 0 and number <= self.ends[at] else 0
 
 
 class Ipv6Ranges:
-    """Those of IPv6. *starts* and *ends* are columns of 16 bytes, *places* is one of 32 bits."""
+    """Ranges of IPv6. *starts* and *ends* are columns of 16 bytes, *places* is one of 32 bits."""
 
     def __init__(self, starts: memoryview, ends: memoryview, places: Cells) -> None:
         self.starts, self.ends, self.places = starts, ends, places
@@ -75,6 +75,6 @@ class Ipv6Ranges:
         return len(self.places)
 
     def find(self, number: int) -> int:
-        """The place of an address; 0 if it lies in no range."""
+        """Return the place of an address; 0 if it is not in any range."""
         at = bisect_right(self._starts, number) - 1
         return self.places[at] if at >= 0 and number <= self._ends[at] else 0

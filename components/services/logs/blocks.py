@@ -1,9 +1,9 @@
 """
-Blocks: whole lines of a file, a few megabytes at a time, cut at line ends, and where in the file they lie.
+Blocks: whole lines of a file, a few megabytes at a time, and where in the file they lie.
 
-A line that is longer than a block is left out and told. What cannot be read ends the file, as damage does. A reader
-can go on where another ended: a place is a byte of the decompressed lines, how many lines are before it, and a mark
-of the bytes before it, by which it is seen whether the file is still the same.
+A line that is longer than a block is left out and reported. A file that cannot be read any further ends there, as a
+damaged one does. A reader can go on where another one ended: a place is a byte of the decompressed lines, the number
+of lines before it, and a mark of the bytes before it, which tells whether the file is still the same.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from components.services.logs.sources import Format, Source, opened, source_of
 
 logger = logging.getLogger(__name__)
 
-#: Bytes of a block, as a rule, and so of the longest line.
+#: Bytes of a block by default, and so of the longest line.
 SIZE = 1024 * 1024
 SMALLEST, BIGGEST = 1024, 16 * 1024 * 1024
-#: Bytes at the beginning of a file by which it is recognised, and before a place.
+#: Bytes at the beginning of a file by which it is recognised, and before a place from which its mark is made.
 HEAD = 4096
 
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines; only the last of a file may have no end."""
+    """Whole lines; only the last line of a file may have no newline."""
 
     data: bytes
-    #: Where the block before ended: less than start if lines between are left out.
+    #: Where the block before ended: less than *start* if lines between were left out.
     after: int
-    #: Where the lines begin, among those of the file, decompressed.
+    #: Where the lines begin among the decompressed lines of the file.
     start: int
-    #: The number of the first of them, from 1 on.
+    #: The number of the first line, from 1 on.
     line: int
-    #: How many they are.
+    #: How many lines there are.
     lines: int
-    #: What place() needs to know of the bytes before its end.
+    #: The mark of a place at the end of the block.
     mark: str
 
     @property
@@ -58,17 +58,17 @@ class Place:
 
     @property
     def window(self) -> int:
-        """Of how many bytes before it the mark is made."""
+        """How many bytes before the place the mark is made of."""
         return int(self.mark.partition(":")[0]) if self.mark != "-" else 0
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a file that was not read."""
+    """Something in a file that could not be read."""
 
     name: str
     line: int
-    #: Of the lines, decompressed.
+    #: In the decompressed lines.
     byte: int
     reason: str
 
@@ -85,21 +85,21 @@ def log_problem(problem: Problem) -> None:
 
 
 class BlockReader:
-    """Reads *source*; each line that is left out is told to *tell*."""
+    """Reads *source* in blocks, and calls *tell* for each line that is left out."""
 
     def __init__(self, source: Source, *, name: str, size: int = SIZE, tell: Tell = log_problem) -> None:
         self._source, self._name, self._tell = source, name, tell
         self._size = check_bytes("size of a block", size, SMALLEST)
         self._buffer, self._tail = b"", b""
         self._failure: FileDamaged | None = None
-        #: Where the line begins that is being left out.
+        #: Where the line that is being left out begins.
         self._skips_from: Place | None = None
-        #: Where what was read last ends; up to where something was handed out or left out.
+        #: Up to where the file was read; where the last block ended; how many lines are before that.
         self.position, self._after, self._lines = 0, 0, 0
 
     @property
     def place(self) -> Place:
-        """Up to where all lines were handed out or left out, each as a whole."""
+        """The place up to which all lines were handed out or left out as a whole."""
         return self._skips_from or Place(self.position, self._lines, mark(self._tail))
 
     @property
@@ -109,11 +109,11 @@ class BlockReader:
 
     @property
     def left(self) -> int:
-        """How many bytes were read and neither handed out nor left out: a last line that has no newline yet."""
+        """How many bytes were read and neither handed out nor left out: a last line without a newline."""
         return len(self._buffer) + (self.position - self._skips_from.position if self._skips_from else 0)
 
     def head(self) -> bytes:
-        """The first bytes. To be asked for before anything else. Raises FileDamaged if not even they can be read."""
+        """Return the first bytes. Call it before anything else. Raises FileDamaged if they cannot be read."""
         while len(self._buffer) < HEAD and self._fill(HEAD):
             pass
         if not self._buffer:
@@ -121,7 +121,7 @@ class BlockReader:
         return self._buffer[:HEAD]
 
     def go_to(self, place: Place) -> None:
-        """Go on at *place*. Raises FileDiffers if the file is not the same there, and FileDamaged."""
+        """Go on at *place*. Raises FileDamaged, and FileDiffers if the file is not the same before the place."""
         window, left = place.window, place.position
         if left > window and self._source.skip(left - window):
             self._buffer, self.position, left = b"", left - window, window
@@ -131,7 +131,7 @@ class BlockReader:
                 self._stand_at(place)
                 raise FileDiffers(
                     f"{self._name} is shorter than what was copied of it, {place.position:,} bytes: it was cut off, "
-                    "or another file stands there that begins alike. Nothing more of it is copied."
+                    "or is another file that begins alike. Nothing more of it is copied."
                 )
             gone, self._buffer = self._buffer[:left], self._buffer[left:]
             self._remember(gone)
@@ -140,8 +140,8 @@ class BlockReader:
         self._stand_at(place)
         if window and mark(self._tail) != place.mark:
             raise FileDiffers(
-                f"{self._name} begins as a file that was copied up to byte {place.position:,}, and differs from it "
-                "before there: it was changed, or is another file. Nothing more of it is copied."
+                f"{self._name} begins like a file that was copied up to byte {place.position:,}, but differs from it "
+                "before that byte: it was changed, or is another file. Nothing more of it is copied."
             )
 
     def _stand_at(self, place: Place) -> None:
@@ -150,9 +150,9 @@ class BlockReader:
 
     def next(self, *, is_final: bool = True) -> Block | None:
         """
-        The next lines; None if there are none. If the end *is_final*, a last line without an end counts as one.
+        Return the next lines, or None if there are none. If *is_final*, a last line without a newline counts as one.
 
-        Raises FileDamaged when all before the damage was handed out.
+        Raises FileDamaged after everything before the damage was handed out.
         """
         while True:
             has_more = self._fill_up()
@@ -167,12 +167,12 @@ class BlockReader:
                 whole = len(self._buffer)
             if whole:
                 return self._cut(whole)
-            # The source gives no more: only then may this say that there are no more lines.
+            # The source has no more: only now is it certain that there are no more lines.
             self._raise_failure()
             return None
 
     def _fill_up(self) -> bool:
-        """Read until a block is full; False if the source gave no more before that."""
+        """Read until a block is full. Return False if the source ended before that."""
         while len(self._buffer) < self._size:
             if not self._fill(self._size - len(self._buffer)):
                 return False
@@ -183,7 +183,7 @@ class BlockReader:
             raise self._told(self._failure) from self._failure
 
     def _fill(self, size: int) -> bool:
-        """Read more into the buffer; False if there is none."""
+        """Read more into the buffer. Return False if there is nothing more."""
         if self._failure:
             return False
         try:
@@ -218,7 +218,7 @@ class BlockReader:
         )
 
     def _skip(self, *, at_end: bool) -> bool:
-        """Leave out what belongs to a long line; whether that is over."""
+        """Leave out what belongs to a long line. Return True if the line has ended."""
         end = self._buffer.find(b"\n") + 1
         gone = self._buffer[: end or len(self._buffer)]
         self._buffer = self._buffer[len(gone) :]
@@ -249,10 +249,10 @@ def readblocks(
     tell: Tell = log_problem,
 ) -> Iterator[Block]:
     """
-    The lines of a file, plain, gzip or zstd, in blocks of about *size* bytes; "-" is standard input.
+    Yield the lines of a file, plain, gzip or zstd, in blocks of about *size* bytes; "-" is standard input.
 
-    It begins at *place*. Raises FileDamaged after what could be read, FileDiffers if the file is not what *place* was
-    of, and OSError. A line longer than *size* is left out and told.
+    Begin at *place*. A line longer than *size* is left out, and *tell* is called. Raises FileDamaged after everything
+    that can be read, FileDiffers if *place* is of another file, and OSError.
     """
     with opened(path) as file:
         reader = BlockReader(source_of(file, format), name=os.fspath(path), size=size, tell=tell)
@@ -265,7 +265,7 @@ def readblocks(
 def readlines(
     path: str | os.PathLike[str], *, size: int = SIZE, format: Format = "auto", tell: Tell = log_problem
 ) -> Iterator[bytes]:
-    """The lines of a file, without their ends, as readblocks() reads it. Only \\n ends a line."""
+    """Yield the lines of a file without their ends, read as by readblocks(). Only \\n ends a line."""
     for block in readblocks(path, size=size, format=format, tell=tell):
         lines = block.data.split(b"\n")
         if not lines[-1]:

@@ -1,10 +1,10 @@
 """
-Copying: files into chunks. It goes on where any producer stopped, and several may copy the same file together.
+Copier: copies files in chunks. It goes on where any producer stopped, and several may copy the same file together.
 
-Nothing is kept here that Redis does not know: a process that is killed is replaced by one that finds each file by its
-fingerprint and goes on after its last chunk. Where another producer was first, the file is read again from where that
-one is. What cannot be read is told, and the other files are copied. While Redis does not answer, or takes no commands
-because its disk or memory is full, it says so and tries again.
+A process keeps nothing that Redis does not know: one that was killed is replaced by another, which finds each file by
+its fingerprint and goes on after its last chunk. If another producer was faster, the file is read again from the
+place where that one is. Files that cannot be read are reported, and the others are copied. While Redis does not
+answer, or refuses writes because its disk or memory is full, the copier reports it and tries again.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: copied: to its end; known: it was, before; waiting: all but a last line that has no newline yet; damaged: up to
-#: there; failed: nothing, or not what was there.
+#: copied: to its end; known: it was copied before; waiting: all but a last line without a newline; damaged: up to the
+#: damage; failed: nothing, or not everything.
 Outcome = Literal["copied", "known", "waiting", "damaged", "failed"]
-#: Seconds for which Redis may not answer.
+#: Seconds for which Redis may be unavailable.
 PATIENCE = 300.0
-#: Seconds for which nobody has written to a file whose last line counts without a newline. Programs write whole
-#: buffers, which end anywhere, and the next one may come hours later on a quiet night.
+#: Seconds without a write after which the last line of a file counts although it has no newline. Programs write whole
+#: buffers, which end anywhere, and on a quiet night the next one may come hours later.
 SETTLED = 86_400.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds between two tries, which double
 
 
 class Copier:
     """
-    Copies files into *stream*, in blocks of *size* bytes. What cannot be read is told to *tell*; that Redis is
-    unavailable, that it is back, and which links are not followed, to *say*.
+    Copies files into *stream*, in blocks of *size* bytes. Problems with files are passed to *tell*; messages about an
+    outage of Redis, and about links that are not followed, to *say*.
 
-    A last line without a newline waits for it, since its writer may be in the middle of it: it counts at the end of
+    A last line without a newline waits for it, since its writer may be in the middle of it. It counts at the end of
     a pipe, of standard input and of a compressed file, when nobody has written to the file for a day, and at once if
-    *complete* says that no file grows any more.
+    *complete* is true, because no file grows any more.
     """
 
     def __init__(
@@ -86,18 +86,18 @@ class Copier:
             raise InvalidLimit(f"The size of a chunk is {size:,} bytes; it must be {BIGGEST:,} at most.")
         if stream.limit < (most := codec.most(size)):
             raise InvalidLimit(
-                f"Only {stream.limit:,} bytes may be in flight, less than a chunk of {size:,} bytes may have, "
-                f"{most:,} if it is junk: allow more, or make smaller chunks."
+                f"Only {stream.limit:,} bytes may be in flight, and a chunk of {size:,} bytes may need {most:,} if "
+                "it cannot be compressed. Allow more, or make smaller chunks."
             )
         self.stream, self.size, self.format, self.complete = stream, size, format, complete
         self._patience, self._tell, self._say, self._progress = patience, tell, say, progress
-        #: What this one has copied, and how many problems it has told.
+        #: What it has copied, and how many problems it has reported.
         self.lines, self.bytes, self.chunks, self.problems = 0, 0, 0, 0
-        #: Bytes of files, as they are stored, that are done with.
+        #: Bytes of files, as they are stored, that were dealt with.
         self.taken = 0
 
     def copy(self, path: str | os.PathLike[str]) -> Outcome:
-        """Copy a file, or what is not copied of it yet. Raises RedisUnavailable when patience is over."""
+        """Copy what is not copied of a file yet. Raises RedisUnavailable after the time of *patience*."""
         name, before = os.fspath(path), self.taken
         try:
             with opened(path) as file:
@@ -125,7 +125,7 @@ class Copier:
             except FileDamaged as error:
                 self.tell(copying.problem(error))
                 if copying.is_known:
-                    with suppress(CopiedElsewhere):  # who is elsewhere will see the damage, too
+                    with suppress(CopiedElsewhere):  # another producer will find the damage as well
                         copying.finish(is_damaged=True)
                 return "damaged"
             except (FileDiffers, LogsFull, UnknownFormat) as error:
@@ -133,11 +133,12 @@ class Copier:
                 return "failed"
 
     def tell(self, problem: Problem) -> None:
+        """Count and report a problem."""
         self.problems += 1
         self._tell(problem)
 
     def say_left_out(self, link: str) -> None:
-        """Say that a *link* is not followed. This is no problem: whoever means the file can name it."""
+        """Report that a *link* is not followed. This is not a problem: the file can be named itself."""
         name = link.replace("\n", "?")
         self._say(
             f"{name} is a link that leads out of its folder, and is left out; name it to have it copied."
@@ -153,7 +154,7 @@ class Copier:
         self._progress()
 
     def patiently(self, ask: Callable[[], _T]) -> _T:
-        """What *ask* answers, asked again while Redis does not answer: each of its calls may be repeated."""
+        """Return the result of *ask*. Call it again while Redis is unavailable; its calls can be repeated."""
         until, pause, is_told = clock() + self._patience, _FIRST_PAUSE, False
         while True:
             try:
@@ -164,7 +165,7 @@ class Copier:
                 if not is_told:
                     is_told = True
                     how_long = "" if self._patience == math.inf else f", for {self._patience:,.0f} s"
-                    self._say(f"{error} Nothing is lost: it is tried again{how_long}.")
+                    self._say(f"{error} Nothing is lost; trying again{how_long}.")
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
@@ -185,7 +186,7 @@ class Copying:
 
     def __init__(self, copier: Copier, file: BinaryIO, name: str) -> None:
         self._copier, self._file, self._name = copier, file, name
-        #: What comes from a pipe cannot be read again, and so is not recognised.
+        #: A pipe cannot be read again, so its lines are not recognised.
         self.may_begin_again = stat.S_ISREG(os.fstat(file.fileno()).st_mode) and name != STDIN
         self._told = 0
         self._is_read = False
@@ -227,19 +228,19 @@ class Copying:
         return True
 
     def _is_done(self) -> bool:
-        """A compressed file that was read to its end need not be read again to find that."""
+        """Return True for a compressed file that was read to its end: it need not be read again."""
         is_compressed = not isinstance(self._source, Plain)
         size = os.fstat(self._file.fileno()).st_size
         return is_compressed and self._known.state == "done" and self._known.size == size
 
     def keep(self) -> None:
-        """Let it not be forgotten although nothing comes."""
+        """Keep the file from being forgotten although it does not grow."""
         if self.is_known:
             self._copier.patiently(self._look)
 
     def go_on(self, *, is_final: bool = False) -> None:
         """
-        Copy what there is; a last line without a newline only if the end *is_final*, or the file is complete.
+        Copy what there is; a last line without a newline only if *is_final*, or if the file is complete.
 
         Raises CopiedElsewhere, FileDamaged, OSError.
         """
@@ -258,19 +259,19 @@ class Copying:
             self._tell_taken()
 
     def is_complete(self) -> bool:
-        """Whether what was read to its end will not go on, so that its last line needs no newline."""
+        """Return True if a file that was read to its end will not grow, so that its last line needs no newline."""
         if not self.may_begin_again or not isinstance(self._source, Plain) or self._copier.complete:
             return True
         about = os.fstat(self._file.fileno())
-        # The time of the file is that of the machine's clock, not of Redis'.
+        # The time of the file is by the clock of the machine, not by that of Redis.
         return about.st_size == self._source.taken and time.time() - about.st_mtime >= SETTLED
 
     def finish(self, *, is_damaged: bool = False) -> None:
         """
-        Note how far it was read: it is done if that is all there is, by its size.
+        Note how far the file was read. It is done if that is all of it, by its size.
 
-        Raises FileDiffers if it became shorter meanwhile, and FileDamaged if it ended before all that was there when
-        it was opened was read.
+        Raises FileDiffers if the file became shorter meanwhile, and FileDamaged if it ended before everything that it
+        had when it was opened was read.
         """
         size = os.fstat(self._file.fileno()).st_size if self.may_begin_again else self._source.taken
         is_all = size == self._source.taken and not self.reader.left
@@ -295,22 +296,22 @@ class Copying:
 
     @property
     def unfinished(self) -> int:
-        """How many bytes were read of a line that has no end yet."""
+        """How many bytes were read of a line that has no newline yet."""
         return self._source.taken - self.reader.place.position
 
     def fits(self) -> bool:
-        """Whether a plain file is still what was read of it, and was not cut off and written anew."""
+        """Return True if a plain file still has what was read of it, and was not cut off and written again."""
         place = self.reader.place
         if os.fstat(self._file.fileno()).st_size < self._source.taken:
             return False
         return mark(os.pread(self._file.fileno(), place.window, place.position - place.window)) == place.mark
 
     def problem(self, reason: str | Exception, *more: str) -> Problem:
-        """At where it is; at line 0 if nothing of it could be read."""
+        """Return a problem at the current place; at line 0 if nothing of the file could be read."""
         if isinstance(reason, OSError):
             reason = f"cannot be read: {reason.strerror or reason}"
         elif isinstance(reason, FileDamaged):
-            reason = str(reason.__cause__ or reason)  # without the place, which is told anyway
+            reason = str(reason.__cause__ or reason)  # without the place, which the problem has anyway
         place = self.reader.place if self._is_read else None
         at = (place.lines + 1, place.position) if place else (0, 0)
         return Problem(self._name, *at, " ".join([str(reason), *more]))

@@ -1,10 +1,10 @@
 """
-Following: files that grow are copied as they grow, a second later at most, and go on under rotation.
+Follower: copies files as they grow, at most a second later, also when they are rotated.
 
 A file is known by its inode while it is open. One that was renamed is read until nothing more comes, since its writer
-may not have noticed yet; the new file under its name is read beside it. One that was cut off (copytruncate) begins
-anew. A line counts when it has its end; the last one also when its file is gone, or nobody has written to it for a
-day. What is not read yet when this process dies, the next one finds.
+may not have noticed yet; the new file of its name is read beside it. One that was cut off (copytruncate) is read from
+the beginning. A line counts when it has its newline; the last line also when its file is gone, or when nobody has
+written to the file for a day. What this process has not read when it dies, the next one reads.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from components.services.logs.sources import Plain, source_of
 
 #: Seconds from one look to the next.
 PAUSE = 1.0
-#: Seconds without growth after which a file that is no longer at its path is done with.
+#: Seconds without growth after which a file that is no longer at its path is closed.
 QUIET = 10.0
-#: Seconds after which Redis is told that a file is still there of which nothing comes: less than the least that
-#: files are kept for.
+#: Seconds after which Redis is told that a file that does not grow is still there: less than the shortest time for
+#: which files are kept.
 KEPT = 3_600.0
 
 _Inode = tuple[int, int]
 
 
 class Follower:
-    """Copies what *paths* lead to with *copier*, and what comes there later."""
+    """Copies with *copier* the files to which *paths* lead, now and later."""
 
     def __init__(self, copier: Copier, paths: Sequence[str], *, quiet: float = QUIET) -> None:
         self._copier, self._paths, self._quiet = copier, paths, quiet
         self._open: dict[_Inode, _Growing] = {}
-        #: Size and modification of what is not open, as they were at the last look, and whether that is copied.
+        #: Size and time of modification of files at the last look, and of files when they were copied.
         self._seen: dict[_Inode, tuple[int, int]] = {}
         self._done: dict[_Inode, tuple[int, int]] = {}
         #: Links that were left out at the last look.
@@ -51,7 +51,7 @@ class Follower:
         present = set[_Inode]()
         links = set[str]()
         for path in find_files(self._paths, tell=links.add):
-            with suppress(FileNotFoundError):  # it may come yet, or was rotated away just now
+            with suppress(FileNotFoundError):  # it may still come, or was just rotated away
                 self._look_at(path, present)
         for link in sorted(links - self._links):
             self._copier.say_left_out(link)
@@ -68,7 +68,7 @@ class Follower:
         self._open.clear()
 
     def _look_at(self, path: str, present: set[_Inode]) -> None:
-        about = os.stat(path)  # noqa: PTH116  (as it was given, for what is told)
+        about = os.stat(path)  # noqa: PTH116  (as it was given, for messages)
         inode, state = (about.st_dev, about.st_ino), (about.st_size, about.st_mtime_ns)
         present.add(inode)
         before, self._seen[inode] = self._seen.get(inode), state
@@ -83,7 +83,7 @@ class Follower:
             self._copier.tell(Problem(path, 0, 0, f"cannot be followed: {error.strerror or error}"))
 
     def _take(self, path: str, inode: _Inode, *, is_still: bool) -> None:
-        """Begin with a file; one that is compressed is copied when it does not grow any more."""
+        """Open a plain file to follow it. Copy a compressed file when it does not grow any more."""
         with ExitStack() as closing:
             file = closing.enter_context(Path(path).open("rb", buffering=0))
             about = os.fstat(file.fileno())
@@ -110,7 +110,7 @@ class _Growing:
         self._grew_at = self._told_at = clock()
 
     def go_on(self, *, is_there: bool, quiet: float) -> bool:
-        """Copy what has come; False if nothing more will, since it *is_there* no longer and has been quiet."""
+        """Copy what has come. Return False if nothing more will, since it is gone and was *quiet* for long enough."""
         size = os.fstat(self._file.fileno()).st_size
         has_changed, self._size = size != self._size, size
         if has_changed:

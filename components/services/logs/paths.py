@@ -1,13 +1,13 @@
 """
-Paths: which files are meant by names of files, folders and patterns.
+Paths: the files that names of files, folders and patterns stand for.
 
-A folder means all files below it, in the order of their names; a pattern is one of the shell, with ** for folders.
-What is no file, such as a socket, is left out, unless it is named itself. What cannot be looked into is given back as
-it is, so that reading it says why.
+A folder stands for all files below it, in the order of their names; a pattern is one of the shell, with ** for
+folders. Sockets and the like are left out unless they are named themselves. A folder that cannot be opened is
+returned as it is, so that reading it tells why.
 
-A link that is named itself is followed. One that is found below a folder, or by a pattern, is followed only to what
-lies in that folder, or in the one where the pattern begins: whoever may write there must not choose which files of
-the machine are read. All other links are left out, and told.
+A link that is named itself is followed. A link that is found below a folder, or by a pattern, is followed only if it
+leads into that folder, or into the folder where the pattern begins: whoever may write there must not choose which
+files of the machine are read. All other links are left out and reported.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Tell = Callable[[str], object]
 
 def find_files(paths: Iterable[str], *, tell: Tell = lambda link: None) -> Iterator[str]:
     """
-    Find the files, each once; a path that leads to none is given back as it is, so that reading it says why.
+    Find the files, each once. A path that leads to none is returned as it is, so that reading it tells why.
 
-    Each link that is left out because it leads out of its folder is told to *tell*.
+    Call *tell* for each link that is left out because it leads out of its folder.
     """
     seen = set[str]()
     for path in paths:
@@ -58,14 +58,14 @@ def _files_of(path: str, tell: Tell) -> Iterator[str]:
 
 
 def _below(path: str, root: str, tell: Tell) -> Iterator[str]:
-    """The files below *path*, without what links lead to out of *root*."""
+    """Yield the files below *path*, without those to which links lead out of *root*."""
     if not os.path.isdir(path):  # noqa: PTH112  (a Path raises where it may not look)
         yield path
         return
     closed: list[str] = []
     for folder, folders, files in os.walk(path, onerror=lambda error: closed.append(error.filename)):
         folders.sort()
-        for name in folders:  # a walk follows no links: what lies within is found where it lies
+        for name in folders:  # a walk follows no links; files inside of the root are found where they are
             found = str(Path(folder, name))
             if _leads_out(found, root):
                 tell(found)
@@ -79,7 +79,7 @@ def _below(path: str, root: str, tell: Tell) -> Iterator[str]:
 
 
 def _matches(pattern: str, root: str) -> Iterator[str]:
-    """What a pattern finds. Its ** goes through no links, as a walk does not; those of glob would leave *root*."""
+    """Yield what a pattern finds. Like a walk, its ** follows no links; that of glob would leave *root*."""
     parts = Path(pattern).parts
     if "**" not in parts:
         yield from glob.glob(pattern)  # noqa: PTH207  (the pattern may be absolute)
@@ -96,17 +96,17 @@ def _matches(pattern: str, root: str) -> Iterator[str]:
 
 
 def _beginning(pattern: str) -> str:
-    """The folder where a pattern begins: all before the first part that has a sign in it."""
+    """Return the folder where a pattern begins: everything before the first part that has a wildcard."""
     parts = Path(pattern).parts
     count = next(at for at, part in enumerate(parts) if glob.has_magic(part))
     return str(Path(*parts[:count]))
 
 
 def _leads_out(path: str, root: str) -> bool:
-    """Whether *path*, which was found by a walk below *root*, is a link to what does not lie there."""
+    """Return True if *path*, which was found below *root*, is a link that leads out of it."""
     return os.path.islink(path) and not _is_within(path, root)  # noqa: PTH114
 
 
 def _is_within(path: str, root: str) -> bool:
-    """Whether what *path* leads to lies in the folder *root*, which has no links in it."""
+    """Return True if *path* leads into the folder *root*, whose own path has no links."""
     return Path(os.path.realpath(path)).is_relative_to(root)

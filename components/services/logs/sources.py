@@ -1,9 +1,9 @@
 """
-Sources: the bytes of a file, decompressed, a limited number at a time.
+Sources: the decompressed bytes of a file, a limited number at a time.
 
-What a file is, its first bytes say, whatever its name: gzip, zstd, or lines as they are. A gzip file may have several
-members, as logs have that were appended compressed; each one's checksum is checked. Damage raises FileDamaged, after
-all that could be read was read. A reader holds a few megabytes, however far a file expands.
+The first bytes of a file tell what it is, whatever its name: gzip, zstd, or plain lines. A gzip file may have several
+members, like logs that were compressed and appended; the checksum of each is checked. Damage raises FileDamaged after
+everything that can be read was read. A reader holds a few megabytes, however far a file expands.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ STDIN = "-"
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _READ = 256 * 1024  # bytes of a compressed file at a time
-_SLICE = 1024  # bytes fed to zstd at a time: they can become 32 MB, not more
+_SLICE = 1024  # bytes fed to zstd at a time: they can expand to 32 MB, not more
 _GZIP = 31  # zlib's number for members with header and checksum
 
 
 class Source(Protocol):
     """Something to read from."""
 
-    #: How many bytes of the file, as it is stored, were taken: for progress.
+    #: How many bytes of the file, as it is stored, were read: for progress.
     taken: int
 
     def read(self, size: int) -> bytes:
         """
         Return about *size* bytes at most, and none only at the end. Raises FileDamaged and OSError.
 
-        Where there is nothing yet and the end has not come, as in a pipe, it waits.
+        Wait if there is nothing yet and it is not the end, as in a pipe.
         """
 
     def skip(self, count: int) -> bool:
-        """Go on *count* bytes from the beginning, without reading; False if that cannot be done."""
+        """Go to *count* bytes from the beginning without reading. Return False if that is not possible."""
 
 
 class Plain:
@@ -71,7 +71,7 @@ class Plain:
 
 
 class _Compressed:
-    """What the two kinds share: pieces of the file, the rest of one first."""
+    """Reads a compressed file piece by piece, and takes back what was not used of a piece."""
 
     def __init__(self, file: BinaryIO, head: bytes) -> None:
         self._file, self._rest = file, head
@@ -127,7 +127,7 @@ class Gzip(_Compressed):
                 return found
 
     def _begin(self) -> bool:
-        """Begin the next member, after zeros that tapes and block devices leave; False at the end."""
+        """Begin the next member, after zeros that tapes and block devices leave. Return False at the end."""
         data = b""
         while not data and (piece := self._piece()):
             data = piece.lstrip(b"\0") if self._count else piece
@@ -135,14 +135,14 @@ class Gzip(_Compressed):
             return False
         self._put_back(data)
         if len(data) > 1 and not data.startswith(_GZIP_MAGIC):
-            raise self._damaged(f"after gzip member {self._count} follows what is none")
+            raise self._damaged(f"after gzip member {self._count} comes something else")
         self._member = zlib.decompressobj(_GZIP)
         self._count += 1
         return True
 
 
 def _before_damage(member: zlib._Decompress, data: bytes) -> bytes:
-    """What *data* give up to where zlib finds them damaged: it keeps to itself what it had made of them by then."""
+    """Return what *data* give up to the damage: zlib does not return it when it finds the damage."""
     found = []
     with suppress(zlib.error):
         for at in range(len(data)):
@@ -180,7 +180,7 @@ class Zstd(_Compressed):
         return b"".join(found)
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
-        """What *data* add; of a damaged frame that is nothing, and the next read with nothing to give raises."""
+        """Yield what *data* give. A damaged frame gives nothing; the read that has nothing else to return raises."""
         while data:
             try:
                 yield self._frame.decompress(data)
@@ -194,7 +194,7 @@ class Zstd(_Compressed):
 
 
 def source_of(file: BinaryIO, format: Format = "auto") -> Source:
-    """What *file*, which stands at its beginning, is to be read with."""
+    """Return the source that reads *file*, which must be at its beginning."""
     head = _first(file, 4) if format == "auto" else b""
     if head.startswith(_GZIP_MAGIC):
         return Gzip(file, head)
@@ -212,7 +212,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
     """
     Read at most *size* bytes; none only at the end.
 
-    Standard input may be non-blocking, since whoever shares it can make it so; read() then returns None where
+    Standard input may be non-blocking, since any process that shares it can make it so. Then read() returns None if
     nothing has come yet, which is not the end.
     """
     read: Callable[[int], bytes | None] = file.read
@@ -223,7 +223,7 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """The file, unbuffered; "-" is standard input. Raises OSError, also for what is no file."""
+    """Open a file, unbuffered; "-" is standard input. Raises OSError, also if it is neither a file nor a pipe."""
     if os.fspath(path) == STDIN:
         with open(0, "rb", buffering=0, closefd=False) as file:
             yield file

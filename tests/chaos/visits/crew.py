@@ -32,7 +32,7 @@ _NEEDED = (
     "components.services.logs.lines.kernels.naive",
     "components.services.logs.lines.kernels.vectors",
     "components.services.logs.traffic.place_counter",
-    "components.services.logs.worker.logs",
+    "components.services.logs.worker.log_worker",
     "django_redis.cache",
     "tests.chaos.visits.actors",
     "tests.chaos.visits.events",

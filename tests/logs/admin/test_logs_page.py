@@ -141,7 +141,7 @@ def test_while_workers_are_at_work_nobody_is_asked_to_start_one(viewer, redis):
 
 
 def test_what_waits_in_great_numbers_is_counted_up_to_a_bound(viewer, redis, monkeypatch):
-    monkeypatch.setattr("components.services.logs.admin.log_jobs.MOST_WAITING", 3)
+    monkeypatch.setattr("components.services.logs.admin.jobs.MOST_WAITING", 3)
     fill(stream(), 3)
     joined("places")
 

@@ -12,7 +12,7 @@ import pytest
 
 from components.services.geo import lookups
 from components.services.logs import note_job
-from components.services.logs.admin.places import around, closer, label
+from components.services.logs.admin.traffic import around, closer, label
 from components.services.logs.traffic import Traffic
 from tests.control_room.pages import addresses, rows_of, text_of, words
 from tests.logs.admin import traffic
@@ -224,7 +224,7 @@ def test_what_was_counted_by_country_only_says_how_regions_come_about(viewer):
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"from": "2011-02-30"}, "From is '2011-02-30'; it must be a day, as 2026-01-31."),
+        ({"from": "2011-02-30"}, "From is '2011-02-30'; it must be a day such as 2026-01-31."),
         ({"to": "soon"}, "To is 'soon'"),
         ({"from": "2011-10-03", "to": "2011-10-01"}, "from 2011-10-03 to 2011-10-01 ends before it begins"),
         ({"from": "0001-01-01", "to": "9999-12-31"}, "has 3,652,059 days; by country it may have"),
@@ -312,7 +312,7 @@ def test_a_file_has_nothing_that_a_spreadsheet_calculates(viewer):
 
 
 def test_a_file_is_bounded(viewer, monkeypatch):
-    monkeypatch.setattr("components.services.logs.admin.traffic._MOST_CELLS", 28)
+    monkeypatch.setattr("components.services.logs.admin.logs.MOST_CELLS", 28)
     traffic.count(14)
 
     assert len(lines_of(viewer)) == 1 + 2

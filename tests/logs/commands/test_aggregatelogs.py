@@ -112,7 +112,7 @@ def test_without_a_table_of_addresses_it_says_how_to_have_one(redis: Redis) -> N
         (["--keep", "0"], "--keep"),
         (["--json-keys", "ip,time"], "needs --format json"),
         (["--format", "json", "--json-keys", "ip"], "names two keys"),
-        (["--pattern", "(?P<ip>"], "is no regular expression"),
+        (["--pattern", "(?P<ip>"], "is not a regular expression"),
         (["--pattern", "(?P<ip>.)"], "lacks the group"),
         (["--job", ""], "A log job cannot be called ''"),
         (["--format", "xml"], "invalid choice: 'xml'"),

@@ -118,7 +118,7 @@ def test_a_file_that_was_changed_where_it_was_copied_is_told(redis: Redis, log: 
     code, said = run(log, CHUNK)
 
     assert code == 1
-    assert "differs from it before there" in said
+    assert "differs from it before that byte" in said
     assert copied() == each_once(lines(0, 500))
 
 
@@ -403,8 +403,8 @@ def test_when_redis_has_lost_its_data_the_file_is_copied_again(redis: Redis, log
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--limit=1K", "--chunk=2K"], "less than a chunk of 2,048 bytes"),
-        (["--limit=1K", "--chunk=1K"], "1,092 if it is junk"),
+        (["--limit=1K", "--chunk=2K"], "a chunk of 2,048 bytes may need"),
+        (["--limit=1K", "--chunk=1K"], "may need 1,092 if it"),
         (["--limit=1X"], "is not a number of bytes"),
         (["--chunk=17M"], "16,777,216 at most"),
         (["--chunk=10"], "from 1,024 on"),

@@ -351,7 +351,7 @@ def test_it_flushes_what_it_has_counted_when_it_is_stopped(redis: Redis) -> None
 
 
 def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("components.services.logs.worker.logs._NAP", 0.01)
+    monkeypatch.setattr("components.services.logs.worker.log_worker._NAP", 0.01)
     counting, steps = worker(drains=False), []
     step = counting.step
     monkeypatch.setattr(counting, "step", lambda: (steps.append(1), step())[1])
@@ -376,9 +376,9 @@ def test_an_aggregation_that_has_left_has_no_workers(redis: Redis) -> None:
 def test_batches_grow_until_they_make_as_many_members_as_a_flush_may_have(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("components.services.logs.worker.log_batches.MEMBERS", 40)
-    monkeypatch.setattr("components.services.logs.worker.log_batches._FIRST", 6)
-    monkeypatch.setattr("components.services.logs.worker.logs._LATEST", 1_000)
+    monkeypatch.setattr("components.services.logs.worker.batch.MEMBERS", 40)
+    monkeypatch.setattr("components.services.logs.worker.batch._FIRST", 6)
+    monkeypatch.setattr("components.services.logs.worker.log_worker._LATEST", 1_000)
     hand_out(*[LINES] * 40)
     sent: list[tuple[int, int]] = []
     counting = worker()

@@ -1,28 +1,58 @@
 """
-The Logs page: what of each job is in flight, who counts it and how fast, how far behind, and what was rejected.
+The Logs page: what of each job is in flight, who counts it and how fast, how far behind they are, what was rejected;
+and the traffic of a job: lines of days by country, region and city, as bars, as a table and as CSV.
 
-It looks through look_at(), four round trips for a job, whatever is in it, and one more for the rejected lines of an
-aggregation. What is done is in log_verbs.py, what was counted in traffic.py.
+Looking at a job takes four round trips, whatever is in it, and one more for the rejected lines of an aggregation.
 """
 
 from __future__ import annotations
 
+import re
+from functools import partial
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Paging, Permission
+from components.control_room.base import Action, Done, Page, Paging, Permission, Trail
+from components.control_room.files import as_csv
+from components.control_room.names import NamedPages
+from components.exceptions import InvalidRange
 from components.services.logs import MOST_DEAD, dead_chunks, list_jobs, look_at
-from components.services.logs.admin.log_jobs import Job
-from components.services.logs.admin.log_verbs import VERBS, LogVerbs
-from components.services.logs.admin.traffic import TrafficPages
+from components.services.logs.admin.dead_chunks import VERBS, Chosen, Verb, chunks
+from components.services.logs.admin.jobs import Counted, Job
+from components.services.logs.admin.traffic import (
+    LEVELS,
+    LIVELY,
+    MOST_CELLS,
+    OFFERED,
+    WRONG,
+    Asked,
+    around,
+    full_name,
+    parts,
+    read,
+    shown,
+)
+from components.services.logs.traffic import MOST_ROWS, NAMES, Traffic, sheet
+from components.templatetags.control_room import grouped
 
 
-class LogJobAdmin(TrafficPages, LogVerbs):
+class LogJobAdmin(NamedPages):
+    """The pages of logs, and what can be done there."""
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
             self.page("job/", "job", self.job),
             self.page("dead/", "dead", self.dead),
+            self.page("traffic/", "traffic", self.traffic),
+            self.page("csv/", "csv", self.download),
+            *(
+                self.page(f"{verb.name}/", verb.name, partial(self.act, verb), needs=verb.name)
+                for verb in VERBS
+            ),
+            self.page("leave/", "leave", self.leave, needs="delete"),
             *super().get_urls(),
         ]
 
@@ -55,7 +85,7 @@ class LogJobAdmin(TrafficPages, LogVerbs):
 
     def job(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
-        # Read here: what fails while a page is rendered becomes no page that says so.
+        # Read here: an error while the page is rendered would not become a page that tells it.
         aggregations = [(each, each.samples()) for each in job.aggregations]
         context = {
             "job": job,
@@ -87,5 +117,122 @@ class LogJobAdmin(TrafficPages, LogVerbs):
             f"Dead chunks of {aggregation.name}",
             context,
             trail=self.trail(job),
-            live=not all_are_selected,  # what arrives later is not to be found selected
+            live=not all_are_selected,  # what arrives later must not be selected
         )
+
+    def find_url(self, name: str) -> str:
+        return self.url("job", job=name)
+
+    def act(self, verb: Verb, request: HttpRequest) -> HttpResponse:
+        chosen = Chosen.of(request)
+        gone = [f"{chunks(chosen.gone)} of the selection ceased to be dead."] if chosen.gone else []
+        action = Action(
+            title=verb.asked.format(chosen.what),
+            button=verb.label,
+            effects=[*gone, *verb.effects(chosen)],
+            run=lambda: verb.act(chosen),
+            subject=self.subject(chosen.job.id),
+            idle=chosen.nothing,
+            is_idle=not chosen.ids,
+            back=self.url("dead", job=chosen.job.id, aggregation=chosen.aggregation.id),
+        )
+        dead = f"Dead chunks of {chosen.aggregation.name}"
+        return self.confirm(request, action, trail=[*self.trail(chosen.job), (dead, action.back)])
+
+    def leave(self, request: HttpRequest) -> HttpResponse:
+        job = Job.of(request)
+        name = request.GET.get("aggregation", "")
+        found = next((each for each in job.aggregations if each.id == name), None)
+        label = found.name if found else self.label(name)
+
+        def run() -> Done:
+            if not found:
+                return Done()
+            found.service.leave()
+            return Done(f"The aggregation {label} has left the job {job.name}.")
+
+        action = Action(
+            title=f"Let the aggregation {label} leave",
+            button="Let it leave",
+            effects=_effects_of_leaving(found) if found else [],
+            run=run,
+            subject=self.subject(job.id),
+            idle=f"No aggregation {label} takes part in the job {job.name}.",
+            is_idle=found is None,
+            back=self.find_url(job.id),
+        )
+        return self.confirm(request, action, trail=self.trail(job))
+
+    def trail(self, job: Job) -> Trail:
+        return [(f"Job {job.name}", self.find_url(job.id))]
+
+    def traffic(self, request: HttpRequest) -> HttpResponse:
+        job = Job.of(request)
+        asked, days = Asked.of(request, job.id), Traffic(job.id).days()
+        offered = [(each, asked.lately(each)) for each in OFFERED]
+        context: dict[str, Any] = {"job": job, "asked": asked, "offered": offered}
+        if not days:
+            return self._answer(request, asked, {**context, "is_new": True})
+        context |= {"earliest": days[0].day, "latest": days[-1].day}
+        try:
+            first, last = asked.period(days[-1].day)
+            context |= {"first": first, "last": last}
+            context |= shown(request, asked, first, last)
+        except WRONG as error:
+            context["problem"] = str(error)
+        return self._answer(request, asked, context)
+
+    def download(self, request: HttpRequest) -> HttpResponse:
+        job = Job.of(request)
+        asked, days = Asked.of(request, job.id), Traffic(job.id).days()
+        try:
+            if not days:
+                raise InvalidRange("Nothing was counted yet.")
+            first, last = asked.period(days[-1].day)
+            top = max(1, min(MOST_ROWS, MOST_CELLS // (abs((last - first).days) + 1)))
+            report = read(asked, first, last, top)
+        except WRONG as error:
+            return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
+        named = "-".join([job.id, *parts(report.within), report.level])
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", named).strip("-")[:80]
+        return as_csv(f"traffic-{slug}-{first}-{last}.csv", sheet(report), names=NAMES)
+
+    def _answer(self, request: HttpRequest, asked: Asked, context: dict[str, Any]) -> Page:
+        """Return the page of traffic, with a form that picks the time and the error, if there is one, above it."""
+        problem, report = context.get("problem"), context.get("report")
+        where = f" from {full_name(asked.within)}" if asked.within else ""
+        is_lively = report is None or (len(report.days) <= LIVELY and report.level != LEVELS[-1])
+        return self.render(
+            request,
+            "admin/components/logs/traffic.html",
+            f"Traffic{where}{f' by {report.level}' if report else ''}",
+            context,
+            trail=self._trail_of(context["job"], asked),
+            live=not problem and is_lively,
+            status=400 if problem else 200,
+        )
+
+    def _trail_of(self, job: Job, asked: Asked) -> Trail:
+        page = self.url("traffic")
+        trail = [(f"Job {job.name}", self.find_url(job.id))]
+        if not asked.within:
+            return trail
+        trail.append(("Traffic", f"{page}?{asked.at(LEVELS[0], '')}"))
+        for number, place in enumerate(around(asked.within)[:-1][: len(LEVELS) - 1], 1):
+            trail.append((full_name(place), f"{page}?{asked.at(LEVELS[number], place)}"))
+        return trail
+
+
+def _effects_of_leaving(found: Counted) -> list[str]:
+    status = found.status
+    lost = status.waiting + status.claimed + status.dead
+    at_least = "At least " if found.waiting.startswith("at") else ""
+    return [
+        f"{at_least}{chunks(lost)} that it has not counted {'is' if lost == 1 else 'are'} lost to it: waiting "
+        f"{found.waiting}, held by workers {grouped(status.claimed)}, dead {grouped(status.dead)}.",
+        "What it has counted stays, and other aggregations go on as before.",
+        f"At work for it: {grouped(found.alive)}. End them first: a worker that finds it gone ends with an error, "
+        "and one that starts lets it join again.",
+        "If it joins again, it gets all that is in flight then. What of this it has counted before, it counts twice.",
+        "This cannot be undone.",
+    ]

@@ -1,45 +1,44 @@
 """
-The traffic of a job: lines of days by country, region and city, as bars, as a table and as CSV.
+What the traffic page shows of a job: lines of days by country, region and city, as bars and as a table.
 
-All of what is asked for is in the address. Without it, it is the last two weeks that end with the last day on which
-something was counted, by country; a place leads to what lies in it. What cannot be asked is said above the form.
+The address of the page has everything that is asked for. By default that is the two weeks that end with the last day
+on which something was counted, by country. Places link to the places in them. Errors are shown above the form.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, get_args
+from urllib.parse import unquote, urlencode
 
-from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern
+from django.http import HttpRequest
 from django.utils.formats import number_format
 
-from components.control_room.base import Page, Paging, Trail
-from components.control_room.files import as_csv
-from components.control_room.names import NamedPages
+from components.control_room.base import Paging
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
 from components.services.counters.charts import MOST_LAYERS, Bars
-from components.services.geo import Level
-from components.services.logs.admin.log_jobs import Job
-from components.services.logs.admin.places import LEVELS, around, closer, full_name, label, parts
-from components.services.logs.traffic import MOST_ROWS, NAMES, Others, Report, Row, Traffic, sheet
+from components.services.geo import UNKNOWN, Level, place_name
+from components.services.logs.traffic import Others, Report, Row, Traffic
+from components.templatetags.control_room import legible
 
+LEVELS: tuple[Level, ...] = get_args(Level)
+#: The id of addresses whose place is unknown.
+NOWHERE = UNKNOWN.id
 LISTED = 1_000  # places that the pages of a table reach
-DAYS = 14  # if nobody asks for others
+DAYS = 14  # by default
 OFFERED = (7, 30, 90)  # days
-_MOST_CELLS = 300_000  # of a file
-_LIVELY = 31  # days: a longer report, or one of cities, is not made anew every few seconds
+MOST_CELLS = 300_000  # of a file
+LIVELY = 31  # days: a longer report, or one of cities, is not made anew every few seconds
 _LONGEST_NUMBER = 5  # digits
 
-_WRONG = (InvalidLevel, InvalidLimit, InvalidName, InvalidRange)
+WRONG = (InvalidLevel, InvalidLimit, InvalidName, InvalidRange)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the address of a report says, as it was typed."""
+    """What the address of a report asks for, as it was typed."""
 
     job: str
     level: str = LEVELS[0]
@@ -62,15 +61,15 @@ class Asked:
         return urlencode({"job": self.job, **{name: value for name, value in named.items() if value}})
 
     def at(self, level: Level, within: str) -> str:
-        """The query of another place, for the same time."""
+        """Return the query for another place and the same time."""
         return replace(self, level=level, within=within).query
 
     def lately(self, days: int) -> str:
-        """The query of the same place, for the last so many days."""
+        """Return the query for the same place and the last so many days."""
         return replace(self, days=str(days), first="", last="").query
 
     def period(self, latest: date) -> tuple[date, date]:
-        """First and last day; without any the last ones that end with *latest*. Raises InvalidRange."""
+        """Return the first and last day; if none is given, they end with *latest*. Raises InvalidRange."""
         first, last = _day("From", self.first), _day("To", self.last)
         if last is None:
             last = max(latest, first) if first and not self.days else latest
@@ -90,11 +89,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Place:
-    """A row of a report, or all others, as the table shows it."""
+    """A row of a report, or all other places, as the table shows it."""
 
     row: Row | Others
     label: str
-    #: Where one can look closer; "" if one cannot.
+    #: Leads to the places in it; "" if there are none.
     query: str = ""
 
     @property
@@ -110,95 +109,32 @@ class Place:
         return growth(self.row.growth, self.row.count)
 
 
-class TrafficPages(NamedPages):
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.page("traffic/", "traffic", self.traffic),
-            self.page("csv/", "csv", self.download),
-            *super().get_urls(),
-        ]
-
-    def traffic(self, request: HttpRequest) -> HttpResponse:
-        job = Job.of(request)
-        asked, days = Asked.of(request, job.id), Traffic(job.id).days()
-        offered = [(each, asked.lately(each)) for each in OFFERED]
-        context: dict[str, Any] = {"job": job, "asked": asked, "offered": offered}
-        if not days:
-            return self._answer(request, asked, {**context, "is_new": True})
-        context |= {"earliest": days[0].day, "latest": days[-1].day}
-        try:
-            first, last = asked.period(days[-1].day)
-            context |= {"first": first, "last": last}
-            context |= self._report(request, asked, first, last)
-        except _WRONG as error:
-            context["problem"] = str(error)
-        return self._answer(request, asked, context)
-
-    def download(self, request: HttpRequest) -> HttpResponse:
-        job = Job.of(request)
-        asked, days = Asked.of(request, job.id), Traffic(job.id).days()
-        try:
-            if not days:
-                raise InvalidRange("Nothing was counted yet.")
-            first, last = asked.period(days[-1].day)
-            top = max(1, min(MOST_ROWS, _MOST_CELLS // (abs((last - first).days) + 1)))
-            report = _read(asked, first, last, top)
-        except _WRONG as error:
-            return HttpResponse(f"{error}\n", status=400, content_type="text/plain; charset=utf-8")
-        named = "-".join([job.id, *parts(report.within), report.level])
-        slug = re.sub(r"[^A-Za-z0-9]+", "-", named).strip("-")[:80]
-        return as_csv(f"traffic-{slug}-{first}-{last}.csv", sheet(report), names=NAMES)
-
-    def _report(self, request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
-        paging = Paging.of(request, total=LISTED)
-        report = _read(asked, first, last, paging.last)
-        total = min(len(report.rows) + report.others.places, LISTED)
-        if paging.offset >= max(total, 1):
-            paging = Paging.of(request, total=total)
-            report = _read(asked, first, last, paging.last)
-        paging = replace(paging, total=total)
-        others = report.others.places
-        return {
-            "report": report,
-            "level": report.level,
-            "growth": growth(report.growth, report.total),
-            "before": _before(report),
-            "chart": _bars(report),
-            "places": [_place(row, report, asked) for row in report.rows[paging.offset : paging.last]],
-            "others": Place(report.others, _others(others)) if others and paging.next is None else None,
-            "paging": paging,
-            "csv_query": asked.query,
-            "levels": [(each, asked.at(each, report.within)) for each in LEVELS[len(parts(report.within)) :]],
-        }
-
-    def _answer(self, request: HttpRequest, asked: Asked, context: dict[str, Any]) -> Page:
-        """A page with a form that picks the time; what cannot be asked is said above it."""
-        problem, report = context.get("problem"), context.get("report")
-        where = f" from {full_name(asked.within)}" if asked.within else ""
-        is_lively = report is None or (len(report.days) <= _LIVELY and report.level != LEVELS[-1])
-        return self.render(
-            request,
-            "admin/components/logs/traffic.html",
-            f"Traffic{where}{f' by {report.level}' if report else ''}",
-            context,
-            trail=self._trail_of(context["job"], asked),
-            live=not problem and is_lively,
-            status=400 if problem else 200,
-        )
-
-    def _trail_of(self, job: Job, asked: Asked) -> Trail:
-        page = self.url("traffic")
-        trail = [(f"Job {job.name}", self.find_url(job.id))]
-        if not asked.within:
-            return trail
-        trail.append(("Traffic", f"{page}?{asked.at(LEVELS[0], '')}"))
-        for number, place in enumerate(around(asked.within)[:-1][: len(LEVELS) - 1], 1):
-            trail.append((full_name(place), f"{page}?{asked.at(LEVELS[number], place)}"))
-        return trail
+def shown(request: HttpRequest, asked: Asked, first: date, last: date) -> dict[str, Any]:
+    """Return what the page of a report shows. Raises InvalidLevel, InvalidLimit, InvalidName, InvalidRange."""
+    paging = Paging.of(request, total=LISTED)
+    report = read(asked, first, last, paging.last)
+    total = min(len(report.rows) + report.others.places, LISTED)
+    if paging.offset >= max(total, 1):
+        paging = Paging.of(request, total=total)
+        report = read(asked, first, last, paging.last)
+    paging = replace(paging, total=total)
+    others = report.others.places
+    return {
+        "report": report,
+        "level": report.level,
+        "growth": growth(report.growth, report.total),
+        "before": _before(report),
+        "chart": _bars(report),
+        "places": [_place(row, report, asked) for row in report.rows[paging.offset : paging.last]],
+        "others": Place(report.others, _others(others)) if others and paging.next is None else None,
+        "paging": paging,
+        "csv_query": asked.query,
+        "levels": [(each, asked.at(each, report.within)) for each in LEVELS[len(parts(report.within)) :]],
+    }
 
 
 def growth(part: float | None, count: int) -> str:
-    """0.5 as "+50.0 %"."""
+    """Return growth as text: "+50.0 %" for 0.5."""
     if part is None:
         return "new" if count else "\N{EN DASH}"
     return f"{'+' if part > 0 else ''}{_percent(part)}"
@@ -208,7 +144,7 @@ def _percent(part: float) -> str:
     return f"{number_format(round(100 * part, 1), 1)}\N{NO-BREAK SPACE}%"
 
 
-def _read(asked: Asked, first: date, last: date, top: int) -> Report:
+def read(asked: Asked, first: date, last: date, top: int) -> Report:
     level = next((each for each in LEVELS if each == asked.level), None)
     if level is None:
         raise InvalidLevel(f"The level is {asked.level!r}; it must be one of {', '.join(LEVELS)}.")
@@ -231,7 +167,7 @@ def _bars(report: Report) -> Bars:
 
 
 def _before(report: Report) -> tuple[date, date] | None:
-    """The period against which growth is; there was none before the year 1."""
+    """Return the period with which the report is compared; None if there is none, before the year 1."""
     start, length = report.first.toordinal(), len(report.days)
     return (date.fromordinal(max(1, start - length)), date.fromordinal(start - 1)) if start > 1 else None
 
@@ -245,4 +181,43 @@ def _day(what: str, text: str) -> date | None:
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
-        raise InvalidRange(f"{what} is {text!r}; it must be a day, as 2026-01-31.") from None
+        raise InvalidRange(f"{what} is {text!r}; it must be a day such as 2026-01-31.") from None
+
+
+def parts(place: str) -> list[str]:
+    """Return the country, region and city of an id, as far as they are known."""
+    return [unquote(part) for part in place.split("/")] if place else []
+
+
+def label(place: str, level: Level, within: str = "") -> str:
+    """Return the name of a place for a list of its level, without the name of *within*, in which it lies."""
+    if place == NOWHERE:
+        return place
+    name = "" if place == within else full_name(place)
+    if within:
+        name = name.removesuffix(f", {full_name(within)}")
+    if len(parts(place)) > LEVELS.index(level):
+        return name
+    return f"{name} (no {level} known)" if name else f"no {level} known"
+
+
+def full_name(place: str) -> str:
+    """Return the whole name of a place, the smallest part first: "California, United States", or "CA, US"."""
+    name = place_name(place)
+    if name == place:  # its country has no name
+        name = ", ".join(reversed([part for part in parts(place) if part]))
+    return legible(name)
+
+
+def closer(place: str, level: Level) -> Level | None:
+    """Return the level by which a place of *level* can be divided, or None if it cannot."""
+    number = LEVELS.index(level)
+    if place == NOWHERE or level == LEVELS[-1] or len(parts(place)) <= number:
+        return None
+    return LEVELS[number + 1]
+
+
+def around(place: str) -> Sequence[str]:
+    """Return the place and those in which it lies, the largest first: "US", "US/CA"."""
+    pieces = place.split("/") if place else []
+    return ["/".join(pieces[: length + 1]) for length in range(len(pieces))]

@@ -1,15 +1,13 @@
-"""Lines of logs, counted by day and by the place of their address. Needs the extra "logs"."""
+"""Lines of logs, read and counted by day and by the place of their address. This needs the extra "logs"."""
 
-from components.services.logs.lines import extras  # noqa: F401  (the first: it says what is missing)
+from components.services.logs.lines import extras  # noqa: F401  (first: it tells what is missing)
 from components.services.logs.lines.addresses import parse_address
-from components.services.logs.lines.callbacks import Callback
 from components.services.logs.lines.cells import Cells
-from components.services.logs.lines.columns import Columns, Reason
-from components.services.logs.lines.counting import Counting, Counts
+from components.services.logs.lines.columns import Callback, Columns, Reason
+from components.services.logs.lines.counting import Counting, Counts, LineReader, Rejected, Tally
 from components.services.logs.lines.formats import Book, Combined, Format, JsonLines, Pattern, find_format
 from components.services.logs.lines.kernels import KERNELS, Kernel, choose_kernel
-from components.services.logs.lines.places import PlaceTable, Ranges
-from components.services.logs.lines.reading import LineReader, Rejected, Tally
+from components.services.logs.lines.place_table import PlaceTable, Ranges
 
 __all__ = [
     "KERNELS",

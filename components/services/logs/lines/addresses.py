@@ -1,9 +1,9 @@
 """
-One address out of a log, exactly: what all kernels agree with, and what the fast ones leave to Python.
+How an address of a log is read: all kernels read it like this, and the fast ones leave odd addresses to Python.
 
-The rules are those of Python's ipaddress: four numbers from 0 to 255 without leading zeros (some programs read
-these as octal), or IPv6. An IPv6 address that holds an IPv4 one (::ffff:1.2.3.4) is that one. A zone (fe80::1%eth0)
-is refused.
+The rules are those of Python's ipaddress: four numbers from 0 to 255 without leading zeros (some programs read these
+as octal), or IPv6. An IPv6 address that contains an IPv4 one (::ffff:1.2.3.4) is that one. A zone (fe80::1%eth0) is
+not allowed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 LONGEST = 45  # characters of an IPv6 address that ends as an IPv4 one does
-_REMEMBERED = 65_536  # addresses: visitors come again, and reading one takes 3 µs
+_REMEMBERED = 65_536  # addresses: visitors return, and reading one takes 3 µs
 
 
 def parse_address(text: bytes) -> tuple[int, int] | None:
-    """4 or 6, and the address as a number; None if *text* is no address."""
+    """Return 4 or 6, and the address as a number; None if *text* is not an address."""
     if len(text) > LONGEST or b"%" in text:
         return None
     try:
@@ -28,5 +28,5 @@ def parse_address(text: bytes) -> tuple[int, int] | None:
     return address.version, int(address)
 
 
-#: The same for one who asks for the same addresses again and again.
+#: The same with a memory, for callers that need the same addresses again and again.
 remembered = lru_cache(_REMEMBERED)(parse_address)

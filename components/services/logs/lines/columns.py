@@ -1,16 +1,16 @@
 """
-A block of lines as columns: what kernels give, and what callbacks of one's own are given.
+A block of lines as columns: what kernels return, and what callbacks get.
 
-Each line that can be read has an entry in each column, in the order of the block; those that cannot be read are
-told apart from them, each with its reason. So all lines of the block are in one of the two, and none is dropped in
-silence.
+Each line that can be read has an entry in each column, in the order of the block. The other lines are kept apart,
+each with its reason. So every line of the block is in one of the two, and none is dropped in silence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,41 +19,41 @@ from components.services.logs.lines.addresses import remembered
 
 Offsets: TypeAlias = NDArray[np.int64]
 
-READ = 0  # what stands in place of a reason where a line could be read
-READ_IPV6 = 254
-MAYBE_IPV6 = 255  # and where a fast kernel has left the address to Python
+#: In place of a reason: the line could be read; it could, and has an IPv6 address; a fast kernel has left its address
+#: to Python.
+READ, READ_IPV6, MAYBE_IPV6 = 0, 254, 255
 
 
 class Reason(IntEnum):
-    """Why a line was not counted: the first that applies."""
+    """Why a line was not counted: the first reason that applies."""
 
-    #: Nothing stands in it.
+    #: The line is empty.
     EMPTY = 1
-    #: It is no line of this format: a field is missing.
+    #: It is not of this format: a field is missing.
     FORMAT = 2
-    #: What stands where the address should is none.
+    #: The field of the address is not an address.
     ADDRESS = 3
-    #: What stands where the time should does not begin with a day of the years 1 to 9999.
+    #: The field of the time does not begin with a day of the years 1 to 9999.
     DATE = 4
-    #: Its day is before the first, or after the last, that are counted.
+    #: Its day is before the first day that is counted, or after the last.
     LATE = 5
     FUTURE = 6
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Offsets are those of bytes of *data*, the block. An end is that of the line's text, before \\n or \\r\\n."""
+    """Lines of a block. Offsets are in bytes of *data*, the block. A line ends before its \\n or \\r\\n."""
 
     data: bytes
     starts: Offsets
     ends: Offsets
-    #: Where that begins which follows the time: how the format has it.
+    #: Where the part after the time begins, as the format defines it.
     rests: Offsets
-    #: Days since 1 January of the year 1, which is 1: date.fromordinal() makes dates of them.
+    #: Days as numbers for date.fromordinal(): 1 January of the year 1 is 1.
     days: NDArray[np.int32]
     #: IPv4 addresses. Lines of IPv6 ones have 0 here.
     addresses: NDArray[np.uint32]
-    #: Which lines have an IPv6 address, and these addresses: 16 bytes each, big endian.
+    #: The numbers of lines that have an IPv6 address, and these addresses: 16 bytes each, big endian.
     ipv6_lines: Offsets
     ipv6: NDArray[np.void]
     #: Lines that could not be read.
@@ -66,11 +66,11 @@ class Columns:
         return len(self.starts)
 
     def text(self, line: int) -> bytes:
-        """One that could be read, without its end."""
+        """Return a line that could be read, without its end."""
         return self.data[self.starts[line] : self.ends[line]]
 
     def between(self, first: int, last: int) -> Columns:
-        """With lines of these days only, both included; the others are rejected."""
+        """Return the lines of the days from *first* to *last*; the others are rejected."""
         is_late, is_future = self.days < first, self.days > last
         is_good = ~(is_late | is_future)
         if is_good.all():
@@ -97,25 +97,25 @@ class Columns:
 
 @dataclass(frozen=True)
 class Raw:
-    """What kernels fill in: an entry for each line; *reasons* has a Reason, READ, READ_IPV6 or MAYBE_IPV6 for it."""
+    """An entry for each line, filled in by kernels. *reasons* has a Reason, READ, READ_IPV6 or MAYBE_IPV6."""
 
     starts: Offsets
     ends: Offsets
     rests: Offsets
     days: NDArray[np.int32]
-    #: The bits of addresses, signed since machine code is simpler then. IPv4 is in *low*.
+    #: The bits of addresses, signed because that makes machine code simpler. IPv4 is in *low*.
     high: NDArray[np.int64]
     low: NDArray[np.int64]
     reasons: NDArray[np.uint8]
 
     @classmethod
     def empty(cls, lines: int) -> Raw:
-        """Room for so many lines."""
+        """Return room for so many lines."""
         starts, ends, rests, high, low = (np.empty(lines, np.int64) for _ in range(5))
         return cls(starts, ends, rests, np.empty(lines, np.int32), high, low, np.empty(lines, np.uint8))
 
     def columns(self, block: bytes) -> Columns:
-        """Read what was left to Python, and set apart the lines that could not be read."""
+        """Read addresses that were left to Python, and return the lines, with those that cannot be read apart."""
         for line in np.flatnonzero(self.reasons == MAYBE_IPV6).tolist():
             self._read(block, line)
         is_bad = (self.reasons != READ) & (self.reasons != READ_IPV6)
@@ -148,3 +148,18 @@ class Raw:
         version, address = found
         self.reasons[line] = READ if version == 4 else READ_IPV6
         self.high.view(np.uint64)[line], self.low.view(np.uint64)[line] = divmod(address, 1 << 64)
+
+
+class Callback(Protocol):
+    """
+    Counts blocks of lines, and is asked now and then for what it has counted: the built-in counting of places is one.
+
+    It is created without arguments, and again whenever what it had counted was in vain, because others count chunks
+    whose lease was over. So it must keep sums in itself and do nothing else: anything else would be done twice.
+    """
+
+    def block(self, columns: Columns) -> None:
+        """Count these lines."""
+
+    def flush(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the sums since the last flush, to be added to tables: table -> member -> count. Begin again."""

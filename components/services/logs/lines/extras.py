@@ -1,15 +1,15 @@
 """
-What the extra "logs" installs, and the error for where it is not.
+The packages of the extra "logs", and the error if they are missing.
 
-numpy is needed by all of this package, so its absence is told before anything else is imported. numba compiles the
-fastest kernel; without it, numpy does the work.
+All of this package needs numpy, so the error is raised before anything else is imported. numba compiles the fastest
+kernel; without it, numpy does the work.
 """
 
 from importlib.util import find_spec
 
 from components.exceptions import ExtraNotInstalled
 
-#: What a user has to do.
+#: What a user has to run.
 INSTALL = 'pip install "components[logs]"'
 
 if find_spec("numpy") is None:
@@ -17,5 +17,5 @@ if find_spec("numpy") is None:
 
 
 def has_numba() -> bool:
-    """Whether the compiled kernel can be used."""
+    """Return True if the compiled kernel can be used."""
     return find_spec("numba") is not None

@@ -1,10 +1,9 @@
 """
-What a line may look like, and how one is read in plain Python: the rules that every kernel keeps.
+Formats of lines, and how a line is read in plain Python: the rules that every kernel follows.
 
-The book's format and the combined one of web servers have fast kernels, which are held against read() here. JSON
+The book's format and the combined format of web servers have fast kernels, which tests compare with read() here. JSON
 and regular expressions are read by read() itself, line by line. Only the address and the day decide whether a line
-counts; what else stands in it is not looked at. The day is the one that is written there: no time zone is
-converted.
+counts; the rest of it is ignored. The day is the one that is written in the line: no time zone is converted.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from components.exceptions import InvalidFormat
 from components.services.logs.lines.addresses import parse_address
 from components.services.logs.lines.columns import Reason
 
-_DAYS = 4_096  # remembered for each way of writing them: more than eleven years
+_DAYS = 4_096  # days that are remembered in each spelling: more than eleven years
 _ISO = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _WEB = re.compile(rb"([0-9]{2})/([A-Z][a-z]{2})/([0-9]{4})")
 _MONTHS = b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 _HOUR, _MINUTE, _SECOND = rb"(?:[01][0-9]|2[0-3])", rb"[0-5][0-9]", rb"(?:[0-5][0-9]|60)"
-#: What stands between the brackets: a fraction of the second and the zone may be missing.
+#: The time between the brackets: a fraction of the second and the zone are optional.
 _WEB_TIME = re.compile(
     rb"([0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}):%s:%s:%s(?:[.,][0-9]{1,9})?(?: ?(?:Z|[+-]%s:?%s))?"
     % (_HOUR, _MINUTE, _SECOND, _HOUR, _MINUTE)
 )
-#: What may follow a day, and has to be right if it looks like this.
+#: What may follow a day, and must be a time of the day if it looks like one.
 _CLOCK = re.compile(rb"[T :][0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
 _GOOD_CLOCK = re.compile(rb"[T :]%s:%s(?::%s)?" % (_HOUR, _MINUTE, _SECOND))
 _LONGEST = (
@@ -40,19 +39,19 @@ _LONGEST = (
 
 
 class Fields(NamedTuple):
-    """What one line says."""
+    """What one line contains."""
 
     version: int  # of the address: 4 or 6
     address: int
-    day: int  # as date.toordinal() has it
-    rest: int  # where in the line that begins which follows the time
+    day: int  # of date.toordinal()
+    rest: int  # where in the line the part after the time begins
 
 
 class Format(Protocol):
-    """A way to write lines."""
+    """A format of lines."""
 
     def read(self, line: bytes) -> Fields | Reason:
-        """What the line says, or why it cannot be read. It is not empty, and without its line end."""
+        """Return what a line contains, or why it cannot be read. It is not empty, and comes without its end."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +72,10 @@ class Combined:
     """
     `1.2.3.4 - frank [10/Oct/2000:13:55:36 -0700] "GET / …`, of Apache and nginx; the rest begins with the request.
 
-    The time is what stands before the first `] "`, from the last `[` on. A visitor chooses the user's name, which may
-    have blanks and brackets in it, but servers escape quotation marks, so nobody can make up the day on which they
-    are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. The whole of
-    it has to be a time: `[10/Oct/2000:99:99:99 ABCDE]` is none.
+    The time ends at the first `] "`, and begins at the last `[` before that. Visitors choose the user's name, which
+    may have blanks and brackets in it, but servers escape quotation marks; so nobody can forge the day on which they
+    are counted. The second may have a fraction, and the zone may be `+0200`, `+02:00`, `Z` or missing. All of it must
+    be a time: `[10/Oct/2000:99:99:99 ABCDE]` is not.
     """
 
     def read(self, line: bytes) -> Fields | Reason:
@@ -93,10 +92,10 @@ class Combined:
 @dataclass(frozen=True)
 class JsonLines:
     """
-    An object in each line. Keys may lead into others: "request.client_ip". The rest is the whole line.
+    A JSON object in each line. Keys may lead into nested objects: "request.client_ip". The rest is the whole line.
 
-    The time is text that begins as 2011-10-10 or 10/Oct/2011 do, or a number of seconds since 1970, of which the
-    day is that in UTC. Hours, minutes and seconds that follow the day have to be right.
+    The time is text that begins with a day such as 2011-10-10 or 10/Oct/2011, or a number of seconds since 1970, of
+    which the day is that in UTC. Hours, minutes and seconds after the day must be valid.
     """
 
     address: str = "ip"
@@ -117,7 +116,7 @@ class JsonLines:
 @dataclass(frozen=True)
 class Pattern:
     """
-    A regular expression with groups named `ip` and `time`, which matches where the line begins.
+    A regular expression with groups named `ip` and `time`, which matches at the beginning of the line.
 
     The time is text as in JsonLines. The rest is what follows the match.
     """
@@ -128,7 +127,7 @@ class Pattern:
         try:
             groups = self._compiled.groupindex
         except (re.error, UnicodeEncodeError) as error:
-            raise InvalidFormat(f"{self.expression!r} is no regular expression: {error}.") from error
+            raise InvalidFormat(f"{self.expression!r} is not a regular expression: {error}.") from error
         if missing := {"ip", "time"} - groups.keys():
             needs = " and ".join(f"(?P<{name}>…)" for name in sorted(missing))
             raise InvalidFormat(f"{self.expression!r} lacks the group {needs}.")
@@ -148,7 +147,7 @@ FORMATS: dict[str, Callable[[], Format]] = {"book": Book, "combined": Combined, 
 
 
 def find_format(name: str) -> Format:
-    """The one that is called so, with its defaults. Raises InvalidFormat."""
+    """Return the format of this name, with its defaults. Raises InvalidFormat."""
     if name not in FORMATS:
         raise InvalidFormat(f"There is no format {name!r}; there are: {', '.join(FORMATS)}.")
     return FORMATS[name]()
@@ -163,14 +162,14 @@ def _fields(address: bytes, day: int | None, rest: int) -> Fields | Reason:
 
 @lru_cache(_DAYS)
 def iso_day(text: bytes) -> int | None:
-    """`2011-10-10` as a number, if there is such a day."""
+    """Return `2011-10-10` as a number, or None if there is no such day."""
     found = _ISO.fullmatch(text)
     return found and _day(int(found[1]), int(found[2]), int(found[3]))
 
 
 @lru_cache(_DAYS)
 def web_day(text: bytes) -> int | None:
-    """`10/Oct/2011` as a number, if there is such a day."""
+    """Return `10/Oct/2011` as a number, or None if there is no such day."""
     found = _WEB.fullmatch(text)
     if found is None or found[2] not in _MONTHS:
         return None
@@ -185,7 +184,7 @@ def _day(year: int, month: int, day: int) -> int | None:
 
 
 def _written_day(time: bytes) -> int | None:
-    """Read the day with which a time begins: neither a further digit nor a wrong time of the day may follow it."""
+    """Return the day with which a time begins; None if a digit or an invalid time of the day follows it."""
     length = 10 if b"-" in time[:10] else 11
     clock = time[length:_LONGEST]
     if clock[:1].isdigit() or (_CLOCK.match(clock) and not _GOOD_CLOCK.match(clock)):

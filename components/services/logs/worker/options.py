@@ -1,8 +1,8 @@
 """
-The worker that the options of aggregatelogs ask for.
+make_worker(): the worker for the options of aggregatelogs.
 
-What needs the extra "logs" is imported when it is needed, so that the error of a command that lacks it names the
-extra, and help needs nothing.
+Modules that need the extra "logs" are imported when they are used: so the error of a command without the extra names
+it, and --help works without it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from components.services.geo import GeoTable
 from components.services.logs import PLACES, Aggregation
 
 if TYPE_CHECKING:
-    from components.services.logs.worker.logs import LogWorker
+    from components.services.logs.worker.log_worker import LogWorker
 
 
 def make_worker(options: Mapping[str, Any]) -> LogWorker:
-    """Raises ComponentsError, CommandError."""
+    """Return a worker with these options. Raises ComponentsError, CommandError."""
     from components.services.logs.lines import LineReader
     from components.services.logs.traffic import Traffic
-    from components.services.logs.worker.logs import LogWorker
+    from components.services.logs.worker.log_worker import LogWorker
 
     name = options["aggregation"] or PLACES
     aggregation = Aggregation(name, job=options["job"], lease=options["lease"])

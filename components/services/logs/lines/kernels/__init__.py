@@ -1,8 +1,8 @@
 """
-Three ways to do the same work, which differ in nothing but their speed; one test holds them against each other.
+Three ways to do the same work, which differ only in their speed; a test compares them.
 
-"numba" is compiled to machine code when it is first used, "numpy" needs no compiler, "naive" is a plain loop that
-says what is right. Without a choice the fastest is taken that is installed.
+"numba" is compiled to machine code when it is first used, "numpy" needs no compiler, and "naive" is a plain loop that
+defines what is right. The default is the fastest that is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns
 from components.services.logs.lines.extras import INSTALL, has_numba
 from components.services.logs.lines.formats import Format
-from components.services.logs.lines.places import Places, PlaceTable
+from components.services.logs.lines.place_table import Places, PlaceTable
 
 
 class Kernel(Protocol):
@@ -29,31 +29,29 @@ class Kernel(Protocol):
     name: str
 
     def columns(self, block: bytes, form: Format) -> Columns:
-        """What the lines of *block* say. The last one need not have an end."""
+        """Read the lines of *block*. The last line need not have an end."""
 
     def places(self, columns: Columns, table: PlaceTable) -> Places:
-        """Where each line comes from."""
+        """Return the place of each line."""
 
     def count(self, cells: Cells, days: NDArray[np.int32], places: Places) -> None:
         """Add 1 for each line to the cell of its day and place."""
 
 
-#: What COMPONENTS["LOG_KERNEL"] and arguments name, the fastest first.
+#: Names for COMPONENTS["LOG_KERNEL"] and for arguments, the fastest kernel first.
 KERNELS = LOG_KERNELS[1:]
 _CLASSES = {"numba": ("compiled", "Compiled"), "numpy": ("vectors", "Vectors"), "naive": ("naive", "Naive")}
 
 
 def choose_kernel(name: str | None = None) -> Kernel:
-    """The one that is called so, by the settings if None. Raises UnknownKernel, ExtraNotInstalled."""
+    """Return the kernel of this name, or that of the settings. Raises UnknownKernel, ExtraNotInstalled."""
     name = name or conf().log_kernel
     if name == "auto":
         name = "numba" if has_numba() else "numpy"
     if name not in KERNELS:
         raise UnknownKernel(f"There is no kernel {name!r}; there are: auto, {', '.join(KERNELS)}.")
     if name == "numba" and not has_numba():
-        raise ExtraNotInstalled(
-            f"The kernel numba was asked for, which is not installed. Install it: {INSTALL}"
-        )
+        raise ExtraNotInstalled(f"The kernel numba is not installed. Install it: {INSTALL}")
     module, kind = _CLASSES[name]
     made: Callable[[], Kernel] = getattr(import_module(f"{__name__}.{module}"), kind)
     return made()

@@ -1,4 +1,4 @@
-"""The kernel of machine code: lines are read, sought in the table and counted in one loop each (numba)."""
+"""The kernel of machine code (numba): one loop reads lines, one finds their places, one counts them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.services.logs.lines.formats import Book, Combined, Format
 from components.services.logs.lines.kernels.compiling import compiled
 from components.services.logs.lines.kernels.naive import Naive
 from components.services.logs.lines.kernels.scanning import parse_book, parse_combined
-from components.services.logs.lines.places import Places, PlaceTable
+from components.services.logs.lines.place_table import Places, PlaceTable
 
 _PARSERS = {Book: parse_book, Combined: parse_combined}
 
@@ -96,7 +96,7 @@ def _count(
     counts: NDArray[np.int64],
     left: NDArray[np.int64],
 ) -> int:
-    """Count lines in the rows of their days. Returns how many have none, which are noted in *left*."""
+    """Count lines in the rows of their days. Note lines that have no row in *left*, and return how many."""
     number = row = 0
     for line in range(len(days)):
         day = days[line]

@@ -1,9 +1,8 @@
 """
-numba's njit, fit for an installation: compiled when first used, and kept for the next process where that is possible.
+numba's njit for installed packages: compiled when first used, and kept for the next process if that is possible.
 
-numba writes what it has compiled into __pycache__ beside the source, or into the user's folder for caches where
-that may not be written to, or where NUMBA_CACHE_DIR says. If it can write nowhere, each process compiles for
-itself, which takes some seconds.
+numba writes what it has compiled into NUMBA_CACHE_DIR if that is set, into __pycache__ beside the source, or into the
+user's folder for caches. If it cannot write to any of them, each process compiles for itself, which takes seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(function: _F) -> _F:
-    """*function* as machine code. Other threads run meanwhile."""
+    """Return *function* as machine code. Other threads run while it runs."""
     try:
         return cast(_F, njit(cache=True, nogil=True)(function))
     except RuntimeError:  # no folder for the cache

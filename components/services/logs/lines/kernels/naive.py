@@ -1,8 +1,8 @@
 """
-The loop that anybody would write, a line after the other in plain Python: slow, and what is right by definition.
+A loop over the lines in plain Python: slow, and right by definition.
 
-It shares nothing with the other kernels but what a line means (formats.py), and seeks in the ranges as they were
-given. It also reads for the others the formats that they have no fast way for.
+It shares nothing with the other kernels but the formats (formats.py), and searches the ranges as they were given. The
+others use it for the formats that they cannot read fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import Columns, Reason
 from components.services.logs.lines.formats import Fields, Format
-from components.services.logs.lines.places import UNKNOWN, Places, PlaceTable
+from components.services.logs.lines.place_table import UNKNOWN, Places, PlaceTable
 
 _Ranges: TypeAlias = tuple[list[Any], list[Any], list[int]]
 
@@ -90,7 +90,7 @@ def _lists(*columns: NDArray[Any]) -> _Ranges:
 
 
 def _number(address: bytes) -> int:
-    """An address that numpy has taken the zeros at the end of."""
+    """Return an address from which numpy has removed the zeros at the end, as a number."""
     return int.from_bytes(address.ljust(16, b"\0"), "big")
 
 

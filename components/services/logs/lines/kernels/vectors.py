@@ -20,7 +20,7 @@ from components.services.logs.lines.cells import Cells
 from components.services.logs.lines.columns import MAYBE_IPV6, READ, Columns, Offsets, Raw, Reason
 from components.services.logs.lines.formats import Book, Combined, Format
 from components.services.logs.lines.kernels.naive import Naive
-from components.services.logs.lines.places import Places, PlaceTable
+from components.services.logs.lines.place_table import Places, PlaceTable
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Truths: TypeAlias = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""What the pages of logs show of a job and its aggregations, and what a request's query names of them."""
+"""Jobs and aggregations as the pages of logs show them, and as the query of a request names them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from components.services.logs import (
 from components.templatetags.control_room import grouped, legible
 
 _SAMPLES = 20  # that a page shows
-#: Why lines are rejected, in words; another reason is called by its name.
+#: Why lines are rejected, in words; any other reason is shown by its name.
 _REASONS = {
     "empty": "nothing stands in the line",
     "format": "a field is missing",
@@ -44,7 +44,7 @@ class Worker:
 
     @property
     def started_at(self) -> datetime | None:
-        """When it was started, by its own words; None if it says nothing that can be read."""
+        """When it was started, by its own account; None if it gives none that can be read."""
         try:
             found = datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
         except ValueError:
@@ -82,12 +82,12 @@ class Counted:
 
     @property
     def alive(self) -> int:
-        """How many workers are at work."""
+        """How many workers are running."""
         return sum(each.record is not None for each in self.status.workers)
 
     @property
     def is_stuck(self) -> bool:
-        """Whether there is something to count, and nobody at work."""
+        """True if there is something to count and no worker is running."""
         return not self.alive and bool(self.status.waiting or self.status.claimed)
 
     @property
@@ -96,7 +96,7 @@ class Counted:
 
     @property
     def rejected(self) -> Sequence[tuple[str, str, int]]:
-        """Reasons, in a word and in words, and how many lines; those with most first."""
+        """For each reason its name, its words, and how many lines; those with most lines first."""
         found = [(name, count) for name, count in self.status.totals.items() if name not in _NO_REASONS]
         ranked = sorted((each for each in found if each[1]), key=lambda each: -each[1])
         return [(name, _REASONS.get(name, legible(name)), count) for name, count in ranked]
@@ -106,7 +106,7 @@ class Counted:
         return sum(count for _name, _words, count in self.rejected)
 
     def samples(self) -> Sequence[tuple[Sample, datetime]]:
-        """Rejected lines, the newest first: one round trip."""
+        """Return rejected lines, the newest first. Takes one round trip."""
         return self.service.samples(_SAMPLES)
 
 
@@ -118,7 +118,7 @@ class Job:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Job:
-        """The one that the query names."""
+        """Return the job that the query names. Raises Http404."""
         name = request.GET.get("job", "")
         try:
             found = look_at(name)
@@ -138,7 +138,7 @@ class Job:
 
     @property
     def nearly_full(self) -> int:
-        """Of the limit so many bytes: from there on producers are about to wait."""
+        """So many bytes, nine tenths of the limit, from which on producers are about to wait."""
         return (self.status.limit or 0) * 9 // 10
 
     @cached_property
@@ -146,7 +146,7 @@ class Job:
         return [Counted(self.id, each) for each in self.status.aggregations]
 
     def aggregation(self, request: HttpRequest) -> Counted:
-        """The one of it that the query names."""
+        """Return the aggregation of the job that the query names. Raises Http404."""
         name = request.GET.get("aggregation", "")
         for each in self.aggregations:
             if each.id == name:
@@ -167,7 +167,7 @@ class Job:
 
     @property
     def lag(self) -> float | None:
-        """That of the aggregation that is farthest behind."""
+        """The lag of the aggregation that is farthest behind."""
         return max(
             (each.status.lag for each in self.aggregations if each.status.lag is not None), default=None
         )

@@ -1,11 +1,11 @@
 """
-Which place an address belongs to, for many at once: a table made once from sorted ranges, and only read then.
+PlaceTable: the places of many addresses at once. It is made once from sorted ranges, and then only read.
 
-For IPv4 the first 24 bits lead straight to the place. Where a /24 is not all of one place its entry is SPLIT, and
-the address is sought among the pieces, of which an index tells where those of its first 16 bits begin. So most
-lookups are one look into memory, and the size is bounded: 32 MB for up to 65,534 places, 64 MB above, and 8 bytes
-for each piece. (The usual second tables, 256 entries for each split /24, grow to hundreds of MB with cities.) IPv6
-is sought among its ranges.
+For IPv4 the first 24 bits lead straight to the place. If a /24 has several places, its entry is SPLIT, and the
+address is searched among the pieces; an index tells where the pieces of its first 16 bits begin. So most lookups read
+memory once, and the size is bounded: 32 MB for up to 65,534 places, 64 MB above, and 8 bytes for each piece. (The
+usual second tables, 256 entries for each split /24, grow to hundreds of MB with cities.) IPv6 is searched among its
+ranges.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from components.exceptions import InvalidRanges
 from components.services.logs.lines.columns import Columns
 
-UNKNOWN = 0  # the place of an address that is in no range
+UNKNOWN = 0  # the place of an address that is not in any range
 _END = 1 << 32  # of IPv4
 _SLOT = 256  # addresses of an entry
-_SMALL = 0xFFFF  # the most places of a table of 16 bits: one number is SPLIT
+_SMALL = 0xFFFF  # the largest number of places in 16 bits: one number is SPLIT
 
 Places: TypeAlias = NDArray[np.uint32]
 
 
 class SortedRanges(Protocol):
-    """What a table is made of: Ranges, or whatever else has these columns, such as those of a GeoTable."""
+    """Ranges, or anything else with these columns, such as the ranges of a GeoTable."""
 
     @property
     def starts(self) -> Any: ...
@@ -41,8 +41,8 @@ class SortedRanges(Protocol):
 @dataclass(frozen=True)
 class Ranges:
     """
-    Ranges of addresses, sorted, none within another; both ends belong to them. Buffers of the same length, not
-    copied.
+    Ranges of addresses, sorted and without overlaps; both ends are included. The columns are buffers of the same
+    length, which are not copied.
 
     IPv4: 32-bit numbers in the machine's byte order. IPv6: 16 bytes each, big endian. Places: 32-bit numbers.
     """
@@ -54,10 +54,10 @@ class Ranges:
 
 class PlaceTable:
     """
-    Addresses and where they are. Places are numbers from 1 on; 0 is unknown. Raises InvalidRanges.
+    Addresses and their places, which are numbers from 1 on; 0 is unknown. Raises InvalidRanges.
 
-    *groups* has a number for each place, such as that of its country, which is then counted in its stead. A table
-    takes a tenth of a second to make, and can be used by many threads.
+    *groups* has a number for each place, such as the number of its country, by which the place is then replaced. A
+    table takes a tenth of a second to make. Threads can share it.
     """
 
     def __init__(self, ipv4: SortedRanges, ipv6: SortedRanges | None = None, *, groups: Any = None) -> None:
@@ -69,17 +69,17 @@ class PlaceTable:
             self.ipv4_places, self.ipv6_places = (
                 _grouped(places, groups) for places in (self.ipv4_places, self.ipv6_places)
             )
-        #: How many numbers of places there may be: one more than the largest.
+        #: One more than the largest number of a place.
         self.size = 1 + max(int(places.max(initial=0)) for places in (self.ipv4_places, self.ipv6_places))
         if self.size > 1 << 31:
             raise InvalidRanges(f"The largest place is {self.size - 1:,}; places are numbers below 2^31.")
-        #: All IPv4 addresses in pieces: where each begins, up to the next, and its place.
+        #: All IPv4 addresses in pieces: where each piece begins, and its place. It ends where the next one begins.
         self.bounds, self.bound_places = self._pieces()
-        #: Which piece holds the first address of each /16; one more at the end.
+        #: Which piece has the first address of each /16; the last piece at the end.
         every = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
         holds = np.searchsorted(self.bounds, every, "right") - 1
         self.buckets: Places = np.append(holds, len(self.bounds) - 1).astype(np.uint32)
-        #: The place of each /24, or split, which is the largest number.
+        #: The place of each /24, or *split*, which is the largest number.
         self.slots: NDArray[Any] = self._slots()
         self.split = int(np.iinfo(self.slots.dtype).max)
 
@@ -102,7 +102,7 @@ class PlaceTable:
         return slots
 
     def ipv6_of(self, columns: Columns) -> Places:
-        """The places of the IPv6 addresses among *columns*."""
+        """Return the places of the IPv6 addresses among *columns*."""
         sought = columns.ipv6.view("S16")
         if not len(self.ipv6_starts):
             return np.full(len(sought), UNKNOWN, np.uint32)
@@ -113,7 +113,7 @@ class PlaceTable:
 
 def _grouped(places: Places, groups: Places) -> Places:
     if len(places) and places.max() >= len(groups):
-        raise InvalidRanges(f"There are groups of {len(groups):,} places; place {places.max():,} has none.")
+        raise InvalidRanges(f"There are groups for {len(groups):,} places; place {places.max():,} has none.")
     return groups[places]
 
 
@@ -140,4 +140,6 @@ def _array(buffer: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
     try:
         return np.frombuffer(buffer, kind)
     except ValueError as error:
-        raise InvalidRanges(f"{what}: a column is no run of {kind.itemsize} bytes each: {error}.") from error
+        raise InvalidRanges(
+            f"{what}: a column does not have {kind.itemsize} bytes for each entry: {error}."
+        ) from error

@@ -1,8 +1,8 @@
 """
-Batch: chunks of logs that were counted and not yet flushed, and what is to be flushed with them.
+Batch: chunks of logs that were counted and not flushed yet, and what is to be flushed with them.
 
-Sums live in callbacks until they are taken; from then on the batch is a message that is sent until it is answered.
-A batch of which a chunk was lost is of no use: it begins anew with new callbacks.
+Sums are in callbacks until they are taken; then the batch is a message, which is sent until it is answered. A batch
+that has lost a chunk is useless: it begins again with new callbacks.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from components.services.logs import Chunk, Consumer, Sample, totals_of
 from components.services.logs.lines import Callback, LineReader, Rejected
 
-#: Members of tables in a flush, about: it keeps Redis from serving others for a microsecond or two each.
+#: Roughly how many members of tables are in a flush: Redis serves nobody else for a microsecond or two each.
 MEMBERS = 100_000
-_FIRST = 200_000  # lines of the first batch, of which it is not known how many members they make
-_GROWTH = 4  # times as many lines as the batch before, at most
+_FIRST = 200_000  # lines of the first batch; how many members they make is not known yet
+_GROWTH = 4  # a batch has at most so many times the lines of the batch before
 _MOST = 100_000_000  # lines
 
 
 @dataclass(frozen=True)
 class Message:
-    """What is sent."""
+    """What one flush sends."""
 
     chunks: Sequence[Chunk]
     tables: Mapping[str, Mapping[str, int]]
@@ -32,7 +32,7 @@ class Message:
 
 
 class Batch:
-    """What callbacks have counted of chunks, read by *reader*."""
+    """What callbacks have counted in chunks that *reader* has read."""
 
     def __init__(
         self, aggregation: str, reader: LineReader, callbacks: Sequence[Callable[[], Callback]]
@@ -44,8 +44,8 @@ class Batch:
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew; what was counted is forgotten. It is spoiled until all callbacks could be made."""
-        #: What was counted is not what is in the chunks.
+        """Forget what was counted, and begin again. The batch is spoiled until all callbacks are created."""
+        #: What was counted is not what the chunks contain.
         self.is_spoiled = True
         self.callbacks = [make() for make in self._make]
         self._reader.take()
@@ -54,6 +54,7 @@ class Batch:
         self.is_spoiled = False
 
     def add(self, chunk: Chunk, lines: bytes) -> None:
+        """Count the lines of a chunk. Raises what a callback raises."""
         columns = self._reader.read(lines, source=chunk.file, offset=chunk.start, line=chunk.line)
         for callback in self.callbacks:
             callback.block(columns)
@@ -65,7 +66,7 @@ class Batch:
         return self._lines >= self._limit
 
     def take(self) -> Message:
-        """All that was counted, to be sent; the batch is empty then."""
+        """Return all that was counted, and empty the batch."""
         tally = self._reader.take()
         rejected = {reason.name.lower(): count for reason, count in tally.rejected.items()}
         counted = tally.lines - sum(rejected.values())
@@ -81,13 +82,13 @@ class Batch:
         return message
 
     def _learn(self, members: int) -> None:
-        """From how many members so many lines made, how many lines the next batch shall have."""
+        """Choose how many lines the next batch may have, by how many *members* the lines of this one made."""
         fitting = self._lines * MEMBERS // max(1, members)
         self._limit = max(1, min(_MOST, _GROWTH * self._lines, fitting))
 
 
 def send(message: Message, consumer: Consumer) -> None:
-    """Flush it. Again, it changes nothing. Raises ChunksLost, RedisUnavailable."""
+    """Flush a message. A repeated call changes nothing. Raises ChunksLost, RedisUnavailable."""
     consumer.sample(message.samples)
     consumer.flush(message.chunks, message.tables)
 

@@ -1,10 +1,11 @@
 """
-LogWorker: counts chunks of logs, many of them in memory, and flushes sums and chunks in one step (chapter 6.6).
+LogWorker: counts many chunks of logs in memory, and flushes sums and chunks in one step (chapter 6.6).
 
-Any number of them may run. A chunk counts once, whichever of them dies: one that is not flushed goes to others when
-its lease is over, and a flush of chunks that others have by then is refused as a whole. While Redis is away the
-worker says so once, and goes on where it was: no call adds anything twice. What a chunk does to a callback that fails
-is forgotten with all that was counted beside it; after some tries it is given up, and the control room shows it.
+Any number of workers may run. A chunk counts once, even if workers die: if it was not flushed, others get it when its
+lease is over, and a flush of chunks that others have by then is refused as a whole. While Redis is away the worker
+tells so once, and then goes on where it was: no call adds anything twice. If a callback fails on a chunk, everything
+that was counted with it is forgotten and counted again; after some tries the chunk is given up, and the control room
+shows it.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import Killed, Signals
 from components.services.logs import Aggregation, Chunk, WorkerRecord
 from components.services.logs.lines import Callback, LineReader
-from components.services.logs.worker.log_batches import Batch, Message, send
+from components.services.logs.worker.batch import Batch, Message, send
 
 logger = logging.getLogger(__name__)
 
 _NAP = 1.0  # seconds between two looks for chunks whose lease is over; new ones end the nap
 _LATEST = 1.0  # seconds that a counted chunk waits for others to be flushed with
-_TURN = 0.25  # seconds that the chunks of one claim take to count, about
+_TURN = 0.25  # seconds that counting the chunks of one claim should take
 _MOST = 64  # chunks in a claim
-_TELL = 2.0  # seconds between two words of what the worker does
-_FIRST_DAY = date(1970, 1, 1)  # earlier days are those of clocks that were never set
+_TELL = 2.0  # seconds between two reports of what the worker does
+_FIRST_DAY = date(1970, 1, 1)  # earlier days come from clocks that were never set
 
 
 class LogWorker:
     """
-    Counts the chunks of *aggregation* by *callbacks*, which are made anew when what they counted was in vain.
+    Counts the chunks of *aggregation* by *callbacks*, which are created again when what they counted was in vain.
 
-    Lines of days before 1970, or more than *days* days ago, are late, those after tomorrow are of the future: both
-    are rejected. If it *drains* it ends when nothing is left to count. Each day it asks *forget* to remove what was
-    counted of days before the last *keep* days; lines of these are late, too.
+    Lines of days before 1970, or more than *days* days ago, are rejected as late, those of days after tomorrow as of
+    the future. With *drains* the worker ends when nothing is left to count. With *keep* it calls *forget* each day,
+    to remove what was counted before the last so many days, and rejects lines of these days as late.
     """
 
     def __init__(
@@ -61,12 +62,12 @@ class LogWorker:
         self.aggregation, self.reader = aggregation, reader
         self.consumer = aggregation.consumer()
         self.pulse: Pulse | None = None
-        #: Its end is that of the process.
+        #: The process ends with it.
         self.ends_process = False
         self.outage = Outage(harmless=aggregation.lease)
-        #: How much it has counted and flushed.
+        #: What it has counted and flushed.
         self.lines = self.chunks = 0
-        #: What it says of itself: format and level.
+        #: What it tells of itself: format and level.
         self.about = about
         self._callbacks, self._drains = callbacks, drains
         self._days = min((each for each in (days, keep) if each is not None), default=None)
@@ -83,7 +84,7 @@ class LogWorker:
     # These are safe from signal handlers and other threads.
 
     def stop(self) -> None:
-        """End when what was counted is flushed."""
+        """Flush what was counted, and end."""
         self._stop.set()
 
     def quiet(self) -> None:
@@ -95,8 +96,10 @@ class LogWorker:
 
     def run(self) -> int:
         """
-        Work until stopped; the exit code. Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, what a
-        callback raises when it is made, and RedisUnavailable only if Redis does not answer at the start.
+        Work until stopped, and return the exit code.
+
+        Raises AggregationNotFound if the aggregation has left meanwhile, WorkersDiffer, what a callback raises when
+        it is created, and RedisUnavailable only if Redis does not answer at the start.
         """
         self.aggregation.join()
         self._check_peers()
@@ -106,19 +109,19 @@ class LogWorker:
                 while not self._try_step():
                     pass
         except Killed:
-            logger.warning("Stopping at once; what was claimed is counted by others when its lease is over.")
+            logger.warning("Stopping at once. Others count what was claimed when its lease is over.")
         return 0
 
     def _check_peers(self) -> None:
-        """Those who count the same chunks must count alike, or tables would hold a part of the lines."""
+        """Refuse to count otherwise than the other workers, since tables would have only a part of the lines."""
         for peer in self.aggregation.workers():
-            if not peer.record or not peer.record.format:  # silent, or of a release that says it otherwise
+            if not peer.record or not peer.record.format:  # silent, or of another release
                 continue
             if (peer.record.format, peer.record.level) != self.about:
                 theirs, ours = f"{peer.record.format}, {peer.record.level}", ", ".join(self.about)
                 raise WorkersDiffer(
                     f"A worker of {self.aggregation.name!r} counts otherwise ({theirs}) than this one ({ours}): "
-                    f"process {peer.record.pid} on {peer.record.host}. Stop it first, or let both count alike."
+                    f"process {peer.record.pid} on {peer.record.host}. Stop it first, or give both the same options."
                 )
 
     def _try_step(self) -> bool:
@@ -126,7 +129,7 @@ class LogWorker:
             is_over = self.step()
         except RedisUnavailable as error:
             if self._stop.is_set():
-                logger.warning("%s What was claimed is counted by others later.", sentence(error))
+                logger.warning("%s Others count what was claimed later.", sentence(error))
                 return True
             self._stop.wait(self.outage.goes_on(error))
             return False
@@ -134,7 +137,7 @@ class LogWorker:
         return is_over
 
     def step(self) -> bool:
-        """Count some chunks, flush when it is time to, wait if there are none; whether all is done."""
+        """Count some chunks, flush if it is time to, wait if there are none. Return True if all is done."""
         self._look_after()
         if self._batch.is_spoiled:
             self._begin_anew()
@@ -165,7 +168,7 @@ class LogWorker:
             self.consumer.wait(_NAP)
 
     def _pace(self, counted: int, seconds: float) -> None:
-        """Claim so many next time that they take a turn: others shall not wait for what one of them holds."""
+        """Choose how many chunks to claim next: few enough that others do not wait for what this one holds."""
         if counted:
             fitting = int(counted * _TURN / max(seconds, 1e-6))
             self._limit = max(1, min(_MOST, 2 * self._limit, fitting))
@@ -181,8 +184,8 @@ class LogWorker:
             self._batch.add(chunk, lines)
         except Exception:
             logger.exception(
-                "Chunk %s cannot be counted (%s, from line %s on, try %d of %d). What was counted beside it is "
-                "counted anew.",
+                "Chunk %s cannot be counted (%s, from line %s on, try %d of %d). What was counted with it is counted "
+                "again.",
                 *(chunk.id, chunk.file, f"{chunk.line:,}", chunk.tries, self.aggregation.tries),
             )
             self._put_back(chunk)
@@ -193,12 +196,12 @@ class LogWorker:
             self._oldest = time.monotonic()
 
     def _put_back(self, chunk: Chunk) -> None:
-        """Let it be claimed again when its lease is over."""
+        """Leave a chunk to be claimed again when its lease is over."""
         self.consumer.forget(chunk)
         self._todo.remove(chunk)
 
     def _begin_anew(self) -> None:
-        """Count all that is held again."""
+        """Count everything that is held again."""
         self._batch.begin()
         self._message = None
         self._todo = deque(self.consumer.held.values())
@@ -210,7 +213,7 @@ class LogWorker:
         self._beat_at = time.monotonic() + self.consumer.lease / 3
         if lost:
             logger.warning(
-                "The lease of %d chunks was over before it was renewed; others count them.", len(lost)
+                "The lease of %d chunks was over before it was renewed. Others count them.", len(lost)
             )
             self._begin_anew()
 
@@ -236,14 +239,14 @@ class LogWorker:
         try:
             return self._batch.take()
         except Exception:
-            logger.exception("A callback cannot hand in what it counted in %d chunks.", len(chunks))
+            logger.exception("A callback has failed to return what it counted in %d chunks.", len(chunks))
             for chunk in chunks:
                 self.consumer.forget(chunk)
             self._begin_anew()
             return None
 
     def _look_after(self) -> None:
-        """Say that it lives, and see which day it is."""
+        """Tell that the worker lives, and look which day it is."""
         now = time.monotonic()
         if now >= self._day_at:
             today = self.consumer.now().date()
@@ -270,7 +273,7 @@ class LogWorker:
             level=level,
             kernel=self.reader.kernel.name,
         )
-        # Where its memory is full Redis refuses this, but takes flushes, which make room. Other troubles they tell.
+        # If its memory is full Redis refuses this, but takes flushes, which make room. They tell of other troubles.
         with suppress(RedisUnavailable):
             self.consumer.tell(record)
         self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL

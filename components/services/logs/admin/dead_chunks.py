@@ -1,0 +1,120 @@
+"""
+What the Logs page can do with chunks that were given up: hand them out again, or discard them.
+
+The query names the chunks, so that a selection is confirmed and carried out under one URL, and looked up each time.
+Doing it twice has the same result as doing it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.http import HttpRequest
+
+from components.control_room.base import Done, Permission
+from components.services.logs import Aggregation, DeadChunk, dead_chunks
+from components.services.logs.admin.jobs import Counted, Job
+from components.templatetags.control_room import grouped
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The dead chunks that the query of a request names: all that are listed, or those whose boxes were checked."""
+
+    job: Job
+    aggregation: Counted
+    is_all: bool
+    given: Collection[str]
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Chosen:
+        job = Job.of(request)
+        given = frozenset(request.GET.getlist("chunk"))
+        return cls(job, job.aggregation(request), request.GET.get("scope") == "all", given)
+
+    @cached_property
+    def chunks(self) -> Sequence[DeadChunk]:
+        """The chosen chunks that are still dead."""
+        found = dead_chunks(self.job.id, self.aggregation.id)
+        return [each for each in found if self.is_all or each.id in self.given]
+
+    @property
+    def ids(self) -> list[str]:
+        return [each.id for each in self.chunks]
+
+    @property
+    def gone(self) -> int:
+        """How many of the chosen chunks are not dead any more."""
+        return 0 if self.is_all else len(self.given) - len(self.chunks)
+
+    @property
+    def what(self) -> str:
+        return f"{chunks(len(self.chunks), 'dead ')} of {self.aggregation.name}"
+
+    @property
+    def lines(self) -> str:
+        count = sum(each.lines for each in self.chunks)
+        return f"{grouped(count)} line{'' if count == 1 else 's'}"
+
+    @property
+    def nothing(self) -> str:
+        if not self.is_all and not self.given:
+            return "No chunk is selected."
+        return (
+            f"{'None' if self.is_all else 'None of these'} of the chunks of {self.aggregation.name} is dead."
+        )
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Something that can be done with dead chunks."""
+
+    #: Names its page and its permission.
+    name: Permission
+    label: str
+    #: The title of the page; {} stands for the chunks.
+    asked: str
+    done: str
+    effects: Callable[[Chosen], list[str]]
+    run: Callable[[Aggregation, Collection[str]], int]
+
+    def act(self, chosen: Chosen) -> Done:
+        if not chosen.ids:
+            return Done()
+        count = self.run(chosen.aggregation.service, chosen.ids)
+        stayed = chosen.gone + len(chosen.ids) - count
+        but = [f"{chunks(stayed)} of the selection had ceased to be dead."] if stayed else []
+        said = f"{self.done} {chunks(count, 'dead ')} of {chosen.aggregation.name}." if count else ""
+        return Done(said, but)
+
+
+RESEND = Verb(
+    name="resend",
+    label="Hand out again",
+    asked="Hand out {} again",
+    done="Handed out again",
+    effects=lambda chosen: [
+        f"The next worker that is free counts them, {chosen.lines}, and they have all their tries again.",
+        "What made workers fail before may do so again; then they are given up anew.",
+    ],
+    run=Aggregation.resend,
+)
+DISCARD = Verb(
+    name="discard",
+    label="Discard",
+    asked="Discard {}",
+    done="Discarded",
+    effects=lambda chosen: [
+        f"{chosen.lines} are never counted by {chosen.aggregation.name}.",
+        "Other aggregations still get what they have not counted; what none needs any more goes from Redis.",
+        "This cannot be undone.",
+    ],
+    run=Aggregation.discard,
+)
+VERBS = (RESEND, DISCARD)
+
+
+def chunks(count: int, kind: str = "") -> str:
+    return f"{grouped(count)} {kind}chunk{'' if count == 1 else 's'}"
