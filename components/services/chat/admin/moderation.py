@@ -1,8 +1,8 @@
 """
-What can be done to a chat, to a person in it, to a message of it. A Verb says what it needs and what comes of it.
+What can be done to a chat, to a person in it, to a message of it. A Verb says what it needs and what its effects are.
 
-Each is one call of the service, in nobody's name: the members see that it was done, Django's log says who did it.
-What takes messages away needs the permission to delete, all else the one to change. No text of a message is shown.
+Each is one call of the service, as the system: the members see that it was done, Django's log says who did it. What
+removes messages needs the permission to delete, all else the one to change. No text of a message is shown.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Verb:
     said: str
 
     def action(self, target: Target, subject: Anchor, back: str, after: str = "") -> Action:
-        """It, to be confirmed. *back* leads to where the visitor came from, *after* from what is no more."""
+        """Return the action to be confirmed. It leads *back*, or to *after* if what the visitor came from is gone."""
         found = self.found(target)
         effects = [found, *map(target.written, self.effects)] if found else self.effects
         return Action(

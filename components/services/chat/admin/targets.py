@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Seat:
-    """A member as the pages show him."""
+    """A member as the pages show them."""
 
     person: Person
     member: Member
