@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Self
 
 from components.exceptions import (
@@ -267,17 +268,19 @@ class Chat:
         """Return the call of send.lua."""
         check_person(sender)
         body, size = write_body(text, data)
-        return SEND.call(
-            self._keys,
-            id=self.id,
-            sender=sender,
-            client_id=new_client_id() if client_id is None else check_client_id(client_id),
-            body=body,
-            characters=len(text),
-            data_bytes=size,
-            channel=self._channel,
-            mentioned=dict.fromkeys(map(check_person, mentions)) if mentions else (),
+        args = SEND.contract.args_of(
+            {
+                "id": self.id,
+                "sender": sender,
+                "client_id": new_client_id() if client_id is None else check_client_id(client_id),
+                "body": body,
+                "characters": len(text),
+                "data_bytes": size,
+                "channel": self._channel,
+                "mentioned": dict.fromkeys(map(check_person, mentions)) if mentions else (),
+            }
         )
+        return _keys_of_send(self.id, self._keys.chat), args
 
     async def _sent(self, client: AnyRedis, answer: Any) -> Sent:
         said, *facts = answer
@@ -586,7 +589,7 @@ class Chat:
     async def _reopen(self, client: AnyRedis, *, by: str | None = None) -> None:
         """Open a closed chat, as owner."""
         event = write_event(EventKind.REOPENED, check_actor(by))
-        await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", ""])
+        await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", "0"])
 
     reopen, areopen = twins(_reopen)
 
@@ -677,6 +680,12 @@ class Chat:
         return channel("chat", self.id)
 
 
+@lru_cache(maxsize=1_024)
+def _keys_of_send(chat_id: str, first: str) -> list[str]:
+    """Return the keys of send.lua. *first* is one of them, and has the prefix of now, which is a setting."""
+    return SEND.contract.keys_of(ChatKeys(chat_id))
+
+
 def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes: int = MAX_BYTES) -> Any:
     """Return the call of look.lua that asks for chats of a bucket: id, seq and revision of each in *asked*."""
     return LOOK.call(
@@ -722,7 +731,7 @@ def _read_info(
         title=text_of(its["title"] or b""),
         created_at=created_at,
         created_by=text_of(its["created_by"] or b""),
-        is_closed=bool(its["closed"]),
+        is_closed=its["closed"] == b"1",
         settings=settings,
         last_seq=last_seq,
         first_seq=int(first[0][0].partition(b"-")[0]) if first else last_seq + 1,

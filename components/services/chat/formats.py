@@ -165,7 +165,7 @@ def read_news(chat_id: str, found: Any) -> ChatNews:
         raise ValueError(f"The role {its['role']!r} in the chat {chat_id!r} is not known.")
     return ChatNews(
         chat_id=chat_id,
-        title=text_of(title or b""),  # an empty one is not stored
+        title=text_of(title or b""),
         role=ROLES[its["role"]],
         is_closed=its["is_closed"] == "1",
         last_seq=int(its["last_seq"]),

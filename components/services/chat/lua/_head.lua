@@ -1,7 +1,7 @@
 -- Return fields of the HASH of a chat by their names; those that are not there are false.
 local function head_of(key, ...)
-  local names, found = { ... }, {}
-  for at, value in ipairs(redis.call("HMGET", key, ...)) do found[names[at]] = value end
+  local names, found = { ... }, redis.call("HMGET", key, ...)
+  for at = 1, #names do found[names[at]] = found[at] end
   return found
 end
 

@@ -1,9 +1,5 @@
 -- Texts that are stored together have their length before each: the parts of an event, and those whom it mentions.
-local function packed(...)
-  local parts = {}
-  for at, part in ipairs({ ... }) do parts[at] = #part .. ":" .. part end
-  return table.concat(parts)
-end
+local function packed(part) return #part .. ":" .. part end
 
 local function unpacked(text)
   local parts, at = {}, 1

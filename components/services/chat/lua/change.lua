@@ -1,5 +1,5 @@
 -- Change facts of a chat: its title, its settings, whether it is closed. *facts* are name, what it must be now, "*"
--- for anything, and what it shall be, "" for nothing, by turns. *least* is the letter of the least role that may do
+-- for anything, and what it shall be, by turns. *least* is the letter of the least role that may do
 -- it.
 -- KEYS    chat messages members calls sent reads mentions own
 -- ARGV    least by call event channel facts...
@@ -33,9 +33,7 @@ for at = 1, #facts, 3 do
 end
 if next(changed) == nil then return "nothing" end
 append_events(head, call, channel, { event })
-for name, value in pairs(changed) do
-  if value == "" then redis.call("HDEL", chat, name) else redis.call("HSET", chat, name, value) end
-end
-if changed.max_age or changed.drop_read_after then redis.call("HDEL", chat, "due_at") end
+for name, value in pairs(changed) do redis.call("HSET", chat, name, value) end
+if changed.max_age or changed.drop_read_after then redis.call("HSET", chat, "due_at", 0) end
 if changed.max_age then expire_all(tonumber(changed.max_age)) end
 return answer(call, "done")

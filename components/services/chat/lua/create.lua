@@ -19,10 +19,11 @@ if message ~= "" then
   redis.call("HSET", sent .. "/0:0", digest_of(owner, client_id), seq)
 end
 redis.call("DEL", chat)
-redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "base", counted)
-redis.call("HSET", chat, "level", 0, "revision", 0, "owners", 1, "joined", people, "out", text(MICROSECONDS))
+-- A small HASH is searched from its beginning, so what each message needs comes first.
+redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "level", 0)
+redis.call("HSET", chat, "due_at", 0, "closed", 0, unpack(more, people + 1))
+redis.call("HSET", chat, "base", counted, "revision", 0, "owners", 1, "joined", people, "out", text(MICROSECONDS))
 redis.call("HSET", chat, "title", title, "created_at", now, "created_by", owner, "call", client_id)
-redis.call("HSET", chat, unpack(more, people + 1))
 local age = tonumber(redis.call("HGET", chat, "max_age"))
 if age > 0 then for _, key in ipairs({ messages, sent .. "/0:0" }) do redis.call("PEXPIRE", key, age) end end
 for at = 1, people do

@@ -63,7 +63,7 @@ if actor and #new > 0 and head.is_open == "0" and actor.role == "u" then return 
 for _, place in ipairs(new) do
   if redis.call("HEXISTS", blocked, persons[place]) == 1 then return { "blocked", persons[place] } end
 end
-if is_joining and head.closed and not actor then return { "closed" } end
+if is_joining and head.closed == "1" and not actor then return { "closed" } end
 local most = tonumber(head.max_members)
 if #new > 0 and redis.call("HLEN", members) + #new > most then return { "full", most } end
 if is_done == "1" and #new > 0 then let_in(new) end

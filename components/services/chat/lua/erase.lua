@@ -12,7 +12,8 @@ local function tell(last, bytes)
   if last > tonumber(redis.call("GET", noted) or 0) then
     local head = head_of(chat, "seq", "n", "at", "bytes", "max_age")
     head.bytes = head.bytes - bytes
-    local told = append_events(head, call, channel, { "e" .. packed("erased", "", person, "") })
+    local event = "e" .. packed("erased") .. packed("") .. packed(person) .. packed("")
+    local told = append_events(head, call, channel, { event })
     if head.max_age ~= "0" then redis.call("PEXPIRE", messages, head.max_age) end
     redis.call("SET", noted, told, "PX", 60000)
   else

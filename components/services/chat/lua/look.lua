@@ -40,7 +40,7 @@ local function look(id, seq, revision)
   local first = redis.call("XRANGE", stream, from, "+", "COUNT", 1)[1]
   local newest = first and redis.call("XREVRANGE", stream, "+", from, "COUNT", 1)[1]
   local news = {
-    role = member.role, is_closed = head.closed and 1 or 0, last_seq = last, read_seq = read, unread = unread,
+    role = member.role, is_closed = head.closed == "1" and 1 or 0, last_seq = last, read_seq = read, unread = unread,
     mentions = redis.call("ZCOUNT", mentions .. id .. "/" .. person, after, "+inf"), members = count,
     revision = head.revision, missed = is_newest and 0 or math.max(0, cut - math.max(has, hidden)),
     oldest = first and seq_of(first) or last + 1, muted_until = member.muted_until,

@@ -62,7 +62,7 @@ else
   local events, owners = { event }, head.owners - (member and member.role == "o" and 1 or 0)
   keep_mute()
   if owners == 0 then
-    owners, events[2] = 1, "e" .. packed("role", "", hand_over(), "owner")
+    owners, events[2] = 1, "e" .. packed("role") .. packed("") .. packed(hand_over()) .. packed("owner")
   end
   redis.call("HSET", chat, "owners", owners, "out", out)
   append_events(head, call, channel, events)

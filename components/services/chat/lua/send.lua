@@ -82,7 +82,7 @@ end
 
 local found, found_at = find_sent()
 if found then return { "duplicate", tonumber(found), tonumber(found_at), 0, {} } end
-if head.closed then return { "closed" } end
+if head.closed == "1" then return { "closed" } end
 local muted_until = tonumber(member.muted_until)
 if muted_until == -1 or muted_until > NOW then return { "muted", muted_until } end
 local most_text, most_data = tonumber(head.max_text), tonumber(head.max_data)
