@@ -141,12 +141,12 @@ class ChatAdmin(NamedPages):
                 target.chat.mute(target.user, seconds=seconds)
             except NotAMember:  # they left just now
                 return ""
-            how_long = f"for {duration(seconds)}" if seconds else "until it is taken back"
+            how_long = f"for {duration(seconds)}" if seconds else "until unmuted"
             return f"{target.written('Muted {who} in the chat {chat}')} {how_long}. {role_of(member)}"
 
         effects = [
             role_of(member),
-            "Who is muted reads on, and can say nothing.",
+            "A muted member can read, and cannot send messages.",
         ]
         return self._ask(request, target, target.written("Mute {who}"), "Mute", MuteForm, effects, run)
 
@@ -165,8 +165,8 @@ class ChatAdmin(NamedPages):
 
         effects = [
             f"It has {row.size}; the numbers {grouped(row.info.first_seq)} to {grouped(row.info.last_seq)}.",
-            "What is before the number that you give is gone, read or not. Members who have not read it are told how "
-            "much they have missed.",
+            "All before the number that you give will be gone, read or not. Members who have not read it are told "
+            "how much they have missed.",
             "This cannot be undone.",
         ]
         return self._ask(request, target, f"Trim the chat {row.title}", "Trim", TrimForm, effects, run)
