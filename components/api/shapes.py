@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from components.services.autocomplete import Contact, Entry
-from components.services.chat.records import ChatMessage, ChatNews, ChatSettings, Member, Page
+from components.services.chat import ChatMessage, ChatNews, ChatSettings, Member, Page
 from components.services.mailboxes import Delivery, Mail
 
 LONGEST_LAST = 200  # characters of a last message

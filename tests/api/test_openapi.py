@@ -25,8 +25,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 import components
 from components.api.problems import KINDS
 from components.api.urls import urlpatterns
-from components.services.chat import Chat, ChatSettings
-from components.services.chat.records import EventKind, Role
+from components.services.chat import Chat, ChatSettings, EventKind, Role
 from components.services.mailboxes import Fate, Mailbox
 from tests.api.serving import WITHOUT_DATABASE, Person
 

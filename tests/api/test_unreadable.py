@@ -77,7 +77,7 @@ def test_a_mail_that_cannot_be_read_fails_nothing(joe: Asker, redis: Redis, body
 def test_a_chat_that_cannot_be_read_is_told_apart_and_not_gone(joe: Asker, jill: Asker, redis: Redis) -> None:
     bad, good = (Chat.create(jill.id, members=[joe.id], text="hello") for _ in range(2))
     cursor = sync(joe)["cursor"]
-    redis.hset(ChatKeys(bad.id).chat, "settings", b"\xff")
+    redis.hset(ChatKeys(bad.id).chat, "max_age", b"\xff")
     bad_seq = ChatKeys(bad.id).chat
     redis.hincrby(bad_seq, "seq", 1)
 

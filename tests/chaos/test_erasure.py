@@ -10,7 +10,8 @@ import pytest
 
 from components.embedded import EmbeddedServer
 from components.kit.client import get_client
-from components.services.chat import Chat, ChatReader, Inbox, core
+from components.services.chat import Chat, ChatReader, Inbox
+from components.services.chat.chat import ENTER
 from components.testing import empty
 from tests.chaos.chats import adders
 from tests.commands.processes import Command
@@ -59,24 +60,24 @@ def test_who_is_about_to_be_added_while_they_are_erased_is_found_by_the_next_era
 ) -> None:
     """Two add the same person at once. They are erased in between, and the second dies as soon as they are in."""
     chat = Chat.create("joe")
-    enter, seen = core.enter.acall, []
+    enter, seen = ENTER.run, []
 
     async def late(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(core.enter, "acall", enter)
+        monkeypatch.setattr(ENTER, "run", enter)
         before = await enter(
             *args, **options
         )  # the first look, before which the other has written a hint, too
-        monkeypatch.setattr(core.enter, "acall", once)
+        monkeypatch.setattr(ENTER, "run", once)
         return before
 
     async def once(*args: Any, **options: Any) -> Any:
-        monkeypatch.setattr(core.enter, "acall", enter)
+        monkeypatch.setattr(ENTER, "run", enter)
         chat.add(["jack"])
         Inbox("jack").erase()
         seen.append(await enter(*args, **options))
         raise SystemExit("It was killed.")
 
-    monkeypatch.setattr(core.enter, "acall", late)
+    monkeypatch.setattr(ENTER, "run", late)
     with pytest.raises(SystemExit):
         chat.add(["jack"])
     Inbox("jack").erase()
@@ -88,7 +89,7 @@ def test_who_is_about_to_be_added_while_they_are_erased_is_found_by_the_next_era
 def test_who_adds_beside_an_erasure_notes_it_anew(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was noted before the erasure is gone, so it is noted again, and they are in."""
     chat = Chat.create("joe")
-    enter, looks = core.enter.acall, []
+    enter, looks = ENTER.run, []
 
     async def beside(*args: Any, **options: Any) -> Any:
         looks.append(options)
@@ -96,7 +97,7 @@ def test_who_adds_beside_an_erasure_notes_it_anew(url: str, monkeypatch: pytest.
             Inbox("jack").erase()
         return await enter(*args, **options)
 
-    monkeypatch.setattr(core.enter, "acall", beside)
+    monkeypatch.setattr(ENTER, "run", beside)
     assert chat.add(["jack"]) == ["jack"]
 
     assert len(looks) == 4

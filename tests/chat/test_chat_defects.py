@@ -12,9 +12,9 @@ from redis import Redis
 
 from components.exceptions import ChatExists, ChatNotFound, NotAMember
 from components.kit.at_once import at_once
-from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat.hints import YOUNG, write_hints
 from components.services.chat.keys import ChatKeys, InboxKeys
-from components.services.chat.limits import hint_all
 from tests.support.chats import FREE, stored, texts
 
 
@@ -213,12 +213,12 @@ def test_21_two_who_leave_at_once_leave_nothing_behind(redis: Redis) -> None:
 
 def test_22_what_a_crash_leaves_between_inbox_and_chat_is_repaired(redis: Redis) -> None:
     chat = make("jack")
-    at_once(hint_all(redis, chat.id, ["mary"]))  # and the one who lets her in dies
+    at_once(write_hints(redis, chat.id, ["mary"]))  # and the one who lets her in dies
     assert Inbox("mary").fetch() == []
     hints = InboxKeys("mary").hints
     assert redis.exists(hints)
 
-    redis.zincrby(hints, -core.YOUNG - 1, chat.id)
+    redis.zincrby(hints, -YOUNG - 1, chat.id)
 
     assert Inbox("mary").fetch() == []
     assert not redis.exists(hints)

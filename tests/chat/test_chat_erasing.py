@@ -9,8 +9,7 @@ from redis import Redis
 
 from components.kit.at_once import at_once
 from components.kit.client import get_client
-from components.services.chat import Chat, EventKind, Inbox, Position, core, erasure
-from components.services.chat.formats import write_settings
+from components.services.chat import Chat, EventKind, Inbox, Position, erasure
 from components.services.chat.keys import ChatKeys
 from tests.support.chats import FREE, let_pass, texts
 
@@ -47,7 +46,7 @@ def test_all_parts_of_an_erasure_are_told(chat: Chat, monkeypatch: pytest.Monkey
     """The event comes with the first part; a client that syncs between two parts still counts right at the end."""
     monkeypatch.setattr(erasure, "_LOOKED_AT", 2)
     seen: list[tuple[Position, int]] = []
-    calls = erasure.core.erase.acall
+    calls = erasure.ERASE.run
     positions = dict(Inbox("jack").changes({}).positions)
 
     async def between(*args: object, **options: object) -> object:
@@ -57,7 +56,7 @@ def test_all_parts_of_an_erasure_are_told(chat: Chat, monkeypatch: pytest.Monkey
         seen.extend((positions[chat.id], news.unread) for news in changes.chats)
         return answer
 
-    monkeypatch.setattr(erasure.core.erase, "acall", between)
+    monkeypatch.setattr(erasure.ERASE, "run", between)
     assert Inbox("jill").erase().messages == 3
 
     assert texts(chat.history("jack").messages).count("erased") == 1
@@ -128,8 +127,8 @@ def test_counts_that_change_since_the_history_lets_go_are_told_as_well(redis: Re
     changes = Inbox("jack").changes({})
     before = changes.chats[0].last_seq - 1
     if kept < 10_000:
-        redis.hset(ChatKeys(chat.id).chat, "settings", write_settings(replace(FREE, max_messages=2)))
-        at_once(core.trim_all(get_client(), chat.id))
+        redis.hset(ChatKeys(chat.id).chat, "max_messages", 2)
+        at_once(chat._trim_all(get_client()))
     else:
         assert chat.trim(before=before) == before - 1
 

@@ -18,7 +18,7 @@ from components.exceptions import (
     TooManyMembers,
 )
 from components.services.chat import Chat, ChatSettings, Inbox, Position
-from components.services.chat.formats import read_settings, write_settings
+from components.services.chat.settings import read_settings, write_settings
 from tests.support.chats import FREE, texts
 
 
@@ -195,7 +195,8 @@ def test_settings_are_stored_as_they_are(
 ) -> None:
     chosen = ChatSettings(history=history, max_age=max_age, slow_mode=slow_mode, is_open=is_open)
 
-    assert read_settings(write_settings(chosen)) == chosen
+    stored = {name: text.encode() for name, text in write_settings(chosen).items()}
+    assert read_settings(stored) == chosen
 
 
 _text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)

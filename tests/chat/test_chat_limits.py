@@ -11,7 +11,8 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.exceptions import TooFast, TooManyChats
-from components.services.chat import Chat, ChatSettings, Inbox, core
+from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat.hints import YOUNG, YOUNG_AFTER_LEAVING
 from components.services.chat.keys import InboxKeys
 from tests.support.chats import FREE
 
@@ -98,7 +99,7 @@ def test_there_are_so_many_chats_that_a_person_has_created(redis: Redis) -> None
         with pytest.raises(TooManyChats, match="has created"):
             create()
 
-        age = dict.fromkeys(redis.zrange((created := _created("joe")), 0, -1), -core.YOUNG)
+        age = dict.fromkeys(redis.zrange((created := _created("joe")), 0, -1), -YOUNG)
         for chat_id, seconds in age.items():
             redis.zincrby(created, seconds, chat_id)
         with pytest.raises(TooManyChats):
@@ -140,7 +141,7 @@ def test_there_are_so_many_chats_that_a_person_can_be_put_into(
         assert [each.user for each in chat.members()] == ["mallory"]
 
         full[0].kick("victim")  # whose hint is young, so it stays for a while
-        redis.zincrby(InboxKeys("victim").hints, -core.YOUNG_AFTER_LEAVING, full[0].id)
+        redis.zincrby(InboxKeys("victim").hints, -YOUNG_AFTER_LEAVING, full[0].id)
         enter(chat)
         assert len(Inbox("victim").chats()) == 4
         assert Chat.create("boss", members=["victim"], settings=FREE)  # the system may do all

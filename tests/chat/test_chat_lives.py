@@ -11,6 +11,7 @@ from redis import Redis
 from components.exceptions import TooManyBlocked
 from components.services.chat import Chat, ChatSettings, Inbox
 from components.services.chat.keys import ChatKeys, InboxKeys
+from components.services.chat.settings import SETTINGS
 from tests.support.chats import FREE, let_pass, texts
 
 HOUR, DAY, WEEK = 3_600, 86_400, 7 * 86_400
@@ -62,7 +63,7 @@ MOST, PEOPLE = 20, 6
 
 #: For each key, how large it may be at most, of a chat of PEOPLE that keeps MOST messages.
 BOUNDS = {
-    "ChatKeys.chat": 20,  # fields
+    "ChatKeys.chat": 20 + len(SETTINGS),  # fields
     "ChatKeys.messages": MOST + 1,
     "ChatKeys.members": PEOPLE,
     "ChatKeys.reads": PEOPLE,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat import Chat, ChatSettings, Inbox, Position
 from components.services.chat.keys import ChatKeys
-from components.services.chat.records import Position
 from tests.support.chats import FREE, texts
 
 

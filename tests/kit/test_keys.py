@@ -28,8 +28,9 @@ from components.kit.client import get_client
 from components.services.autocomplete import AddressBook, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.loading import Load, row
-from components.services.chat import Chat, ChatSettings, core, limits
-from components.services.chat.keys import ChatKeys
+from components.services.chat import Chat, ChatSettings, limits
+from components.services.chat.hints import YOUNG, forget_hints
+from components.services.chat.keys import ChatKeys, InboxKeys
 from components.services.counters import Counter
 from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
@@ -340,9 +341,10 @@ def talk(redis: Redis, name: str) -> dict[str, str]:
     chat.add(["jim"])
     chat.mute("jim")
     chat.leave("jim")
-    at_once(core.forget_hints(get_client(), name, ["left"], young=core.YOUNG))
-    redis.delete(*redis.keys("*:calls:*"), *redis.keys("*:rate:*/joe"), *core.keys_of_inbox("joe"))
-    redis.delete(*core.keys_of_inbox("jim"))
+    at_once(forget_hints(get_client(), name, ["left"], young=YOUNG))
+    redis.delete(*redis.keys("*:calls:*"), *redis.keys("*:rate:*/joe"))
+    for keys in (InboxKeys("joe"), InboxKeys("jim")):
+        redis.delete(keys.hints, keys.past)
     chat.block("jack")
     [call, trimmed] = [
         key.decode().rpartition("/")[2] for key in sorted(redis.keys("*:calls:*"), key=redis.get)

@@ -26,24 +26,13 @@ LONGEST = 40  # lines of code
 LONGEST_MAIN = 60  # lines of code that are in no function
 #: A whole step of a worker in one round trip is the point of the first, and of the second that a push, its unique key
 #: and its tick are one; of the next two, that nothing comes between
-#: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
-#: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of those of counters and rows,
-#: that one call is for many of them.
+#: the end of one holder's time and who is next; of those of counters, that one call is for many of them.
 LONGER = {
     "locks/acquire": 65,
     "locks/release": 50,
     "semaphores/acquire": 70,
     "counters/add": 50,
     "counters/top": 45,
-    "chat/send": 95,
-    "chat/look": 90,
-    "chat/history": 50,
-    "chat/enter": 70,
-    "chat/remove": 75,
-    "chat/trim": 70,
-    "chat/erase": 50,
-    "chat/change": 45,
-    "chat/charge": 45,
 }
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.

@@ -12,9 +12,13 @@ from redis import Redis
 from components.exceptions import NotAllowed
 from components.kit.at_once import at_once
 from components.kit.client import get_client
-from components.services.chat import Chat, ChatSettings, core
+from components.services.chat import Chat, ChatSettings
+from components.services.chat.chat import CHANGE, CREATE
 from components.services.chat.erasure import _erase
-from components.services.chat.keys import InboxKeys
+from components.services.chat.hints import DROP, FORGET, HINT, YOUNG
+from components.services.chat.keys import ChatKeys, InboxKeys
+from components.services.chat.limits import CHARGE
+from components.services.chat.settings import write_settings
 from tests.support.chats import FREE, let_pass
 
 _ID = "guild:7"
@@ -35,9 +39,18 @@ def _as_told(chat: Chat) -> list[Any]:
 
 
 def create(redis: Redis) -> Callable[[], Any]:
-    words = "- 9 9000 60000 0 9 9 9 0 1000 0 1"
-    args = [_ID, "a", "Party", words, b"e7:created3:joe0:0:", b"thello", "joe", "joe", "one", "jack", "other"]
-    return lambda: core.create(get_client(), keys=core.keys_of(_ID).create, args=args)
+    settings = write_settings(ChatSettings(max_messages=9, max_age=60, is_open=True))
+    args = {
+        "id": _ID,
+        "client_id": "a",
+        "title": "Party",
+        "event": b"e7:created3:joe0:0:",
+        "message": b"thello",
+        "inboxes": "inbox:",
+        "people": 2,
+        "more": ["joe", "jack", *(word for pair in settings.items() for word in pair)],
+    }
+    return lambda: at_once(CREATE.run(get_client(), ChatKeys(_ID), **args))
 
 
 def send(redis: Redis) -> Callable[[], Any]:
@@ -138,14 +151,16 @@ def rename(redis: Redis) -> Callable[[], Any]:
 
 def configure(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
-    at_once(core.trim_all(get_client(), _ID))
-    args = ["settings", "*", "- 9 9000 60000 0 9 9 9 0 1000 0 1", "o", "joe", "a call", b"e", "channel"]
-
-    def act() -> Any:
-        return core.change(get_client(), keys=core.keys_of(_ID).change, args=args)
-
-    assert chat.id == _ID
-    return act
+    at_once(chat._trim_all(get_client()))
+    args = {
+        "least": "o",
+        "by": "joe",
+        "call": "a call",
+        "event": b"e",
+        "channel": "channel",
+        "facts": ["max_age", "0", "60000", "max_messages", "*", "9"],
+    }
+    return lambda: at_once(CHANGE.run(get_client(), ChatKeys(_ID), **args))
 
 
 def refused(redis: Redis) -> Callable[[], Any]:
@@ -178,37 +193,35 @@ def delete(redis: Redis) -> Callable[[], Any]:
 def erase(redis: Redis) -> Callable[[], Any]:
     chat = _chat()
     chat.kick("jack")
-    return lambda: [at_once(_erase(get_client(), _ID, "jack")), _as_told(chat)]
+    return lambda: [at_once(_erase(get_client(), chat, "jack")), _as_told(chat)]
 
 
 def hint(redis: Redis) -> Callable[[], Any]:
-    keys_of_hint = core.keys_of_inbox("joe")[:1]
-    return lambda: core.hint(get_client(), keys=keys_of_hint, args=[_ID, 9, 1])
+    return lambda: at_once(HINT.run(get_client(), InboxKeys("joe"), id=_ID, most=9, is_done=1))
 
 
 def charge(redis: Redis) -> Callable[[], Any]:
     """A chat that is created, and people who are added to another, each paid for once."""
-    args = ["a call", 5, 2, 60_000, 9, 60_000, 3]
-    keys_of_limits = core.keys_of_limits("joe")
+    args = {"people": 5, "create_limit": 2, "create_period": 60_000, "add_limit": 9, "add_period": 60_000}
+    keys, args["most_created"] = InboxKeys("joe"), 3
     return lambda: [
-        core.charge(get_client(), keys=keys_of_limits, args=[_ID, *args]),
-        core.charge(get_client(), keys=keys_of_limits, args=["", "another", *args[1:]])[0],
+        at_once(CHARGE.run(get_client(), keys, id=_ID, call="a call", **args)),
+        at_once(CHARGE.run(get_client(), keys, id="", call="another", **args))[0],
     ]
 
 
 def forget(redis: Redis) -> Callable[[], Any]:
     """A hint of a chat that denies it."""
     redis.zadd(InboxKeys("jack").hints, {_ID: 1, "other": 2})
-    keys_of_forget = core.keys_of_inbox("jack")
-    return lambda: core.forget(get_client(), keys=keys_of_forget, args=[core.YOUNG, _ID, "other"])
+    return lambda: at_once(FORGET.run(get_client(), InboxKeys("jack"), young=YOUNG, ids=[_ID, "other"]))
 
 
 def drop(redis: Redis) -> Callable[[], Any]:
     """One that was noted anew since it was read stays."""
-    keys_of_drop = core.keys_of_inbox("jack")
-    for key in keys_of_drop:
+    keys = InboxKeys("jack")
+    for key in (keys.hints, keys.past):
         redis.zadd(key, {_ID: 1, "other": 2})
-    return lambda: core.drop(get_client(), keys=keys_of_drop, args=[_ID, 1, 1, 0, "other", 1, 2, 0])
+    return lambda: at_once(DROP.run(get_client(), keys, chats=[_ID, 1, 1, 0, "other", 1, 2, 0]))
 
 
 CASES = {

@@ -1,16 +1,13 @@
 """Group chat by pull messaging: who is away loses nothing. Chat is one chat, Inbox all chats of a person."""
 
-from components.services.chat.chats import Chat
-from components.services.chat.inboxes import Inbox
-from components.services.chat.readers import ChatReader
-from components.services.chat.records import (
+from components.services.chat.chat import Chat
+from components.services.chat.facts import (
     Changes,
     ChatInfo,
     ChatMessage,
     ChatNews,
     ChatPage,
     Chats,
-    ChatSettings,
     Erased,
     Event,
     EventKind,
@@ -20,6 +17,9 @@ from components.services.chat.records import (
     Role,
     Sent,
 )
+from components.services.chat.inbox import Inbox
+from components.services.chat.reader import ChatReader
+from components.services.chat.settings import ChatSettings
 
 __all__ = [
     "Changes",

@@ -1,13 +1,13 @@
 """
-The erasure of a person: they leave each chat that they may be in, and what they said there is deleted; those who are
-in these chats forget them as a contact, as do their own contacts, and they forget these; then goes what their inbox
-knows.
+The erasure of a person. They leave each chat that they may be in, and what they sent there is deleted. The members of
+these chats forget them as a contact, as do their own contacts, and they forget these. Then their inbox forgets the
+chats.
 
-Others may add them to a chat meanwhile. So an entry of the inbox goes only if it is what was read before the chat was
-looked at, and the inbox is read again until nothing new is in it, some times at most. Whoever has written the hint
-before, and is about to let them in, is refused by the chat, and writes it again. A young hint of a chat that is not
-there stays: somebody may be about to create it, and a repeated erasure finds it. Interrupted, it is done again from
-the beginning.
+Others may add them to a chat meanwhile. So an entry of the inbox is removed only if it has not changed since it was
+read, and the inbox is read again until nothing new is in it, ten times at most. Whoever has written a hint before,
+and is about to let them in, is refused by the chat, and writes the hint again. A young hint of a chat that is not
+there stays: somebody may be about to create it, and a repeated erasure finds it. An erasure that was interrupted is
+repeated from the beginning.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from contextlib import suppress
 
 from components.exceptions import ChatNotFound, RedisUnavailable
 from components.kit.client import AnyRedis
-from components.kit.news import channel
-from components.kit.scripts import CLUSTERS, reading
+from components.kit.scripts import CLUSTERS, Script, reading
 from components.kit.stored import text_of
 from components.kit.values import is_name
 from components.services.autocomplete import RecentContacts
-from components.services.chat import core
-from components.services.chat.chats import Chat
+from components.services.chat.chat import Chat
+from components.services.chat.facts import Erased, EventKind
 from components.services.chat.formats import write_event
+from components.services.chat.hints import DROP, YOUNG_AFTER_LEAVING
 from components.services.chat.ids import is_id, new_call
 from components.services.chat.keys import InboxKeys
-from components.services.chat.records import Erased, EventKind
+
+ERASE = Script("chat/erase")
 
 _LOOKED_AT = 500  # entries in one run of the script
 _PASSES = 10  # through the inbox: somebody may add them again and again, and what is left then the next erasure finds
@@ -39,7 +40,7 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
     """
     Erase *person*, and return how much that was.
 
-    Raises RedisUnavailable if a chat could not be reached. The others are done then, and it stays in the inbox.
+    Raises RedisUnavailable if a chat could not be reached. The others are done then, and that one stays in the inbox.
     """
     messages, touched, others = 0, set(), dict[str, None]()
     failed: RedisUnavailable | None = None
@@ -60,11 +61,11 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
             messages += gone[0]
             if gone[0]:
                 touched.add(name)
-            words = [name, *("" if score is None else int(score) for score in scores)]
+            read = ["" if score is None else int(score) for score in scores]
             hinted_at, left_at = scores
             has_left = left_at is not None and hinted_at is not None and left_at >= hinted_at
-            young = 0 if gone[1] or has_left else core.YOUNG_AFTER_LEAVING
-            await core.drop.acall(client, keys=core.keys_of_inbox(person), args=[*words, young])
+            young = 0 if gone[1] or has_left else YOUNG_AFTER_LEAVING
+            await DROP.run(client, InboxKeys(person), chats=[name, *read, young])
     await RecentContacts(person)._erase(client, others)
     if failed:
         raise failed
@@ -73,9 +74,10 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
 
 
 async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
-    """The chats that they are in, or were in."""
+    """Return the chats that they are in, or were in."""
     found: dict[bytes, _Scores] = {}
-    for at, key in enumerate(core.keys_of_inbox(person)):
+    keys = InboxKeys(person)
+    for at, key in enumerate((keys.hints, keys.past)):
         for name, score in await reading(lambda key=key: client.zrange(key, 0, -1, withscores=True)):  # type: ignore[misc]
             found.setdefault(name, [None, None])[at] = score
     return found
@@ -90,23 +92,29 @@ async def _erase_from(
     """
     if not is_id(chat_id):
         return 0, True
+    chat = Chat(chat_id)
     with suppress(ChatNotFound):
-        members = await Chat(chat_id)._members(client, None)
+        members = await chat._members(client)
         others |= dict.fromkeys(each.user for each in members if is_name(each.user))
-    body = write_event(EventKind.LEFT, person, person)
-    args = [chat_id, person, "", new_call(), body, "erased"]
-    args += [channel("chat", chat_id), channel("inbox", person)]
-    said = await core.remove.acall(client, keys=core.keys_of(chat_id).remove, args=args)
-    messages = await _erase(client, chat_id, person)
+    event = write_event(EventKind.LEFT, person, person)
+    said = await chat._let_out(client, person, "", event, "erased")
+    messages = await _erase(client, chat, person)
     if said == b"removed":
-        await core.trim_all(client, chat_id, runs=1)
+        await chat._trim_some(client)
     return messages, said != b"unknown"
 
 
-async def _erase(client: AnyRedis, chat_id: str, person: str) -> int:
+async def _erase(client: AnyRedis, chat: Chat, person: str) -> int:
     erased, on = 0, 1
     while on:
-        args = [person, on, _LOOKED_AT, new_call(), channel("chat", chat_id)]
-        gone, on = await core.erase.acall(client, keys=core.keys_of(chat_id).erase, args=args)
+        gone, on = await ERASE.run(
+            client,
+            chat._keys,
+            person=person,
+            first=on,
+            most=_LOOKED_AT,
+            call=new_call(),
+            channel=chat._channel,
+        )
         erased += int(gone)
     return erased

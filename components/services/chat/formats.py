@@ -4,46 +4,50 @@ What is stored of a chat, to bytes and back.
 An entry of the stream has the fields s (sender, "" of an event), c (client id or call), t (millisecond), n (how many
 messages there were up to here), m (mentions) and b (body). A body begins with a letter: "t" and the text; "j" and
 JSON of text and data; "e" and an event. Its parts each have their length before them, as mentions have: Lua writes
-some of these.
-Settings are words with blanks between, durations in milliseconds; "-" and 0 stand for None.
+some of these. What the scripts tell of chats and members is read here as well.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from components.exceptions import InvalidLimit, InvalidMessage
-from components.kit.stored import MAX_DEPTH, UNREADABLE, Unreadable, is_too_deep, read_json, text_of, too_deep
-from components.kit.values import check_seconds
-from components.services.chat.records import ChatMessage, ChatSettings, Event, EventKind, Role
+from components.exceptions import InvalidMessage
+from components.kit.contracts import record
+from components.kit.instants import EPOCH, from_ms, from_ms_or_none
+from components.kit.stored import (
+    MAX_DEPTH,
+    UNREADABLE,
+    Unreadable,
+    is_too_deep,
+    number_of,
+    read_json,
+    text_of,
+    too_deep,
+)
+from components.services.chat.facts import ChatMessage, ChatNews, Event, EventKind, Member, Role
+from components.services.counters import tally
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST = 2**31 - 1
-_DURATIONS = ("max_age", "drop_read_after", "rate_period", "slow_mode")
 MAX_CLIENT_ID = 64  # characters
 
 ROLES = {"o": Role.OWNER, "m": Role.MODERATOR, "u": Role.MEMBER}
 LETTERS = {role: letter for letter, role in ROLES.items()}
 
 
-def instant(milliseconds: bytes | float) -> datetime:
-    return _EPOCH + timedelta(milliseconds=int(milliseconds))
+_MEMBER, _NEWS = record("chat", "member"), record("chat", "news")
 
 
 def muted_until(word: str) -> datetime | None:
-    """0: he may speak; -1: until that is taken back."""
+    """Return until when a member is muted; None for "0", which is not at all. "-1" is without end."""
     if word == "0":
         return None
-    return datetime.max.replace(tzinfo=UTC) if word == "-1" else instant(int(word))
+    return datetime.max.replace(tzinfo=UTC) if word == "-1" else from_ms(word)
 
 
 def write_body(text: str, data: Any) -> tuple[bytes, int]:
-    """The body of a message, and how many bytes its data are. Raises InvalidMessage."""
+    """Return the body of a message, and how many bytes its data are. Raises InvalidMessage."""
     if not isinstance(text, str):
         raise InvalidMessage(f"The text is {type(text).__name__}; it must be str.")
     try:
@@ -71,7 +75,7 @@ def _json(data: Any) -> bytes:
 
 
 def check_client_id(client_id: object) -> str:
-    """*client_id*, if a message can have it. Raises InvalidMessage."""
+    """Return *client_id*, if a message can have it. Raises InvalidMessage."""
     if (
         isinstance(client_id, str)
         and 0 < len(client_id) <= MAX_CLIENT_ID
@@ -84,20 +88,20 @@ def check_client_id(client_id: object) -> str:
 
 
 def check_title(title: object) -> str:
-    """*title*, if a chat can have it. Raises InvalidMessage."""
+    """Return *title*, if a chat can have it. Raises InvalidMessage."""
     if isinstance(title, str) and len(title) <= 200 and (title.isprintable() or not title):
         return title
     raise InvalidMessage(f"The title is {repr(title)[:80]}; it must be up to 200 printable characters.")
 
 
 def write_event(kind: EventKind, by: str, user: str = "", detail: str | None = "") -> bytes:
-    """The body of an event; without a *detail* that a script will append if it is None."""
+    """Return the body of an event. With a *detail* of None it lacks that part, which a script appends."""
     parts = [kind, by, user] if detail is None else [kind, by, user, detail]
     return b"e" + b"".join(b"%d:%s" % (len(part), part) for part in map(str.encode, parts))
 
 
 def _parts(packed: bytes) -> Iterator[str]:
-    """What write_event() has put together, and the mentions of an entry."""
+    """Yield the parts of an event, or the mentions of an entry. Raises Unreadable."""
     at = 0
     while at < len(packed):
         colon = packed.index(b":", at)
@@ -119,11 +123,11 @@ def read_message(chat_id: str, entry: Sequence[bytes]) -> ChatMessage:
     try:
         text, data, event = _read_body(body)
         named = tuple(_parts(mentions)) if mentions else ()
-        at = instant(sent_at)
+        at = from_ms(sent_at)
         who, known_by = sender.decode(), client_id.decode()
     except (ValueError, OverflowError):
         text, data, event, named, is_unreadable = UNREADABLE, None, None, (), True
-        at, who, known_by = _instant_or_epoch(sent_at), text_of(sender), text_of(client_id)
+        at, who, known_by = from_ms_or_none(sent_at) or EPOCH, text_of(sender), text_of(client_id)
     return ChatMessage(chat_id, seq, who, text, data, named, at, known_by, event, is_unreadable)
 
 
@@ -144,65 +148,56 @@ def _read_body(body: bytes) -> tuple[str, Any, Event | None]:
 def _read_event(packed: bytes) -> Event:
     kind, by, user, detail = _parts(packed)
     if kind == EventKind.MUTED and detail:
-        detail = instant(int(detail)).isoformat()
+        detail = from_ms(detail).isoformat()
     return Event(EventKind(kind), by, user, detail)
 
 
-def _instant_or_epoch(milliseconds: bytes) -> datetime:
-    try:
-        return instant(milliseconds)
-    except (ValueError, OverflowError):
-        return _EPOCH
+def read_news(chat_id: str, found: Any) -> ChatNews:
+    """
+    Return what look.lua tells of a chat that the person is in.
 
-
-def write_settings(settings: ChatSettings) -> str:
-    words = []
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        if field.name == "history":
-            words.append("-" if value is None else str(value))
-        elif field.name in _DURATIONS:
-            words.append(str(math.ceil((value or 0) * 1000)))
-        else:
-            words.append(str(int(value)))
-    return " ".join(words)
-
-
-def read_settings(words: str) -> ChatSettings:
-    found: dict[str, Any] = {}
-    for field, word in zip(fields(ChatSettings), words.split(), strict=True):
-        if field.name == "history":
-            found[field.name] = None if word == "-" else int(word)
-        elif field.name == "is_open":
-            found[field.name] = word == "1"
-        elif field.name in _DURATIONS:
-            found[field.name] = int(word) / 1000
-        else:
-            found[field.name] = int(word)
-    settings = ChatSettings(**found)
-    return replace(
-        settings, max_age=settings.max_age or None, drop_read_after=settings.drop_read_after or None
+    Raises ValueError if what is stored of the chat itself, or of the membership, cannot be read.
+    """
+    title, words, reads, last, entries = found
+    tally("chat:fetched", len(entries))
+    its = _NEWS.read(words)
+    if its["role"] not in ROLES:
+        raise ValueError(f"The role {its['role']!r} in the chat {chat_id!r} is not known.")
+    return ChatNews(
+        chat_id=chat_id,
+        title=text_of(title or b""),
+        role=ROLES[its["role"]],
+        is_closed=its["is_closed"] == "1",
+        last_seq=int(its["last_seq"]),
+        read_seq=int(its["read_seq"]),
+        unread=int(its["unread"]),
+        mentions=int(its["mentions"]),
+        members=int(its["members"]),
+        revision=int(its["revision"]),
+        messages=[read_message(chat_id, entry) for entry in entries],
+        has_more=its["has_more"] == "1",
+        missed=int(its["missed"]),
+        oldest=int(its["oldest"]),
+        last_message=read_message(chat_id, last) if last else None,
+        reads={text_of(who): number_of(seq) for who, seq in zip(reads[::2], reads[1::2], strict=True)},
+        muted_until=muted_until(its["muted_until"]),
     )
 
 
-def check_settings(settings: ChatSettings) -> ChatSettings:
-    """*settings*, if a chat can have them. Raises InvalidLimit, InvalidDuration."""
-    least = {"history": 0, "rate_limit": 0, "max_data": 0}
-    for field in fields(settings):
-        name, value = field.name, getattr(settings, field.name)
-        if value is None and name in ("history", "max_age", "drop_read_after"):
-            continue
-        if name in _DURATIONS:
-            check_seconds(name, value, may_be_zero=name == "slow_mode")
-        elif name == "is_open":
-            if not isinstance(value, bool):
-                raise InvalidLimit(f"is_open is {value!r}; it must be True or False.")
-        elif (
-            isinstance(value, bool)
-            or not isinstance(value, int)
-            or not least.get(name, 1) <= value <= (10**13 if name == "max_bytes" else _MOST)
-        ):
-            raise InvalidLimit(
-                f"{name} is {value!r}; it must be a whole number from {least.get(name, 1)} on."
-            )
-    return settings
+def read_members(found: Sequence[Any]) -> list[Member]:
+    """Return what members.lua tells: owners first, then moderators, then by when they came in."""
+    now, *rows = found
+    placed = []
+    for person, words, read_seq, unread, mentions in rows:
+        its = _MEMBER.read(words)
+        try:
+            until = muted_until(its["muted_until"])
+            if until and until <= from_ms(now):
+                until = None
+            role, joined_at, place = ROLES[its["role"]], from_ms(its["joined_at"]), int(its["number"])
+            member = Member(person.decode(), role, joined_at, read_seq, unread, mentions, until)
+            placed.append((list(ROLES).index(its["role"]), place, member))
+        except (ValueError, KeyError, OverflowError):
+            nothing = (Role.MEMBER, EPOCH, number_of(read_seq), 0, 0, None, True)
+            placed.append((len(ROLES), 0, Member(text_of(person), *nothing)))
+    return [member for _rank, _place, member in sorted(placed, key=lambda each: each[:2])]

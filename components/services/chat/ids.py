@@ -1,6 +1,8 @@
 """
-Ids of chats: UUIDs of version 7 (RFC 9562), or what a project chooses, such as "guild:7". They stand in URLs, and in
-keys before a slash and the name of a person, so they hold no slash.
+Ids of chats, calls and messages, and names of persons.
+
+The id of a chat is a UUID of version 7 (RFC 9562), or what a project chooses, such as "guild:7". It stands in URLs,
+and in keys before a slash and the name of a person, so it has no slash.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ import secrets
 import time
 
 from components.exceptions import InvalidName
+from components.kit.values import check_name
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
 
 
 def new_id() -> str:
-    """32 hexadecimal digits, which begin with the milliseconds of now."""
+    """Return 32 hexadecimal digits, which begin with the milliseconds of now."""
     random = secrets.randbits(74)
     return (
         f"{time.time_ns() // 1_000_000:012x}7{random >> 62:03x}{(0b10 << 62) | random & (1 << 62) - 1:016x}"
@@ -23,12 +26,12 @@ def new_id() -> str:
 
 
 def is_id(text: object) -> bool:
-    """Whether a chat can have this id."""
+    """Return whether a chat can have this id."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
 def check_id(chat_id: object) -> str:
-    """*chat_id*, if a chat can have it. Raises InvalidName."""
+    """Return *chat_id*, if a chat can have it. Raises InvalidName."""
     if isinstance(chat_id, str) and is_id(chat_id):
         return chat_id
     raise InvalidName(
@@ -38,10 +41,20 @@ def check_id(chat_id: object) -> str:
 
 
 def new_call() -> str:
-    """A name for one request, by which it is recognised if it comes twice."""
+    """Return a name for one request, by which it is recognised if it comes twice."""
     return secrets.token_hex(8)
 
 
 def new_client_id() -> str:
-    """As short as may be: it is stored with each message."""
+    """Return the id of a message that was given none. It is short, since it is stored with each."""
     return secrets.token_urlsafe(9)
+
+
+def check_person(person: object) -> str:
+    """Return *person*, if one can be called so. Raises InvalidName."""
+    return check_name("person", person)
+
+
+def check_actor(by: object) -> str:
+    """Return who does something: a person, or "", as scripts know the system, for None. Raises InvalidName."""
+    return "" if by is None else check_person(by)

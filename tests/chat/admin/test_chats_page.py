@@ -274,7 +274,7 @@ def test_a_chat_is_closed_and_opened_again_and_both_are_logged(operator):
     open_already = done(operator, of("reopen"))
 
     assert SIZE in asked
-    assert "Nothing can be said in it until it is opened again." in asked
+    assert "Nobody can send to it until it is opened again." in asked
     assert [closed, opened] == [
         [f"Closed the chat {NAME}. {SIZE}"],
         [f"Opened the chat {NAME} again. {SIZE.replace('4', '5')}"],
@@ -293,7 +293,7 @@ def test_a_member_is_kicked_and_it_is_logged(operator):
     kicked = done(operator, address)
     again = done(operator, address)
 
-    assert "What jack has said stays." in asked
+    assert "The messages of jack stay." in asked
     assert re.fullmatch(
         rf"Kicked jack out of the chat {re.escape(NAME)}. Role: member, since [\d: A-Z-]+\.", kicked[0]
     )
@@ -370,7 +370,7 @@ def test_nobody_is_nobody_to_block(operator):
 
 @pytest.mark.parametrize(
     ("seconds", "how_long"),
-    [("600", "for 10 min"), ("86400", "for 1 d"), ("good", "until it is taken back")],
+    [("600", "for 10 min"), ("86400", "for 1 d"), ("good", "until unmuted")],
 )
 def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     chat = guild()
@@ -384,7 +384,7 @@ def test_a_member_is_muted_for_a_while_and_unmuted(operator, seconds, how_long):
     chat.send("jack", "at last")
     again = done(operator, of("unmute", user="jack"))
 
-    assert "Who is muted reads on, and can say nothing." in asked
+    assert "A muted member can read, and cannot send messages." in asked
     assert muted[0].startswith(f"Muted jack in the chat {NAME} {how_long}. Role: member, since ")
     assert 'aria-label="Unmute jack"' in listed
     assert ("until taken back" in listed) == (seconds == "good")
@@ -507,7 +507,7 @@ def test_a_chat_is_deleted_and_the_list_is_shown(remover):
     response = remover.post(of("delete"), follow=True)
     again = remover.post(of("delete"))
 
-    assert "All that was said in it is gone, for all its members." in asked
+    assert "All messages in it are gone, for all its members." in asked
     assert response.request["PATH_INFO"] == ROOT
     assert logged() == [f"Deleted the chat {NAME}. {SIZE}"]
     assert ChatReader().find("guild:7") is None

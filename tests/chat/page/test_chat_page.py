@@ -257,7 +257,7 @@ def test_a_closed_chat_can_be_read(people, chat):
 
     assertContains(client.get(f"/chat/{chat.id}/"), "This chat is closed.")
     answer = client.post(f"/chat/{chat.id}/", {"text": "hello?"})
-    assertContains(answer, "The chat is closed: nothing can be said in it.", status_code=409)
+    assertContains(answer, "The chat is closed: nothing can be sent to it.", status_code=409)
 
 
 def test_nothing_is_kept_by_caches(people, chat):
@@ -384,7 +384,7 @@ def test_the_page_says_so_when_somebody_creates_or_adds_too_much(people, chat):
 
     assert [answer.status_code for answer in [*made, added, other]] == [302, 422, 429, 422]
     assertContains(made[1], "That was too fast.", status_code=422)
-    assertContains(other, "as many chats as one may", status_code=422)
+    assertContains(other, "as many chats as is allowed", status_code=422)
     assert len(Inbox(people["jill"]).chats()) == 2
 
 

@@ -100,7 +100,10 @@ def test_an_entry_without_its_fields_fails_no_list(redis: Redis) -> None:
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
 @pytest.mark.parametrize(
     "field",
-    ["settings", "title", "created_at", "created_by", "seq", "n", "at", "bytes", "cut", "base", "revision"],
+    [
+        *("title", "created_at", "created_by", "seq", "n", "at", "bytes", "cut", "base", "revision"),
+        *("history", "max_age", "max_messages", "is_open"),
+    ],
 )
 def test_a_chat_that_cannot_be_read_fails_no_list_of_chats(redis: Redis, field: str, value: bytes) -> None:
     scene()

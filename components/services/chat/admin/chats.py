@@ -1,8 +1,8 @@
 """
-The Chats page: all chats, and of one its members, how far each has read, and what was said.
+The Chats page: all chats, and of one its members, how far each has read, and its messages.
 
-It looks through ChatReader and Chat. Who may view chats sees who talks with whom, and how much. What was said is
-shown to those alone who may read messages, a permission of its own. What can be done is in moderation.py.
+Users who may view chats see who talks with whom, and how much. The messages are shown only to users who may read
+messages, which is a permission of its own. What can be done is in moderation.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ChatAdmin(NamedPages):
         ]
 
     def page(self, route: str, name: str, view: View, *, needs: Permission = "view") -> URLPattern:
-        """Also turns a chat that goes while the page is made into a page in words."""
+        """Answer 404 with a page that says so if the chat goes while the page is made."""
 
         @wraps(view)
         def found(request: HttpRequest, **kwargs: Any) -> HttpResponse:
@@ -65,7 +65,7 @@ class ChatAdmin(NamedPages):
         return self.url("chat", chat=name)
 
     def may_read(self, request: HttpRequest) -> bool:
-        """Whether the user may see what was said."""
+        """Return whether the user may see the messages."""
         return request.user.has_perm(f"{self.opts.app_label}.view_messages_{self.opts.model_name}")
 
     def overview(self, request: HttpRequest) -> HttpResponse:
@@ -139,14 +139,14 @@ class ChatAdmin(NamedPages):
             seconds = None if chosen == FOR_GOOD else float(chosen)
             try:
                 target.chat.mute(target.user, seconds=seconds)
-            except NotAMember:  # he left just now
+            except NotAMember:  # they left just now
                 return ""
-            how_long = f"for {duration(seconds)}" if seconds else "until it is taken back"
+            how_long = f"for {duration(seconds)}" if seconds else "until unmuted"
             return f"{target.written('Muted {who} in the chat {chat}')} {how_long}. {role_of(member)}"
 
         effects = [
             role_of(member),
-            "Who is muted reads on, and can say nothing.",
+            "A muted member can read, and cannot send messages.",
         ]
         return self._ask(request, target, target.written("Mute {who}"), "Mute", MuteForm, effects, run)
 
@@ -165,8 +165,8 @@ class ChatAdmin(NamedPages):
 
         effects = [
             f"It has {row.size}; the numbers {grouped(row.info.first_seq)} to {grouped(row.info.last_seq)}.",
-            "What is before the number that you give is gone, read or not. Members who have not read it are told how "
-            "much they have missed.",
+            "All before the number that you give will be gone, read or not. Members who have not read it are told "
+            "how much they have missed.",
             "This cannot be undone.",
         ]
         return self._ask(request, target, f"Trim the chat {row.title}", "Trim", TrimForm, effects, run)
@@ -181,7 +181,7 @@ class ChatAdmin(NamedPages):
         effects: Sequence[str],
         run: Callable[[forms.Form], str],
     ) -> HttpResponse:
-        """Ask with a form; act, log and say so when it is valid. *run* says what it did, "" for nothing."""
+        """Ask with a form; when it is valid act, log it and say so. *run* returns what it did, "" for nothing."""
         row = target.row
         back = self.find_url(row.info.id)
         form = form_class(request.POST if request.method == "POST" else None, label_suffix="")
@@ -197,7 +197,7 @@ class ChatAdmin(NamedPages):
         return HttpResponseRedirect(back)
 
     def _doing(self, verb: Verb) -> View:
-        """The page that asks whether to do it, and does it."""
+        """Return the view that asks whether to do it, and does it."""
 
         def view(request: HttpRequest) -> HttpResponse:
             target = Target.of(request)
@@ -217,12 +217,12 @@ class ChatAdmin(NamedPages):
 
 
 def _number(text: str) -> int | None:
-    """A number of a message from a URL; None for what is none."""
+    """Return the number of a message from a URL; None if it is not a number."""
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def _settings(settings: ChatSettings) -> Iterator[tuple[str, str]]:
-    """Each with its value, as people write them."""
+    """Yield the name of each setting with its value, as people write it."""
     for field in fields(settings):
         name, value = field.name, getattr(settings, field.name)
         if value is None:

@@ -1,8 +1,8 @@
 """
-What can be done to a chat, to a person in it, to a message of it. A Verb says what it needs and what comes of it.
+What can be done to a chat, to a person in it, to a message of it. A Verb says what it needs and what its effects are.
 
-Each is one call of the service, in nobody's name: the members see that it was done, Django's log says who did it.
-What takes messages away needs the permission to delete, all else the one to change. No text of a message is shown.
+Each is one call of the service, as the system: the members see that it was done, Django's log says who did it. What
+removes messages needs the permission to delete, all else the one to change. No text of a message is shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MUTES = [
     ("3600", "an hour"),
     ("86400", "a day"),
     ("604800", "a week"),
-    (FOR_GOOD, "until it is taken back"),
+    (FOR_GOOD, "until unmuted"),
 ]
 
 
@@ -48,7 +48,7 @@ class Verb:
     said: str
 
     def action(self, target: Target, subject: Anchor, back: str, after: str = "") -> Action:
-        """It, to be confirmed. *back* leads to where the visitor came from, *after* from what is no more."""
+        """Return the action to be confirmed. It leads *back*, or to *after* if what the visitor came from is gone."""
         found = self.found(target)
         effects = [found, *map(target.written, self.effects)] if found else self.effects
         return Action(
@@ -118,7 +118,7 @@ CLOSE = Verb(
     needs="change",
     button="Close",
     title="Close the chat {chat}",
-    effects=["It stays, and its members can read it. Nothing can be said in it until it is opened again."],
+    effects=["It stays, and its members can read it. Nobody can send to it until it is opened again."],
     idle="Nothing to close: the chat {chat} is closed.",
     found=_of_an_open_chat,
     run=lambda target: target.chat.close(),
@@ -129,7 +129,7 @@ REOPEN = Verb(
     needs="change",
     button="Open again",
     title="Open the chat {chat} again",
-    effects=["Its members can speak again."],
+    effects=["Its members can send to it again."],
     idle="Nothing to open: the chat {chat} is open.",
     found=_of_a_closed_chat,
     run=lambda target: target.chat.reopen(),
@@ -141,10 +141,10 @@ KICK = Verb(
     button="Kick",
     title="Kick {who} out of the chat {chat}",
     effects=[
-        "What {who} has said stays.",
-        "Who may add members can add {who} again; an open chat can be joined again. To prevent it, block.",
-        "If the last owner goes, the moderator or else the member who is in it longest is owner; if nobody is left, "
-        "the chat goes.",
+        "The messages of {who} stay.",
+        "Members who may add others can add {who} again, and an open chat can be joined again. To prevent it, block.",
+        "If the last owner goes, the moderator or else the member who is in it longest becomes owner; if nobody is "
+        "left, the chat goes.",
     ],
     idle="Nobody to kick: {who} is not in the chat {chat}.",
     found=_of_a_member,
@@ -158,7 +158,7 @@ BLOCK = Verb(
     title="Block {who} in the chat {chat}",
     effects=[
         "{who} is not in it any more, and can neither join nor be added until unblocked.",
-        "What {who} has said stays.",
+        "The messages of {who} stay.",
     ],
     idle="Nobody to block: {who} is blocked in the chat {chat}.",
     found=_of_a_person,
@@ -170,7 +170,7 @@ UNBLOCK = Verb(
     needs="change",
     button="Unblock",
     title="Unblock {who} in the chat {chat}",
-    effects=["{who} can be added and join again, and is no member by this alone."],
+    effects=["{who} can be added and join again. This alone does not make them a member."],
     idle="Nobody to unblock: {who} is not blocked in the chat {chat}.",
     found=_of_a_blocked_person,
     run=lambda target: target.chat.unblock(target.user),
@@ -181,7 +181,7 @@ UNMUTE = Verb(
     needs="change",
     button="Unmute",
     title="Unmute {who} in the chat {chat}",
-    effects=["{who} can speak again."],
+    effects=["{who} can send messages again."],
     idle="Nobody to unmute: {who} is not muted in the chat {chat}.",
     found=_of_a_muted_member,
     run=lambda target: target.chat.unmute(target.user),
@@ -194,7 +194,7 @@ DELETE_MESSAGE = Verb(
     title="Delete message {seq} of the chat {chat}",
     effects=[
         "Its text and its data are gone, and all members see that it was deleted.",
-        "Who has read it has read it.",
+        "Members may have read it already.",
         "This cannot be undone.",
     ],
     idle="Nothing to delete: there is no message {seq} in the chat {chat} any more.",
@@ -208,8 +208,8 @@ DELETE = Verb(
     button="Delete",
     title="Delete the chat {chat}",
     effects=[
-        "All that was said in it is gone, for all its members.",
-        "A chat that is made under the same id goes on counting where this one ended.",
+        "All messages in it are gone, for all its members.",
+        "A chat that is created under the same id goes on counting where this one ended.",
         "This cannot be undone.",
     ],
     idle="Nothing to delete.",
@@ -221,13 +221,13 @@ VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, UNMUTE, DELETE_MESSAGE, DELETE)
 
 
 class MuteForm(forms.Form):
-    """For how long somebody may not speak."""
+    """For how long a member is muted."""
 
     seconds = forms.ChoiceField(label="For how long", choices=MUTES, initial=MUTES[0][0])
 
 
 class TrimForm(forms.Form):
-    """Where the history is to begin."""
+    """Where the history will begin."""
 
     before = forms.IntegerField(
         label="First number to stay",

@@ -1,4 +1,4 @@
-"""What the query of a request names: a chat, a person in it, a message of it. No such chat is a 404 in words."""
+"""What the query of a request names: a chat, a person in it, a message of it. Raises Http404 for other chats."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class Row:
 
     @property
     def title(self) -> str:
-        """What people call it. It need not be the only one."""
+        """Return the title. Several chats can have the same."""
         return shortened(legible(self.info.title or self.info.id))
 
     @property
     def name(self) -> str:
-        """With its id: which one it is."""
+        """Return the title with the id, which no other chat has."""
         return f"{self.title} ({self.info.id})" if self.info.title else self.info.id
 
     @property
     def size(self) -> str:
-        """In half a sentence."""
+        """Return how large the chat is, as a part of a sentence."""
         return f"{grouped(self.info.messages)} messages and events, {grouped(self.info.members)} members"
 
 
 @dataclass(frozen=True)
 class Seat:
-    """A member as the pages show him."""
+    """A member as the pages show them."""
 
     person: Person
     member: Member
@@ -63,10 +63,12 @@ class Target:
     def of(cls, request: HttpRequest) -> Target:
         user, seq = request.GET.get("user", ""), request.GET.get("seq", "")
         try:
-            user = user and Inbox(user).user  # asks nothing of Redis; says whether anybody can be called so
+            user = (
+                user and Inbox(user).user
+            )  # asks nothing of Redis; raises InvalidName if nobody can be called so
         except InvalidName as error:
             raise Http404(str(error)) from None
-        # Redis counts to 2^63; a number of more digits is none of a message.
+        # Redis counts to 2^63; no message has a number of more digits.
         return cls(find_row(request), user, int(seq) if seq.isdecimal() and len(seq) < 19 else 0)
 
     @property
@@ -88,7 +90,7 @@ class Target:
 
     @property
     def message(self) -> ChatMessage | None:
-        """Of what was said; an event is none."""
+        """Return the message with this number; None if there is none, or it is an event."""
         if not self.seq:
             return None
         page = ChatReader().messages(self.row.info.id, before=self.seq + 1, limit=1)
@@ -99,7 +101,7 @@ class Target:
 
 
 def find_row(request: HttpRequest) -> Row:
-    """The chat that the query names."""
+    """Return the chat that the query names. Raises Http404."""
     chat_id = request.GET.get("chat", "")
     info = ChatReader().find(chat_id)
     if info is None:
@@ -108,6 +110,6 @@ def find_row(request: HttpRequest) -> Row:
 
 
 def role_of(member: Member) -> str:
-    """In half a sentence."""
+    """Return the role of a member, in a sentence."""
     joined = f"{timezone.localtime(member.joined_at):%Y-%m-%d %H:%M:%S %Z}"
     return f"Role: {member.role}, since {joined}."

@@ -1,4 +1,4 @@
-"""What was said and done in a chat, as a page shows it: messages as they are, events in a sentence."""
+"""The history of a chat, as a page shows it: messages as they are, events in a sentence."""
 
 from __future__ import annotations
 

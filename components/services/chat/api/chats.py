@@ -23,7 +23,7 @@ _SETTINGS = ("history", "slow_mode", "is_open")
 
 
 async def listing(request: HttpRequest, user: str) -> Answer:
-    """GET chats?limit=&after=: those of the person, the one that spoke last first."""
+    """GET chats?limit=&after=: those of the person, with the latest message first."""
     values = query(request, "limit", "after")
     limit = values.integer("limit", 100, least=1, most=_MOST)
     try:
@@ -71,9 +71,8 @@ async def change(request: HttpRequest, user: str, chat_id: str) -> Answer:
     values = body(request, "title", *_SETTINGS)
     chat, settings = Chat(chat_id), _settings(values)
     title = _title(values) if "title" in values else None
-    await chat.anews(
-        user
-    )  # a stranger sets nothing in motion, not even the trimming that comes with settings
+    # A stranger sets nothing in motion, not even the trimming that comes with settings.
+    await chat.anews(user)
     if title is not None:
         await chat.arename(title, by=user)
     if settings:

@@ -39,7 +39,7 @@ async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
     """POST chats/{id}/members: the answer names those who are new."""
     users = body(request, "users").people("users")
     chat = Chat(chat_id)
-    await chat.anews(user)  # who is not in it learns nothing, not even that an id is nobody's
+    await chat.anews(user)  # strangers learn nothing, not even whether somebody has an id
     await check_members("users", user, users)
     added = await chat.aadd(users, by=user)
     await anote_contacts(user, added, anew=True)
@@ -47,14 +47,14 @@ async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
 
 
 async def change(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
-    """PATCH chats/{id}/members/{user}: {"role": …} or {"muted_for": seconds, or null to let him speak} or both."""
+    """PATCH chats/{id}/members/{user}: {"role": …} or {"muted_for": seconds, or null to unmute} or both."""
     values = body(request, "role", "muted_for")
     chat = Chat(chat_id)
     role = _role(values.text("role")) if "role" in values else None
     if "muted_for" in values and values.raw("muted_for") is not None:
         seconds = values.number("muted_for", most=_LONGEST_SILENCE)
         if seconds < 0.001:
-            raise invalid("muted_for", "It is less than a millisecond; null lets him speak.")
+            raise invalid("muted_for", "It is less than a millisecond; null unmutes.")
         await chat.amute(member, seconds=seconds, by=user)
     elif "muted_for" in values:
         await chat.aunmute(member, by=user)
@@ -78,7 +78,7 @@ async def remove(request: HttpRequest, user: str, chat_id: str, member: str) -> 
 
 
 async def unblock(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
-    """DELETE chats/{id}/blocked/{user}: he may come back."""
+    """DELETE chats/{id}/blocked/{user}: they may come back."""
     await Chat(chat_id).aunblock(member, by=user)
     return Answer()
 
@@ -90,7 +90,7 @@ async def _members(user: str, chat_id: str) -> list[dict[str, Any]]:
 
 
 def _fits(name: str, wanted: Spelling) -> tuple[bool, str] | None:
-    """Return by what a member is ordered whom *wanted* finds: first those whose name begins so; None for others."""
+    """Return the sort key of a member whom *wanted* finds: first those whose name begins so. None for others."""
     own = spell(name)
     return (not own.key.startswith(wanted.key), own.key) if is_found(own, wanted) else None
 

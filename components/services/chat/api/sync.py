@@ -62,7 +62,7 @@ async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
 
 
 async def _listing(user: str, since: Mapping[str, Position], after: str) -> Answer:
-    """Where a client begins: its chats with their last messages, page by page; what came before is history."""
+    """Answer a client that begins: its chats with their last messages, page by page. All before that is history."""
     page = await Inbox(user).apage(limit=_MOST_CHATS, after=after)
     found = [each for each in page.chats if each.chat_id not in since]
     positions = {each.chat_id: Position(each.last_seq, each.revision) for each in found}
@@ -79,7 +79,7 @@ async def _listing(user: str, since: Mapping[str, Position], after: str) -> Answ
 
 
 async def _changes(user: str, since: Mapping[str, Position], seconds: float) -> tuple[Changes, bool]:
-    """What is new, and whether it could be waited for."""
+    """Return what is new, and whether it could be waited for."""
     inbox = Inbox(user)
     if seconds:
         await let_go()

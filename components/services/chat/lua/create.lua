@@ -1,55 +1,39 @@
--- Create a chat with its first members and its first message; after an earlier one of its id its sequence goes on.
--- KEYS[1] chat      HASH, what the chat is and how far it has come
--- KEYS[2] messages  STREAM <seq>-0 -> message
--- KEYS[3] members   HASH person -> words: role, number, joined at, sees after, ordinal read, muted until, call
--- KEYS[4] reads     ZSET person by the seq up to which he has read
--- KEYS[5] sent      prefix to a part: HASH digest of sender and client id -> seq
--- KEYS[6] names     ZSET chat id by the millisecond of its last message
--- ARGV[1] chat id
--- ARGV[2] client id, which also names the call
--- ARGV[3] title
--- ARGV[4] settings, words
--- ARGV[5] body of the event
--- ARGV[6] body of the first message; "" for none
--- ARGV[7] owner
--- ARGV[8..] per member, the owner first: person, channel of his inbox
--- Returns "created", also if that was done before by this call, or "exists"
-local chat, messages, members, reads, sent, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local id, client_id, title, settings, event, message = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local owner = ARGV[7]
-
-local old = redis.call("HMGET", chat, "seq", "n", "at", "gone", "created_by", "call")
-if old[1] and not old[4] then
-  return (old[5] == owner and old[6] == client_id) and "created" or "exists"
+-- Create a chat with its first members and its first message. After an earlier chat of its id the sequence goes on.
+-- *more* are so many people, the owner first, then the settings: field and value by turns. The client id is that of
+-- the first message, if there is one, and names the call. *inboxes* is what the channels of inboxes begin with.
+-- KEYS    chat messages members reads sent names
+-- ARGV    id client_id title event message inboxes people more...
+-- USES    time head append member digest
+-- RETURNS "created", also if this call has done that before, or "exists"
+local owner, old = more[1], head_of(chat, "seq", "n", "at", "gone", "created_by", "call")
+if is_there(old) then
+  return (old.created_by == owner and old.call == client_id) and "created" or "exists"
 end
-local time = redis.call("TIME")
-local before, counted = tonumber(old[1] or 0), tonumber(old[2] or 0)
-local now = math.max(time[1] * 1000 + math.floor(time[2] / 1000), tonumber(old[3] or 0))
-local seq, n, bytes = before, counted, 0
-local function append(sender, call, body)
-  seq, bytes = seq + 1, bytes + #sender + #call + #body
-  redis.call("XADD", messages, seq .. "-0", "s", sender, "c", call, "t", now, "n", n, "m", "", "b", body)
-end
-
-append("", client_id, event)
+local before, counted = tonumber(old.seq or 0), tonumber(old.n or 0)
+local now = math.max(NOW, tonumber(old.at or 0))
+local seq, n, bytes = before + 1, counted, #client_id + #event
+append(seq, "", client_id, now, n, "", event)
 if message ~= "" then
-  n = n + 1
-  append(owner, client_id, message)
-  redis.call("HSET", sent .. "0:0", string.sub(redis.sha1hex(owner .. "\0" .. client_id), 1, 16), seq)
+  seq, n, bytes = seq + 1, n + 1, bytes + #owner + #client_id + #message
+  append(seq, owner, client_id, now, n, "", message)
+  redis.call("HSET", sent .. "/0:0", digest_of(owner, client_id), seq)
 end
 redis.call("DEL", chat)
-redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "base", counted)
-redis.call("HSET", chat, "level", 0, "revision", 0, "owners", 1, "joined", (#ARGV - 7) / 2, "settings", settings)
+-- A small HASH is searched from its beginning, so what each message needs comes first.
+redis.call("HSET", chat, "seq", seq, "n", n, "at", now, "bytes", bytes, "cut", before, "level", 0)
+redis.call("HSET", chat, "due_at", 0, "closed", 0, unpack(more, people + 1))
+redis.call("HSET", chat, "base", counted, "revision", 0, "owners", 1, "joined", people, "out", text(MICROSECONDS))
 redis.call("HSET", chat, "title", title, "created_at", now, "created_by", owner, "call", client_id)
-redis.call("HSET", chat, "out", time[1] .. "." .. time[2])
-local age = tonumber(string.match(settings, "^%S+ %S+ %S+ (%S+)"))
-if age > 0 then for _, key in ipairs({ messages, sent .. "0:0" }) do redis.call("PEXPIRE", key, age) end end
-for each = 8, #ARGV, 2 do
-  local person, is_owner = ARGV[each], each == 8
-  local words = { is_owner and "o" or "u", (each - 6) / 2, now, before, is_owner and n or counted, 0, "-" }
-  redis.call("HSET", members, person, table.concat(words, " "))
+local age = tonumber(redis.call("HGET", chat, "max_age"))
+if age > 0 then for _, key in ipairs({ messages, sent .. "/0:0" }) do redis.call("PEXPIRE", key, age) end end
+for at = 1, people do
+  local person, is_owner = more[at], at == 1
+  redis.call("HSET", members, person, write_member({
+    role = is_owner and "o" or "u", number = at, joined_at = text(now), hidden = before,
+    read_n = is_owner and n or counted, muted_until = 0, call = "-",
+  }))
   redis.call("ZADD", reads, is_owner and seq or before, person)
-  redis.call("PUBLISH", ARGV[each + 1], id)
+  redis.call("PUBLISH", inboxes .. person, id)
 end
 redis.call("ZADD", names, now, id)
 return "created"

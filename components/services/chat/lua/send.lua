@@ -1,111 +1,117 @@
 -- Append a message to a chat, unless its sender has sent it before.
--- KEYS[1] chat      HASH, what the chat is and how far it has come
--- KEYS[2] messages  STREAM <seq>-0 -> message
--- KEYS[3] members   HASH person -> words: role, number, joined at, sees after, ordinal read, muted until, call
--- KEYS[4] reads     ZSET person by the seq up to which he has read
--- KEYS[5] sent      prefix to a part: HASH digest of sender and client id -> seq
--- KEYS[6] names     ZSET chat id by the millisecond of its last message
--- KEYS[7] mentions  prefix to a person: ZSET seqs that mention him, unread
--- KEYS[8] own       prefix to a person: ZSET seqs that he said after what he has read
--- KEYS[9] rate      prefix to a person: STRING words: by when his messages are paid for, when he last spoke
--- KEYS[10] deleted  ZSET words of a deleted message (seq, digest, sent at) by seq
--- ARGV[1] chat id
--- ARGV[2] sender
--- ARGV[3] client id
--- ARGV[4] body
--- ARGV[5] characters of its text
--- ARGV[6] bytes of its data
--- ARGV[7] channel of the chat
--- ARGV[8..] persons whom it mentions
--- Returns "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and to whom it speaks anew: whom it
---         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the
---         limits of text and data; "fast" and the milliseconds until there is room
-local chat, messages, members, reads, sent, names = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local mentions, own, rate, deleted = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local id, sender, client_id, body = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local characters, data, channel = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
-local PART = 72 -- messages for each part of *sent*, so that each stays a compact one; there are 1, 4, 16, ...
+-- KEYS    chat messages members reads sent names mentions own rate deleted
+-- ARGV    id sender client_id body characters data_bytes channel mentioned...
+-- USES    time head entry append member packed digest sent tombstone pace
+-- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and to whom it speaks anew: whom it
+--         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
+--         of text and data; "fast" and the milliseconds until there is room
+local PART = 72 -- messages for each part of *sent*
 
-local record = redis.call("HGET", members, sender)
-if not record then return { "unknown" } end
-local head = redis.call("HMGET", chat, "seq", "n", "at", "bytes", "cut", "level", "due_at", "closed", "settings")
-local seq, n, at, bytes, cut, level = head[1], head[2], tonumber(head[3]), head[4], head[5], head[6]
-local most, most_bytes, age, drop, most_text, most_data, limit, period, slow =
-  string.match(head[9], "^%S+ (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) %S+ (%S+) (%S+) (%S+)")
+local member = member_of(sender)
+if not member then return { "unknown" } end
+local head = head_of(
+  chat, "seq", "n", "at", "bytes", "cut", "level", "due_at", "closed", "max_messages", "max_bytes", "max_age",
+  "drop_read_after", "max_text", "max_data", "rate_limit", "rate_period", "slow_mode"
+)
+local digest = digest_of(sender, client_id)
 
-local digest = string.sub(redis.sha1hex(sender .. "\0" .. client_id), 1, 16)
-local number = tonumber(string.sub(digest, 1, 8), 16)
-for each = 0, level do
-  local found = redis.call("HGET", sent .. each .. ":" .. number % 4 ^ each, digest)
-  if found then
-    local entry = redis.call("XRANGE", messages, found, found)[1]
-    if entry and entry[2][2] == sender then return { "duplicate", tonumber(found), tonumber(entry[2][6]), 0, {} } end
-    local gone = not entry and redis.call("ZRANGEBYSCORE", deleted, found, found)[1]
-    if gone then return { "duplicate", tonumber(found), tonumber(string.match(gone, "%d+$")), 0, {} } end
+-- Return seq and millisecond of the message if it was sent before.
+local function find_sent()
+  for level = 0, head.level do
+    local found = redis.call("HGET", part_of(level, digest), digest)
+    if found then
+      local entry = redis.call("XRANGE", messages, found, found)[1]
+      if entry and entry[2][SENDER] == sender then return found, entry[2][AT] end
+      local tombstone = not entry and redis.call("ZRANGEBYSCORE", deleted, found, found)[1]
+      if tombstone then return found, read_tombstone(tombstone).sent_at end
+    end
   end
 end
 
-local role, joined, read_n, muted, call =
-  string.match(record, "^(%a) (%S+ %S+ %S+) (%S+) (%S+) (.*)$")
-local time = redis.call("TIME")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if head[8] then return { "closed" } end
-if muted == "-1" or tonumber(muted) > now then return { "muted", tonumber(muted) } end
-if characters > tonumber(most_text) or data > tonumber(most_data) then
-  return { "long", tonumber(most_text), tonumber(most_data) }
-end
-limit, slow = tonumber(limit), role == "u" and tonumber(slow) or 0
-if limit > 0 or slow > 0 then
-  local paid, spoke = string.match(redis.call("GET", rate .. sender) or "0 0", "(%S+) (%S+)")
+-- Count the message, and return 0; or the milliseconds until there is room for it.
+local function pay(limit, period, slow)
+  if limit == 0 and slow == 0 then return 0 end
+  local key = rate .. "/" .. sender
+  local pace = read_pace(redis.call("GET", key) or "0 0")
   -- What lies further ahead than it can was written by a clock that had jumped, and counts as nothing.
-  paid = tonumber(paid) > now + period and now or math.max(now, paid)
-  spoke = tonumber(spoke) > now + slow and 0 or spoke
-  local wait = limit > 0 and paid - period * (limit - 1) / limit - now or 0
-  wait = math.ceil(math.max(wait, slow > 0 and spoke + slow - now or 0))
-  if wait > 0 then return { "fast", wait } end
+  local paid = tonumber(pace.paid) > NOW + period and NOW or math.max(NOW, pace.paid)
+  local spoke = tonumber(pace.spoke) > NOW + slow and 0 or pace.spoke
+  local wait = limit > 0 and paid - period * (limit - 1) / limit - NOW or 0
+  wait = math.ceil(math.max(wait, slow > 0 and spoke + slow - NOW or 0))
+  if wait > 0 then return wait end
   if limit > 0 then paid = paid + period / limit end
-  local kept = math.ceil(math.max(paid - now, slow, 1))
-  redis.call("SET", rate .. sender, string.format("%.3f %.0f", paid, now), "PX", kept)
+  local paced = write_pace({ paid = string.format("%.3f", paid), spoke = text(NOW) })
+  redis.call("SET", key, paced, "PX", math.ceil(math.max(paid - NOW, slow, 1)))
+  return 0
 end
 
-seq, n = seq + 1, n + 1
-local told, named, spoken_to = { [sender] = true }, "", {}
-local sent_at = math.max(now, at)
-local function note(key)
-  redis.call("ZREMRANGEBYSCORE", key, "-inf", cut)
+local function expire(key) if head.max_age ~= "0" then redis.call("PEXPIRE", key, head.max_age) end end
+
+local function note(key, seq)
+  redis.call("ZREMRANGEBYSCORE", key, "-inf", head.cut)
   redis.call("ZADD", key, seq, seq)
-  if age ~= "0" then redis.call("PEXPIRE", key, age) end
+  expire(key)
 end
-for each = 8, #ARGV do
-  local person = ARGV[each]
-  if not told[person] and redis.call("HEXISTS", members, person) == 1 then
-    told[person], named = true, named .. #person .. ":" .. person
-    spoken_to[#spoken_to + 1] = person
-    note(mentions .. person)
+
+-- Note the message for those whom it mentions. Return whom it speaks to, and what is stored of the mentions.
+local function address(seq)
+  local told, named, spoken_to = { [sender] = true }, "", {}
+  for _, person in ipairs(mentioned) do
+    if not told[person] and redis.call("HEXISTS", members, person) == 1 then
+      told[person], named = true, named .. packed(person)
+      spoken_to[#spoken_to + 1] = person
+      note(mentions .. "/" .. person, seq)
+    end
   end
+  local some = redis.call("ZRANGE", reads, 0, 2)
+  for _, person in ipairs(#some == 2 and some or {}) do
+    if not told[person] then spoken_to[1] = person end
+  end
+  return spoken_to, named
 end
-local some = redis.call("ZRANGE", reads, 0, 2)
-for _, person in ipairs(#some == 2 and some or {}) do
-  if not told[person] then spoken_to[1] = person end
+
+-- Remember the digest in a part of the level that fits so many messages. Return the level.
+local function remember(seq, live)
+  local level = 0
+  while PART * 4 ^ level < live do level = level + 1 end
+  local part = part_of(level, digest)
+  redis.call("HSET", part, digest, seq)
+  expire(part)
+  return level
 end
-redis.call("XADD", messages, seq .. "-0", "s", sender, "c", client_id, "t", sent_at, "n", n, "m", named, "b", body)
-local live, part = redis.call("XLEN", messages), 0
--- A stream that was too old as a whole has gone by itself.
+
+local found, found_at = find_sent()
+if found then return { "duplicate", tonumber(found), tonumber(found_at), 0, {} } end
+if head.closed == "1" then return { "closed" } end
+local muted_until = tonumber(member.muted_until)
+if muted_until == -1 or muted_until > NOW then return { "muted", muted_until } end
+local most_text, most_data = tonumber(head.max_text), tonumber(head.max_data)
+if tonumber(characters) > most_text or tonumber(data_bytes) > most_data then
+  return { "long", most_text, most_data }
+end
+local slow = member.role == "u" and tonumber(head.slow_mode) or 0
+local wait = pay(tonumber(head.rate_limit), tonumber(head.rate_period), slow)
+if wait > 0 then return { "fast", wait } end
+
+local seq, n, sent_at = head.seq + 1, head.n + 1, math.max(NOW, tonumber(head.at))
+local spoken_to, named = address(seq)
+append(seq, sender, client_id, sent_at, n, named, body)
+local live = redis.call("XLEN", messages)
+-- A stream that was too old as a whole has expired.
 if live == 1 then redis.call("HSET", chat, "cut", seq - 1, "base", n - 1) end
-while PART * 4 ^ part < live do part = part + 1 end
-local fresh = sent .. part .. ":" .. number % 4 ^ part
-redis.call("HSET", fresh, digest, seq)
-local size = (live == 1 and 0 or bytes) + #sender + #client_id + #named + #body
-redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size, "level", math.max(level, part))
+local size = (live == 1 and 0 or head.bytes) + #sender + #client_id + #named + #body
+local level = math.max(head.level, remember(seq, live))
+redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size, "level", level)
 if tonumber(redis.call("ZSCORE", reads, sender)) == seq - 1 then
   redis.call("ZADD", reads, seq, sender)
-  redis.call("HSET", members, sender, table.concat({ role, joined, n, muted, call }, " "))
+  member.read_n = n
+  redis.call("HSET", members, sender, write_member(member))
 else
-  note(own .. sender)
+  note(own .. "/" .. sender, seq)
 end
-if age ~= "0" then for _, key in ipairs({ messages, fresh }) do redis.call("PEXPIRE", key, age) end end
+expire(messages)
 redis.call("ZADD", names, sent_at, id)
 redis.call("PUBLISH", channel, seq)
-local is_full = live > math.floor(most * 1.01) or size > most_bytes * 1.01
-local is_old = (age ~= "0" or drop ~= "0") and now >= tonumber(head[7] or 0)
+local is_full = live > math.floor(head.max_messages * 1.01) or size > head.max_bytes * 1.01
+local is_old = (head.max_age ~= "0" or head.drop_read_after ~= "0") and NOW >= tonumber(head.due_at or 0)
 return { "sent", seq, sent_at, (is_full or is_old) and 1 or 0, spoken_to }

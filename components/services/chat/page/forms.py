@@ -13,7 +13,7 @@ LONGEST_TITLE = 200  # characters
 
 
 def checked_title(title: str) -> str:
-    """*title*, if a chat can be called so. Raises ValidationError."""
+    """Return *title*, if a chat can have it. Raises ValidationError."""
     if len(title) > LONGEST_TITLE or not title.isprintable():
         raise forms.ValidationError(
             f"A title has at most {LONGEST_TITLE} characters, and all of them can be printed."
@@ -52,7 +52,7 @@ class CreateForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """Who is to come into a chat."""
+    """People to be added to a chat."""
 
     names = NamesField(label="Add by user name")
 

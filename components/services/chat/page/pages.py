@@ -1,8 +1,8 @@
 """
-The chat page, /chat/: what it is without scripts, and the frame that the scripts fill.
+The chat page, /chat/, as it is without JavaScript, and the frame that JavaScript fills.
 
-Everything works by links and forms. A GET changes nothing, not even the reading position: reading is told by the
-script, by a button, or by sending. A form that sends a message carries its client id, so sent twice it is there once.
+Everything works by links and forms. A GET changes nothing, not even the reading position: JavaScript, a button or a
+message that is sent moves it. A form that sends a message has its client id, so a message sent twice is stored once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHATS = 50  # in the list
 @login_required
 @require_safe
 def chats(request: HttpRequest) -> HttpResponse:
-    """All chats of the visitor."""
+    """Show all chats of the visitor."""
     return page(request, "list", None, title="Chats")
 
 
@@ -44,7 +44,7 @@ def chats(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def chat(request: HttpRequest, chat_id: str) -> HttpResponse:
-    """One chat; POST sends a message."""
+    """Show one chat; POST sends a message."""
     news = entered(request, chat_id)
     if request.method != "POST":
         return _conversation(request, news)
@@ -97,7 +97,7 @@ def _silence(news: ChatNews) -> str:
 @login_required
 @require_POST
 def read(request: HttpRequest, chat_id: str) -> HttpResponse:
-    """The visitor has read what the page showed."""
+    """Note that the visitor has read what the page showed."""
     seq = request.POST.get("seq", "")
     entered(request, chat_id)
     if seq.isascii() and seq.isdigit() and len(seq) < 16:
@@ -113,7 +113,7 @@ def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse
     try:
         Chat(chat_id).delete_message(seq, by=me(request))
     except MessageNotFound:
-        pass  # what was wanted is so: it was deleted in another window, or has become too old
+        pass  # it is gone already: deleted in another window, or too old by now
     except RedisUnavailable:
         raise
     except ComponentsError as error:
@@ -126,7 +126,7 @@ def delete_message(request: HttpRequest, chat_id: str, seq: int) -> HttpResponse
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: HttpRequest) -> HttpResponse:
-    """A new chat."""
+    """Create a chat."""
     form = CreateForm(me(request), request.POST or None, initial={"key": secrets.token_urlsafe(12)})
     if request.method == "POST" and form.is_valid():
         try:
@@ -147,17 +147,17 @@ def _created(by: str, members: Sequence[str], title: str, text: str, key: str) -
 
 
 def _id_for(user: str, key: str) -> str:
-    """The same for a form that is sent twice, and for no other."""
+    """Return an id that is the same when the form is sent twice, and that no other form has."""
     return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]
 
 
 def me(request: HttpRequest) -> str:
-    """The visitor, as services know him."""
+    """Return the id of the visitor, as services know them."""
     return str(request.user.pk)
 
 
 def entered(request: HttpRequest, chat_id: str) -> ChatNews:
-    """The chat as the visitor finds it; 404 whether it does not exist or is not his."""
+    """Return the chat as the visitor finds it. Raises Http404 if it does not exist, or they are not in it."""
     try:
         return Chat(chat_id).news(me(request))
     except ChatNotFound:
@@ -175,7 +175,7 @@ def page(
     status: int = 200,
     **context: Any,
 ) -> HttpResponse:
-    """The frame with the list of chats, and in it the page *name*."""
+    """Render the frame with the list of chats, and in it the page *name*."""
     user = me(request)
     try:
         listed = Inbox(user).page(limit=_CHATS, after=request.GET.get("chats", ""))

@@ -1,4 +1,4 @@
-"""Why something was refused, in words for the person who tried, and the status of the page that says so."""
+"""What the page says when something was refused, and with which status."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ import math
 from components import exceptions
 
 _REFUSALS: dict[type[Exception], tuple[str, int]] = {
-    exceptions.ChatClosed: ("The chat is closed: nothing can be said in it.", 409),
-    exceptions.ChatExists: ("Another chat was made of this form.", 409),
+    exceptions.ChatClosed: ("The chat is closed: nothing can be sent to it.", 409),
+    exceptions.ChatExists: ("Another chat was created with this form.", 409),
     exceptions.Muted: ("You are muted in this chat for now.", 403),
-    exceptions.Blocked: ("Who was blocked from a chat can only come back when he is unblocked.", 403),
+    exceptions.Blocked: (
+        "A person who was blocked from a chat cannot come back until they are unblocked.",
+        403,
+    ),
     exceptions.NotAllowed: ("Your role in the chat does not include this.", 403),
-    exceptions.NotAMember: ("He is not in the chat any more.", 409),
+    exceptions.NotAMember: ("They are not in the chat any more.", 409),
     exceptions.TooManyMembers: ("The chat would have too many members.", 422),
     exceptions.TooManyChats: (
-        "You have created as many chats as one may, or somebody is in as many as one may be in.",
+        "You have created as many chats as is allowed, or somebody is in as many as is allowed.",
         409,
     ),
-    exceptions.TooManyBlocked: ("So many are blocked that others must be unblocked first.", 409),
+    exceptions.TooManyBlocked: ("Too many people are blocked in this chat. Unblock others first.", 409),
     exceptions.ChatNotFound: ("You are not in this chat any more.", 404),
-    exceptions.InvalidName: ("Nobody is called so: a name is text of 1 to 500 characters.", 400),
+    exceptions.InvalidName: ("Nobody can have this name: a name is text of 1 to 500 characters.", 400),
     exceptions.InvalidMessage: ("The message is empty, too long, or holds what cannot be stored.", 422),
 }
 
 
 def refusal(error: exceptions.ComponentsError) -> tuple[str, int]:
-    """The sentence and the status. Raises what is no refusal, but a fault of the program."""
+    """Return the sentence and the status. Raises *error* if it is a fault of the program."""
     if isinstance(error, exceptions.TooFast):
         seconds = max(1, math.ceil(error.retry_after))
         return f"That was too fast. It can be sent in {seconds} second{'s' if seconds > 1 else ''}.", 429

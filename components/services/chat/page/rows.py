@@ -51,7 +51,7 @@ class MessageRow:
 
 @dataclass(frozen=True)
 class MemberRow:
-    """A member, and what the viewer may do to him: pairs of an action and its label."""
+    """A member, and what the viewer may do to them: pairs of an action and its label."""
 
     user: str
     name: str
@@ -63,13 +63,13 @@ class MemberRow:
 
 
 def naming(ids: Iterable[str]) -> NameOf:
-    """From an id to a name, for these ids; who is no more is shown by his id."""
+    """Return what tells the name of each of these ids; a person who is gone is shown by their id."""
     names = people().names({id for id in ids if id})
     return lambda id: names.get(id, id)
 
 
 def ids_in(chats: Iterable[ChatNews], messages: Iterable[ChatMessage] = ()) -> Iterator[str]:
-    """All persons whom the chats and messages speak of."""
+    """Yield the ids of all persons in the chats and messages."""
     for chat in chats:
         yield from chat.reads
         yield from _ids_in_message(chat.last_message)
@@ -105,7 +105,7 @@ def chat_row(chat: ChatNews, me: str, name_of: NameOf) -> ChatRow:
 def message_rows(
     chat: ChatNews, messages: Iterable[ChatMessage], me: str, name_of: NameOf
 ) -> Iterator[MessageRow]:
-    """The rows of a conversation, with a line above the first that is new."""
+    """Yield the rows of a conversation, with a line above the first that is new."""
     may_delete_all = chat.role != Role.MEMBER
     is_new = not chat.unread
     for message in messages:
@@ -131,7 +131,7 @@ def message_rows(
 
 
 def _picture(message: ChatMessage) -> SafeString:
-    """A picture message carries a link."""
+    """Return the link of a message that is a picture."""
     url = message.data.get("url") if isinstance(message.data, dict) else None
     return texts.linked(url if isinstance(url, str) else "")
 

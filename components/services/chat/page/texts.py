@@ -108,7 +108,7 @@ def linked(text: str) -> SafeString:
 
 
 def mentioned(text: str, names: Mapping[str, str]) -> list[str]:
-    """Who of *names* (by id) is named with an "@"; the longer of two names that begin alike counts."""
+    """Return the ids in *names* whose name follows an "@"; of two that begin alike, the longer counts."""
     found = []
     for id, name in sorted(names.items(), key=lambda item: -len(item[1])):
         pattern = rf"(?<!\w)@{re.escape(name)}(?!\w)"

@@ -1,9 +1,9 @@
 """
 Inbox: all chats of a person.
 
-In which chats he may be, his inbox knows as hints; whether he is, only the chats do. So all that is asked of an inbox
-takes two round trips to each node, however many chats there are: the hints, then one script for each bucket of chats.
-Nothing is changed by it, but hints that have been denied for a day are cleared away.
+In which chats they may be, their inbox knows as hints; whether they are, only the chats do. So all that is asked of
+an inbox takes two round trips to each node, however many chats there are: the hints, then one script for each bucket
+of chats. Nothing is changed by it, but hints that have been denied for a day are cleared away.
 """
 
 from __future__ import annotations
@@ -22,15 +22,25 @@ from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, reading
 from components.kit.stored import text_of
 from components.kit.together import together
+from components.kit.twins import twins
 from components.kit.values import check_seconds
-from components.services.chat import core
+from components.services.chat.chat import (
+    LOOK,
+    MAX_BYTES,
+    READ,
+    READS_TOLD,
+    Chat,
+    check_limit,
+    check_seq,
+    question,
+)
 from components.services.chat.erasure import erase_person
-from components.services.chat.ids import is_id
-from components.services.chat.keys import index
-from components.services.chat.news import read_news
-from components.services.chat.readers import ask
-from components.services.chat.records import Changes, ChatNews, ChatPage, Chats, Erased, Position
-from components.services.chat.talking import check_limit, check_seq
+from components.services.chat.facts import Changes, ChatNews, ChatPage, Chats, Erased, Position
+from components.services.chat.formats import read_news
+from components.services.chat.hints import YOUNG, forget_hints
+from components.services.chat.ids import check_person, is_id
+from components.services.chat.keys import ChatKeys, InboxKeys, index
+from components.services.chat.pipelines import ask
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
 Question = tuple[str, int | str, int | str]
@@ -55,40 +65,51 @@ class Inbox:
     """The chats of *user*. Every method raises RedisUnavailable."""
 
     def __init__(self, user: str) -> None:
-        self.user = core.check_person(user)
+        self.user = check_person(user)
 
-    def fetch(self, *, limit: int = 100) -> Chats:
-        """The chats in which something is after the reading position, with the first *limit* of it."""
-        return at_once(self._fetch(get_client(), limit))
+    async def _fetch(self, client: AnyRedis, *, limit: int = 100) -> Chats:
+        """Return the chats in which something is after the reading position, with the first *limit* of it."""
+        hints = await self._hints(client)
+        found = await self._look(client, hints, [(id, "read", "") for id in hints], check_limit(limit))
+        return Chats(_newest_first(found), unavailable=_unavailable(found))
 
-    async def afetch(self, *, limit: int = 100) -> Chats:
-        """fetch(), awaited."""
-        return await self._fetch(get_async_client(), limit)
+    fetch, afetch = twins(_fetch)
 
-    def chats(self) -> Chats:
+    async def _chats(self, client: AnyRedis) -> Chats:
         """
-        All of them without their messages, the one in which something happened last before the others.
+        Return all chats without their messages, those in which something happened last before the others.
 
         Those of which nothing can be told now are in the list's *unavailable*.
         """
-        return at_once(self._chats(get_client()))
+        hints = await self._hints(client)
+        found = await self._look(client, hints, [(id, "last", "") for id in hints], 0)
+        return Chats(_newest_first(found), unavailable=_unavailable(found))
 
-    async def achats(self) -> Chats:
-        """chats(), awaited."""
-        return await self._chats(get_async_client())
+    chats, achats = twins(_chats)
 
-    def page(self, *, limit: int = 50, after: str = "") -> ChatPage:
+    async def _page(self, client: AnyRedis, *, limit: int = 50, after: str = "") -> ChatPage:
         """
-        Return *limit* chats without their messages, those in which something was said last before the others.
+        Return *limit* chats without their messages, those in which something was sent last before the others.
 
-        *after* is *next* of the page before. A chat in which something is said meanwhile is among the first, and
-        may so be missing in later pages. Raises ValueError.
+        *after* is *next* of the page before. A chat to which something is sent meanwhile is among the first, and so
+        may be missing in later pages. Raises ValueError.
         """
-        return at_once(self._page(get_client(), limit, after))
+        check_limit(limit)
+        place = _place_of(after)
+        hints = await self._hints(client)
+        left = [each for each in await self._places(client, hints) if place is None or each > place]
+        chats, unavailable = list[ChatNews](), list[str]()
+        last = None
+        while left and len(chats) < limit:
+            some, left = left[: limit - len(chats)], left[limit - len(chats) :]
+            last = some[-1]
+            found = await self._look(client, hints, [(id, "last", "") for _said, id in some], 0)
+            chats += [chat for chat in found.values() if isinstance(chat, ChatNews)]
+            unavailable += _unavailable(found)
+        following = f"{-last[0]}-{last[1]}" if left and last else ""
+        return ChatPage(sorted(chats, key=_last_at, reverse=True), following, unavailable)
 
-    async def apage(self, *, limit: int = 50, after: str = "") -> ChatPage:
-        """page(), awaited."""
-        return await self._page(get_async_client(), limit, after)
+    page, apage = twins(_page)
 
     def changes(self, since: Mapping[str, Position], *, limit: int = 50) -> Changes:
         """
@@ -130,51 +151,37 @@ class Inbox:
                 lame = {channel("chat", chat_id) for chat_id in unavailable} | ({inbox} if away else set())
                 woken = lame | await interest.wait(min(left, _AGAIN) if lame else left)
 
-    def acknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
-        """All up to these seqs is read; the positions after it, of those chats that he is in."""
-        return at_once(self._acknowledge(get_client(), seqs))
-
-    async def aacknowledge(self, seqs: Mapping[str, int]) -> dict[str, int]:
-        """acknowledge(), awaited."""
-        return await self._acknowledge(get_async_client(), seqs)
-
-    def erase(self) -> Erased:
+    async def _acknowledge(self, client: AnyRedis, seqs: Mapping[str, int]) -> dict[str, int]:
         """
-        Let all that he has said be gone, in the chats that he is in and was in, and his memberships with it.
-
-        Repeat it if it was interrupted. That he came and went stays, and what others said of him.
+        Note that all up to these seqs is read. Return the reading positions after that, of the chats that they are
+        in.
         """
-        return at_once(self._erase(get_client()))
+        known = {id: check_seq("seq", seq) for id, seq in seqs.items() if is_id(id)}
+        calls = [
+            READ.call(
+                ChatKeys(id), person=self.user, wanted=seq, channel=channel("chat", id), most_told=READS_TOLD
+            )
+            for id, seq in known.items()
+        ]
+        positions = {}
+        for chat_id, (position, is_due) in zip(known, await READ.amany(client, calls), strict=True):
+            if position >= 0:
+                positions[chat_id] = int(position)
+            if is_due:
+                await Chat(chat_id)._trim_some(client)
+        return positions
 
-    async def aerase(self) -> Erased:
-        """erase(), awaited."""
-        return await self._erase(get_async_client())
+    acknowledge, aacknowledge = twins(_acknowledge)
 
-    async def _fetch(self, client: AnyRedis, limit: int) -> Chats:
-        hints = await self._hints(client)
-        found = await self._look(client, hints, [(id, "read", "") for id in hints], check_limit(limit))
-        return Chats(_newest_first(found), unavailable=_unavailable(found))
+    async def _erase(self, client: AnyRedis) -> Erased:
+        """
+        Erase all that they have sent, in the chats that they are in and were in, and their memberships with it.
 
-    async def _chats(self, client: AnyRedis) -> Chats:
-        hints = await self._hints(client)
-        found = await self._look(client, hints, [(id, "last", "") for id in hints], 0)
-        return Chats(_newest_first(found), unavailable=_unavailable(found))
+        Repeat it if it was interrupted. That they came and went stays, and what others said of them.
+        """
+        return await erase_person(client, self.user)
 
-    async def _page(self, client: AnyRedis, limit: int, after: str) -> ChatPage:
-        check_limit(limit)
-        place = _place_of(after)
-        hints = await self._hints(client)
-        left = [each for each in await self._places(client, hints) if place is None or each > place]
-        chats, unavailable = list[ChatNews](), list[str]()
-        last = None
-        while left and len(chats) < limit:
-            some, left = left[: limit - len(chats)], left[limit - len(chats) :]
-            last = some[-1]
-            found = await self._look(client, hints, [(id, "last", "") for _said, id in some], 0)
-            chats += [chat for chat in found.values() if isinstance(chat, ChatNews)]
-            unavailable += _unavailable(found)
-        following = f"{-last[0]}-{last[1]}" if left and last else ""
-        return ChatPage(sorted(chats, key=_last_at, reverse=True), following, unavailable)
+    erase, aerase = twins(_erase)
 
     async def _places(self, client: AnyRedis, chat_ids: Iterable[str]) -> list[tuple[int, str]]:
         """
@@ -216,8 +223,8 @@ class Inbox:
         """
         if len(questions) <= _AT_ONCE:
             return await self._look(client, hints, questions, limit), False
-        new = {question[0] for question in questions if question[1] == "last"}
-        known = [question for question in questions if question[0] not in new]
+        new = {each[0] for each in questions if each[1] == "last"}
+        known = [each for each in questions if each[0] not in new]
         left = [id for _said, id in await self._places(client, new)] if len(new) > _MOST_CHATS else list(new)
         found: dict[str, _Found] = {}
         changed: list[str] = []
@@ -231,8 +238,8 @@ class Inbox:
         told = changed[:_MOST_CHATS]
         found |= dict.fromkeys(changed[_MOST_CHATS:], True)
         if told and limit:
-            most_bytes = max(_LEAST_BYTES, min(core.MAX_BYTES, _MOST_BYTES // len(told)))
-            wanted = [question for question in questions if question[0] in told]
+            most_bytes = max(_LEAST_BYTES, min(MAX_BYTES, _MOST_BYTES // len(told)))
+            wanted = [each for each in questions if each[0] in told]
             for chat_id in told:
                 del found[chat_id]
             found |= await self._look(client, hints, wanted, limit, most_bytes)
@@ -252,7 +259,7 @@ class Inbox:
         limit: int,
         away: RedisUnavailable | None,
     ) -> Changes:
-        """The changes in the chats *asked* for; all others are as they were. *away* is why there are no hints."""
+        """Return the changes in the chats *asked* for; others are as they were. *away* is why there are no hints."""
         questions: list[Question] = []
         for chat_id in filter(is_id, asked):
             position = since.get(chat_id)
@@ -273,7 +280,9 @@ class Inbox:
     async def _known(
         self, client: AnyRedis, since: Mapping[str, Position]
     ) -> tuple[dict[str, int], RedisUnavailable | None]:
-        """The hints. None, and why, if their node of a cluster is away and *since* names chats that may be asked."""
+        """
+        Return the hints; or none, and why, if their node of a cluster is away and *since* has chats to ask for.
+        """
         try:
             return await self._hints(client), None
         except RedisUnavailable as error:
@@ -282,8 +291,8 @@ class Inbox:
             return {}, error
 
     async def _hints(self, client: AnyRedis) -> dict[str, int]:
-        """The chats that he may be in, by the millisecond of the hint."""
-        key, _past = core.keys_of_inbox(self.user)
+        """Return the chats that they may be in, by the millisecond of the hint."""
+        key = InboxKeys(self.user).hints
         async with _turn(client):
             found = await reading(lambda: client.zrange(key, 0, -1, withscores=True))
         named = ((text_of(name), int(hinted_at)) for name, hinted_at in found)
@@ -295,19 +304,19 @@ class Inbox:
         hints: Mapping[str, int],
         questions: Sequence[Question],
         limit: int,
-        most_bytes: int = core.MAX_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> dict[str, _Found]:
         """
-        The chats that the person is in: True for one with nothing new, None for one of which nothing can be told.
+        Return the chats that the person is in: True for one with nothing new, None if nothing can be told of it.
 
-        Hints that were denied for long go. Raises RedisUnavailable if Redis is away, and not one node of several.
+        Hints that chats have denied for long are removed. Raises RedisUnavailable if Redis is away, and not only one
+        node of several.
         """
         asked: dict[str, list[Question]] = {}
-        for question in questions:
-            asked.setdefault(bucket(question[0]), []).append(question)
-        opening = [self.user, limit, most_bytes, core.READS_TOLD]
+        for each in questions:
+            asked.setdefault(bucket(each[0]), []).append(each)
         calls = [
-            (core.keys_of_look(tag), [*opening, *(word for question in some for word in question)])
+            question(tag, self.user, limit, [word for each in some for word in each], most_bytes)
             for tag, some in asked.items()
         ]
         found: dict[str, _Found] = {}
@@ -320,28 +329,11 @@ class Inbox:
             for (chat_id, _seq, _revision), part in zip(some, parts, strict=True):
                 if part != 0:
                     found[chat_id] = _read(chat_id, part)
-                elif now - hints.get(chat_id, now) > core.YOUNG:
+                elif now - hints.get(chat_id, now) > YOUNG:
                     denied.append(chat_id)
         if denied:
-            await core.forget_hints(client, self.user, denied, young=core.YOUNG)
+            await forget_hints(client, self.user, denied, young=YOUNG)
         return found
-
-    async def _erase(self, client: AnyRedis) -> Erased:
-        return await erase_person(client, self.user)
-
-    async def _acknowledge(self, client: AnyRedis, seqs: Mapping[str, int]) -> dict[str, int]:
-        calls: list[tuple[Sequence[str], Sequence[Any]]] = []
-        known = {id: check_seq("seq", seq) for id, seq in seqs.items() if is_id(id)}
-        for chat_id, seq in known.items():
-            args = [self.user, seq, channel("chat", chat_id), core.READS_TOLD]
-            calls.append((core.keys_of(chat_id).read, args))
-        positions = {}
-        for chat_id, (position, is_due) in zip(known, await core.read.amany(client, calls), strict=True):
-            if position >= 0:
-                positions[chat_id] = int(position)
-            if is_due:
-                await core.trim_all(client, chat_id, runs=1)
-        return positions
 
 
 def _place_of(after: str) -> tuple[int, str] | None:
@@ -355,20 +347,20 @@ def _place_of(after: str) -> tuple[int, str] | None:
 
 
 def _turn(client: AnyRedis) -> AbstractAsyncContextManager[None]:
-    """What takes a connection for itself; a synchronous client has one for its thread."""
+    """Return what waits for a connection; a synchronous client has one for its thread."""
     return Turns.of_the_loop() if isinstance(client, ASYNCHRONOUS) else nullcontext()
 
 
 async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
-    """What look.lua says, with a RedisUnavailable in place of what a node of a cluster could not answer."""
+    """Return what look.lua says, and RedisUnavailable where a node of a cluster could not answer."""
     if len(calls) <= _FEW and isinstance(client, ASYNCHRONOUS):
         try:
-            return await together(core.look, calls)
+            return await together(LOOK, calls)
         except RedisUnavailable:
             if not isinstance(client, CLUSTERS):
                 raise
     async with _turn(client):
-        answers = await core.look.aoutcomes(client, calls)
+        answers = await LOOK.aoutcomes(client, calls)
     for each in answers:
         if isinstance(each, Exception) and not (
             isinstance(each, RedisUnavailable) and isinstance(client, CLUSTERS)
@@ -378,7 +370,7 @@ async def _answers(client: AnyRedis, calls: Sequence[Call]) -> list[Any]:
 
 
 def _read(chat_id: str, part: Any) -> _Found:
-    """What look.lua says of a chat that the person is in."""
+    """Return how a chat stands, from what look.lua says of one that the person is in."""
     if part == 1:
         return True
     try:

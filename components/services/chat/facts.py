@@ -1,4 +1,4 @@
-"""What chats say about themselves: facts, as frozen dataclasses. Instants are aware, in UTC."""
+"""What chats tell: frozen dataclasses. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from components.services.chat.settings import ChatSettings
 
 
 class Role(StrEnum):
@@ -44,7 +46,7 @@ class Event:
     kind: EventKind
     #: Who did it; "" for the system.
     by: str
-    #: To whom; "" if to nobody. ERASED: whose messages of before are gone.
+    #: To whom; "" if to nobody. ERASED: the person whose earlier messages are gone.
     user: str = ""
     #: ROLE: the new role. RENAMED: the new title. MUTED: until when, ISO 8601. DELETED: the seq. Else "".
     detail: str = ""
@@ -52,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """A message or an event: (chat_id, seq) names it for ever."""
+    """A message or an event. Its chat and seq together are its id for ever."""
 
     chat_id: str
     seq: int
@@ -61,13 +63,13 @@ class ChatMessage:
     text: str
     #: Structured data beside the text, as JSON; None if there is none. A picture is a link in it.
     data: Any
-    #: Whom it mentions, of the members at that time.
+    #: The members that it mentions, as they were at that time.
     mentions: tuple[str, ...]
     sent_at: datetime
-    #: By which its sender recognises it.
+    #: The id by which its sender recognises it.
     client_id: str
     event: Event | None = None
-    #: What is stored cannot be read by this release, or by none: the text is a placeholder, and parts may be missing.
+    #: The stored message cannot be read by this release: its text is a placeholder, and parts may be missing.
     is_unreadable: bool = False
 
 
@@ -77,34 +79,10 @@ class Sent:
 
     seq: int
     sent_at: datetime
-    #: It was there already: sent before under the same client id.
+    #: The message was there already: it was sent before under the same client id.
     is_duplicate: bool
-    #: To whom it speaks: the members that it mentions, and in a chat of two the other one. Nobody, the second time.
+    #: To whom it speaks: the members that it mentions, and in a chat of two the other one. Empty for a duplicate.
     spoken_to: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ChatSettings:
-    """How a chat works. Sizes in bytes or characters, durations in seconds."""
-
-    #: How many of the messages before his joining a joiner sees; None for all.
-    history: int | None = None
-    #: What goes is the oldest, however far the slowest member has read.
-    max_messages: int = 10_000
-    max_bytes: int = 16 * 1024 * 1024
-    max_age: float | None = None
-    #: What all members have read goes when it is this old; None: it stays.
-    drop_read_after: float | None = None
-    max_text: int = 4_000
-    max_data: int = 8_192
-    max_members: int = 1_000
-    #: A member may send this many in rate_period; 0 for any number.
-    rate_limit: int = 20
-    rate_period: float = 10.0
-    #: The least time between two messages of a member who is no moderator.
-    slow_mode: float = 0.0
-    #: Whether who knows the id may join by himself.
-    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,19 +90,19 @@ class Member:
     user: str
     role: Role
     joined_at: datetime
-    #: Up to which seq he has read, and how much is before him.
+    #: The seq up to which they have read, and how many messages and mentions they have not read.
     read_seq: int
     unread: int
     mentions: int
-    #: None if he may speak.
+    #: None if they are not muted.
     muted_until: datetime | None
-    #: What is stored of the membership cannot be read: role and instants are placeholders.
+    #: The stored membership cannot be read: role and instants are placeholders.
     is_unreadable: bool = False
 
 
 @dataclass(frozen=True)
 class ChatInfo:
-    """A chat, for those who look after it."""
+    """A chat, as those see it who look after it."""
 
     id: str
     title: str
@@ -138,9 +116,9 @@ class ChatInfo:
     messages: int
     bytes: int
     members: int
-    #: None if nothing was ever said.
+    #: None if nothing was ever sent.
     last_at: datetime | None
-    #: What is stored of the chat itself cannot be read: all but the id may be a placeholder.
+    #: The stored chat cannot be read: all but the id may be a placeholder.
     is_unreadable: bool = False
 
 
@@ -174,29 +152,29 @@ class ChatNews:
     last_seq: int
     read_seq: int
     unread: int
-    #: Unread ones that mention him.
+    #: Unread messages that mention the member.
     mentions: int
     members: int
-    #: Grows when somebody reads, in chats whose *reads* are told, and when counts change since something is gone.
+    #: Grows when somebody reads, in chats that tell *reads*, and when counts change because something is gone.
     revision: int
     #: Messages and events after the position asked for, oldest first.
     messages: Sequence[ChatMessage] = ()
     #: Whether there are more of them than were asked for.
     has_more: bool = False
-    #: How many seqs between the position and the first message here retention has taken away.
+    #: How many seqs the limits of the chat have removed between the position and the first message here.
     missed: int = 0
-    #: The first seq that he may see and that is still there.
+    #: The first seq that the member may see and that is still there.
     oldest: int = 1
-    #: The last one that is there, event or not; None if there is none.
+    #: The last message or event that is there; None if there is none.
     last_message: ChatMessage | None = None
-    #: Up to where each member has read, in chats of up to 50 members; else empty.
+    #: The seq up to which each member has read, in chats of up to 50 members; else empty.
     reads: Mapping[str, int] = field(default_factory=dict)
     muted_until: datetime | None = None
 
     @property
     def position(self) -> Position:
-        """Where a client is that has got this."""
-        # What was erased after the last of them will not come: with nothing more, he has all.
+        """The position of a client that has got this."""
+        # What was erased after the last message will not come: with nothing more, the client has all.
         return Position(self.messages[-1].seq if self.has_more else self.last_seq, self.revision)
 
 
@@ -206,7 +184,7 @@ class Chats(list[ChatNews]):
     def __init__(self, chats: Iterable[ChatNews] = (), *, unavailable: Sequence[str] = ()) -> None:
         super().__init__(chats)
         #: The ids of chats that the person may be in, and of which nothing can be told now: their node of a cluster
-        #: does not answer, or what is stored of them cannot be read.
+        #: does not answer, or the stored chat cannot be read.
         self.unavailable = unavailable
 
 
@@ -215,7 +193,7 @@ class ChatPage:
     """Some of the chats of a person."""
 
     chats: Sequence[ChatNews]
-    #: What to ask for the next ones with; "" if these are the last.
+    #: The argument that asks for the next ones; "" if these are the last.
     next: str
     #: The ids of chats of this page of which nothing can be told now, as Chats.unavailable says.
     unavailable: Sequence[str] = ()
@@ -226,11 +204,11 @@ class Changes:
     """What is new in all chats of a person since the positions that they gave."""
 
     chats: Sequence[ChatNews]
-    #: Chats of the given positions that the person is in no more.
+    #: The chats of the given positions that the person is not in any more.
     gone: Sequence[str]
-    #: What to ask with next.
+    #: The positions to ask with next.
     positions: Mapping[str, Position]
-    #: Whether more chats than were asked for have changed: ask again with the positions.
+    #: Whether more chats have changed than are told of: ask again with the positions.
     has_more: bool = False
     #: Chats of which nothing can be told now, as Chats.unavailable says. Their positions stay as they were.
     unavailable: Sequence[str] = ()
@@ -240,7 +218,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Erased:
-    """What the erasure of a person took away."""
+    """What the erasure of a person removed."""
 
     chats: int
     messages: int

@@ -1,0 +1,807 @@
+"""
+Chat: a group chat in which nothing is lost by who is away (chapter 6.5.2 of the book).
+
+Messages and events of a chat are one sequence, which never restarts. Each member has a reading position in it, which
+they move themselves. What they have not read stays until the limits of the chat let it go, however far the others
+have read. A chat and all that belongs to it lie in the slot of its bucket.
+
+All that sending needs is one script, and so one round trip: whether the person is in the chat, muted, too fast or has
+sent this before, then the message itself and what is unread by it. A message that is sent again under the same client
+id is recognised as long as it is in the history. What is too old goes after the answer, now and then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Self
+
+from components.exceptions import (
+    Blocked,
+    ChatClosed,
+    ChatExists,
+    ChatNotFound,
+    ComponentsError,
+    InvalidMessage,
+    MessageNotFound,
+    Muted,
+    NotAllowed,
+    NotAMember,
+    TooFast,
+    TooManyBlocked,
+    TooManyMembers,
+)
+from components.kit.at_once import at_once
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.instants import EPOCH, from_ms
+from components.kit.news import channel
+from components.kit.scripts import Script, reading
+from components.kit.stored import number_of, text_of
+from components.kit.together import together
+from components.kit.twins import twins
+from components.kit.values import check_seconds
+from components.services.chat.facts import (
+    ChatInfo,
+    ChatMessage,
+    ChatNews,
+    EventKind,
+    Member,
+    Page,
+    Role,
+    Sent,
+)
+from components.services.chat.formats import (
+    LETTERS,
+    check_client_id,
+    check_title,
+    read_members,
+    read_message,
+    read_news,
+    write_body,
+    write_event,
+)
+from components.services.chat.hints import YOUNG_AFTER_LEAVING, check_room, forget_hints, write_hints
+from components.services.chat.ids import (
+    check_actor,
+    check_id,
+    check_person,
+    is_id,
+    new_call,
+    new_client_id,
+    new_id,
+)
+from components.services.chat.keys import ChatKeys
+from components.services.chat.limits import charge
+from components.services.chat.pipelines import ask
+from components.services.chat.settings import (
+    SETTINGS,
+    ChatSettings,
+    check_setting,
+    check_settings,
+    read_settings,
+    write_setting,
+    write_settings,
+)
+from components.services.counters import tally
+
+MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
+READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
+TRIMMED = 500  # entries in one run of the script
+MAX_LIMIT = 200  # messages in one page
+_LAST = 2**53  # above all seqs
+#: How a chat works of which nothing else is said.
+USUAL = ChatSettings()
+#: Fields of the HASH that are shown to who looks after chats, besides the settings.
+_FACTS = ("title", "created_at", "created_by", "closed", "seq", "bytes", "at", "gone", "n")
+
+CHANGE = Script("chat/change")
+CREATE = Script("chat/create")
+DELETE = Script("chat/delete")
+DELETE_MESSAGE = Script("chat/delete_message")
+ENTER = Script("chat/enter")
+HISTORY = Script("chat/history")
+LOOK = Script("chat/look")
+MEMBERS = Script("chat/members")
+MUTE = Script("chat/mute")
+READ = Script("chat/read")
+REMOVE = Script("chat/remove")
+ROLE = Script("chat/role")
+SEND = Script("chat/send")
+TRIM = Script("chat/trim")
+UNBLOCK = Script("chat/unblock")
+
+
+class Chat:
+    """
+    The chat *id*.
+
+    *by* is who does something; None is the system, which may do all. Every method raises RedisUnavailable, and
+    ChatNotFound if there is no such chat, or whoever asks is not in it. Those with *by* raise NotAllowed if the role
+    of *by* does not include it.
+    """
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+
+    @classmethod
+    def create(
+        cls,
+        owner: str,
+        *,
+        members: Sequence[str] = (),
+        text: str = "",
+        data: Any = None,
+        title: str = "",
+        id: str | None = None,
+        client_id: str | None = None,
+        settings: ChatSettings = USUAL,
+        by: str | None = None,
+    ) -> Self:
+        """
+        Create a chat of *owner* and *members*, with a first message if there is a text, or data.
+
+        *by* is who asks for it, mostly the owner: the limits of the site hold for them, and for the members. Created
+        again with the same id, owner and client id, it is the same chat.
+
+        Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration, TooManyChats,
+        TooFast; nothing is stored then.
+        """
+        chat = cls(new_id() if id is None else check_id(id))
+        persons = [owner, *members]
+        at_once(chat._create(get_client(), persons, text, data, title, client_id, settings, by))
+        return chat
+
+    @classmethod
+    async def acreate(
+        cls,
+        owner: str,
+        *,
+        members: Sequence[str] = (),
+        text: str = "",
+        data: Any = None,
+        title: str = "",
+        id: str | None = None,
+        client_id: str | None = None,
+        settings: ChatSettings = USUAL,
+        by: str | None = None,
+    ) -> Self:
+        """create(), awaited."""
+        chat = cls(new_id() if id is None else check_id(id))
+        persons = [owner, *members]
+        await chat._create(get_async_client(), persons, text, data, title, client_id, settings, by)
+        return chat
+
+    async def _create(
+        self,
+        client: AnyRedis,
+        members: Sequence[str],
+        text: str,
+        data: Any,
+        title: str,
+        client_id: str | None,
+        settings: ChatSettings,
+        by: str | None,
+    ) -> None:
+        check_title(title)
+        actor = check_actor(by)
+        persons = list(dict.fromkeys(map(check_person, members)))
+        check_settings(settings)
+        if len(persons) > settings.max_members:
+            raise TooManyMembers(
+                f"The chat {self.id!r} cannot begin with {len(persons):,} members: it takes "
+                f"{settings.max_members:,} at most."
+            )
+        body, size = write_body(text, data) if text or data is not None else (b"", 0)
+        if len(text) > settings.max_text or size > settings.max_data:
+            raise refusal(self.id, b"long", settings.max_text, settings.max_data)
+        call = new_client_id() if client_id is None else check_client_id(client_id)
+        if actor and not await self._is_created(client, persons[0], call):
+            others = sum(person != actor for person in persons)
+            await charge(client, actor, chat_id=self.id, people=others)
+            await check_room(client, self.id, persons)
+        await write_hints(client, self.id, persons, is_limited=bool(actor))
+        said = await CREATE.run(
+            client,
+            self._keys,
+            id=self.id,
+            client_id=call,
+            title=title,
+            event=write_event(EventKind.CREATED, persons[0]),
+            message=body,
+            inboxes=channel("inbox", ""),
+            people=len(persons),
+            more=[*persons, *(word for pair in write_settings(settings).items() for word in pair)],
+        )
+        if said != b"created":
+            raise ChatExists(f"There is a chat {self.id!r} already.")
+        # An erasure may have taken a hint between the two.
+        await write_hints(client, self.id, persons)
+        tally("chat:sent", 1 if body else 0)
+
+    async def _is_created(self, client: AnyRedis, owner: str, call: str) -> bool:
+        """Return whether there is the chat that this call would create: it is asked for again."""
+        found = await reading(lambda: client.hmget(self._keys.chat, ["created_by", "call", "gone"]))
+        return list(found) == [owner.encode(), call.encode(), None]
+
+    # What members do: send, read what was sent, and say how far they have read.
+
+    def send(
+        self,
+        sender: str,
+        text: str = "",
+        *,
+        data: Any = None,
+        mentions: Sequence[str] = (),
+        client_id: str | None = None,
+    ) -> Sent:
+        """
+        Send a message: a text, data that are JSON, or both. Sent again under the same *client_id*, it is stored once.
+
+        Raises ChatClosed, Muted, TooFast, InvalidMessage.
+        """
+        # Not made by twins(): a message takes the shortest way there is.
+        client, (keys, args) = get_client(), self._call(sender, text, data, mentions, client_id)
+        return at_once(
+            self._sent(client, SEND.quick(client, keys, args) or SEND(client, keys=keys, args=args))
+        )
+
+    async def asend(
+        self,
+        sender: str,
+        text: str = "",
+        *,
+        data: Any = None,
+        mentions: Sequence[str] = (),
+        client_id: str | None = None,
+    ) -> Sent:
+        """send(), awaited. Those that come while others of the event loop are under way go in one round trip."""
+        [answer] = await together(SEND, [self._call(sender, text, data, mentions, client_id)])
+        return await self._sent(get_async_client(), answer)
+
+    def _call(
+        self, sender: str, text: str, data: Any, mentions: Sequence[str], client_id: str | None
+    ) -> tuple[Sequence[str], Sequence[Any]]:
+        """Return the call of send.lua."""
+        check_person(sender)
+        body, size = write_body(text, data)
+        args = SEND.contract.args_of(
+            {
+                "id": self.id,
+                "sender": sender,
+                "client_id": new_client_id() if client_id is None else check_client_id(client_id),
+                "body": body,
+                "characters": len(text),
+                "data_bytes": size,
+                "channel": self._channel,
+                "mentioned": dict.fromkeys(map(check_person, mentions)) if mentions else (),
+            }
+        )
+        return _keys_of_send(self.id, self._keys.chat), args
+
+    async def _sent(self, client: AnyRedis, answer: Any) -> Sent:
+        said, *facts = answer
+        if said not in (b"sent", b"duplicate"):
+            raise refusal(self.id, *answer)
+        seq, sent_at, is_due, spoken_to = facts
+        if said == b"sent":
+            tally("chat:sent")
+        if is_due:
+            await self._trim_some(client)
+        return Sent(seq, from_ms(sent_at), said == b"duplicate", tuple(map(bytes.decode, spoken_to)))
+
+    async def _history(
+        self,
+        client: AnyRedis,
+        user: str,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        limit: int = 50,
+    ) -> Page:
+        """
+        Return messages and events *before* or *after* a seq, both exclusive; the newest if neither is given.
+
+        Raises ValueError.
+        """
+        page = await self._read(client, check_person(user), before, after, limit)
+        tally("chat:fetched", len(page.messages))
+        return page
+
+    history, ahistory = twins(_history)
+
+    async def _read(
+        self, client: AnyRedis, user: str, before: int | None, after: int | None, limit: int
+    ) -> Page:
+        """Return a page of the history as *user* may see it; "" may see all. Raises ValueError."""
+        if before is not None and after is not None:
+            raise ValueError("before and after are given; only one of them can be.")
+        found = await HISTORY.run(
+            client,
+            self._keys,
+            person=user,
+            before="" if before is None else check_seq("before", before),
+            after="" if after is None else check_seq("after", after),
+            most=check_limit(limit),
+            most_bytes=MAX_BYTES,
+        )
+        if not found:
+            raise unknown(self.id)
+        oldest, has_more, entries = found
+        return Page([read_message(self.id, entry) for entry in entries], bool(has_more), int(oldest))
+
+    async def _message(self, client: AnyRedis, user: str, seq: int) -> ChatMessage:
+        """Return the message or event with this seq. Raises MessageNotFound."""
+        check_seq("seq", seq)
+        page = await self._history(client, user, after=max(seq, 1) - 1, limit=1)
+        if not page.messages or page.messages[0].seq != seq:
+            raise MessageNotFound(f"There is no message {seq} in the chat {self.id!r}.")
+        return page.messages[0]
+
+    message, amessage = twins(_message)
+
+    async def _acknowledge(self, client: AnyRedis, user: str, seq: int) -> int:
+        """
+        Note that all up to *seq* is read. Return the reading position after that, which only ever goes forward.
+        """
+        args = {"person": check_person(user), "wanted": check_seq("seq", seq)}
+        position, is_due = await READ.run(
+            client, self._keys, **args, channel=self._channel, most_told=READS_TOLD
+        )
+        if position < 0:
+            raise unknown(self.id)
+        if is_due:
+            await self._trim_some(client)
+        return int(position)
+
+    acknowledge, aacknowledge = twins(_acknowledge)
+
+    async def _news(self, client: AnyRedis, user: str) -> ChatNews:
+        """Return how the chat stands for a member, without messages."""
+        check_person(user)
+        if not is_id(self.id):
+            raise unknown(self.id)
+        keys, args = question(bucket(self.id), user, 0, [self.id, "last", ""])
+        _now, found = await LOOK.acall(client, keys=keys, args=args)
+        if found == 0:
+            raise unknown(self.id)
+        return read_news(self.id, found)
+
+    news, anews = twins(_news)
+
+    # Members
+
+    async def _members(self, client: AnyRedis, *, user: str | None = None) -> list[Member]:
+        """
+        Return the members: owners first, then moderators, then by when they came in.
+
+        Raises ChatNotFound unless *user*, if given, is one of them.
+        """
+        found = await MEMBERS.run(client, self._keys, person="" if user is None else check_person(user))
+        if not found:
+            raise unknown(self.id)
+        return read_members(found)
+
+    members, amembers = twins(_members)
+
+    async def _join(self, client: AnyRedis, user: str) -> None:
+        """
+        Come in by oneself; a member stays as they are. Raises ChatNotFound unless the chat is open, Blocked,
+        ChatClosed, TooManyMembers, TooManyChats, TooFast.
+        """
+        await self._add(client, [user], by=check_person(user))
+
+    join, ajoin = twins(_join)
+
+    async def _add(self, client: AnyRedis, users: Sequence[str], *, by: str | None = None) -> list[str]:
+        """
+        Let people in, and return those who were not in the chat before. *by* needs to be owner or moderator, unless
+        the chat is open.
+
+        The limits of the site hold for *by*, and for those who are let in. Raises NotAllowed, Blocked,
+        TooManyMembers, TooManyChats, TooFast, and nobody is let in then.
+        """
+        actor = check_actor(by)
+        persons = list(dict.fromkeys(map(check_person, users)))
+        new, out = await self._enter(client, actor, persons)
+        if new and actor:
+            await charge(client, actor, people=len(new))
+            await check_room(client, self.id, new)
+        while new:
+            await write_hints(client, self.id, new, is_limited=bool(actor))
+            entered, _out = await self._enter(client, actor, persons, after=out)
+            if entered is not None:
+                # If much time has passed between the two, the hint may have been cleared away.
+                await write_hints(client, self.id, entered)
+                await self._trim_some(client)
+                return entered
+            # Somebody was let out meanwhile. If it was one of these, and erased, their hint is gone.
+            new, out = await self._enter(client, actor, persons)
+        return []
+
+    add, aadd = twins(_add)
+
+    async def _enter(
+        self, client: AnyRedis, by: str, persons: Sequence[str], *, after: bytes = b""
+    ) -> tuple[list[str] | None, bytes]:
+        """
+        Return who is new among *persons*, and when somebody was let out last; with *after* let them in.
+
+        The first is None if somebody was let out after that.
+        """
+        said, *facts = await ENTER.run(
+            client,
+            self._keys,
+            by=by,
+            call=new_call(),
+            is_done=int(bool(after)),
+            known=after,
+            channel=self._channel,
+            inboxes=channel("inbox", ""),
+            persons=[
+                word for person in persons for word in (person, write_event(EventKind.JOINED, by, person))
+            ],
+        )
+        if said == b"again":
+            return None, b""
+        if said != b"added":
+            raise refusal(self.id, said, *facts)
+        return [person.decode() for person in facts[1:]], facts[0]
+
+    async def _leave(self, client: AnyRedis, user: str) -> None:
+        """
+        Leave the chat.
+
+        When the last owner leaves, the first moderator becomes owner, else the first member. The chat goes with its
+        last member.
+        """
+        await self._remove(client, user, user, EventKind.LEFT)
+
+    leave, aleave = twins(_leave)
+
+    async def _kick(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
+        """Remove a member. Raises NotAllowed unless the role of *by* is above theirs, NotAMember."""
+        await self._remove(client, user, by, EventKind.KICKED)
+
+    kick, akick = twins(_kick)
+
+    async def _block(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
+        """Keep a person out of the chat until they are unblocked; a member is removed. Raises TooManyBlocked."""
+        await self._remove(client, user, by, EventKind.BLOCKED)
+
+    block, ablock = twins(_block)
+
+    async def _remove(self, client: AnyRedis, user: str, by: str | None, kind: EventKind) -> None:
+        actor = check_actor(by)
+        said = await self._let_out(client, user, actor, write_event(kind, actor, check_person(user)), kind)
+        if said not in (b"removed", b"blocked", b"nothing"):
+            raise refusal(self.id, said)
+        if said == b"removed":
+            await forget_hints(client, user, [self.id], young=YOUNG_AFTER_LEAVING)
+        if said != b"nothing":
+            await self._trim_some(client)
+
+    async def _let_out(self, client: AnyRedis, user: str, by: str, event: bytes, kind: str) -> bytes:
+        """Run remove.lua, and return what it says."""
+        said: bytes = await REMOVE.run(
+            client,
+            self._keys,
+            id=self.id,
+            person=user,
+            by=by,
+            call=new_call(),
+            event=event,
+            kind=kind,
+            channel=self._channel,
+            inbox=channel("inbox", user),
+        )
+        return said
+
+    # Moderation
+
+    async def _unblock(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
+        """Let a blocked person come back, if they are let in."""
+        event = write_event(EventKind.UNBLOCKED, check_actor(by), check_person(user))
+        await self._do(client, UNBLOCK, by, event, person=user)
+
+    unblock, aunblock = twins(_unblock)
+
+    async def _mute(
+        self, client: AnyRedis, user: str, *, seconds: float | None = None, by: str | None = None
+    ) -> None:
+        """
+        Mute a member of a lower role for so many seconds; None is until they are unmuted. Raises NotAMember.
+
+        A mute holds on for a member who leaves, or is removed, and comes back.
+        """
+        length = -1 if seconds is None else round(check_seconds("time of a mute", seconds) * 1000)
+        await self._set_muted(client, user, length, by, EventKind.MUTED)
+
+    mute, amute = twins(_mute)
+
+    async def _unmute(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
+        """Unmute a member, or who has left while they were muted. Raises NotAMember for anybody else."""
+        await self._set_muted(client, user, 0, by, EventKind.UNMUTED)
+
+    unmute, aunmute = twins(_unmute)
+
+    async def _set_muted(
+        self, client: AnyRedis, user: str, length: int, by: str | None, kind: EventKind
+    ) -> None:
+        event = write_event(kind, check_actor(by), check_person(user), detail=None)
+        await self._do(client, MUTE, by, event, person=user, milliseconds=length)
+
+    async def _set_role(
+        self, client: AnyRedis, user: str, role: Role | str, *, by: str | None = None
+    ) -> None:
+        """Give a member a role, as owner. There is always an owner. Raises NotAMember, ValueError."""
+        actor, wanted = check_actor(by), Role(role)
+        event = write_event(EventKind.ROLE, actor, check_person(user), wanted)
+        await self._do(client, ROLE, by, event, person=user, letter=LETTERS[wanted])
+
+    set_role, aset_role = twins(_set_role)
+
+    async def _delete_message(self, client: AnyRedis, seq: int, *, by: str | None = None) -> None:
+        """
+        Delete a message, one's own or as a moderator. An event tells those who have it. Raises MessageNotFound.
+        """
+        event = write_event(EventKind.DELETED, check_actor(by), detail=str(check_seq("seq", seq)))
+        await self._do(client, DELETE_MESSAGE, by, event, seq=check_seq("seq", seq))
+
+    delete_message, adelete_message = twins(_delete_message)
+
+    async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
+        """Return who is blocked, and since when."""
+        found = await reading(lambda: client.hgetall(self._keys.blocked))
+        return {text_of(person): from_ms(number_of(since)) for person, since in found.items()}
+
+    blocked, ablocked = twins(_blocked)
+
+    async def _muted(self, client: AnyRedis) -> dict[str, datetime]:
+        """Return who has left while they were muted, and until when they are, which may have passed."""
+        found = await reading(lambda: client.zrange(self._keys.muted, 0, -1, withscores=True))
+        return {
+            text_of(person): from_ms(int(until)) if until < math.inf else datetime.max.replace(tzinfo=UTC)
+            for person, until in found
+        }
+
+    muted, amuted = twins(_muted)
+
+    # The chat as a whole
+
+    async def _rename(self, client: AnyRedis, title: str, *, by: str | None = None) -> None:
+        """Give the chat another title, as owner or moderator. Raises InvalidMessage."""
+        event = write_event(EventKind.RENAMED, check_actor(by), detail=check_title(title))
+        await self._do(client, CHANGE, by, event, least="m", facts=["title", "*", title])
+
+    rename, arename = twins(_rename)
+
+    async def _close(self, client: AnyRedis, *, by: str | None = None) -> None:
+        """Close the chat, as owner: it can be read, and nothing is sent to it."""
+        event = write_event(EventKind.CLOSED, check_actor(by))
+        await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", "1"])
+
+    close, aclose = twins(_close)
+
+    async def _reopen(self, client: AnyRedis, *, by: str | None = None) -> None:
+        """Open a closed chat, as owner."""
+        event = write_event(EventKind.REOPENED, check_actor(by))
+        await self._do(client, CHANGE, by, event, least="o", facts=["closed", "*", "0"])
+
+    reopen, areopen = twins(_reopen)
+
+    async def _configure(self, client: AnyRedis, /, *, by: str | None = None, **settings: Any) -> None:
+        """Change some of ChatSettings, as owner. Raises TypeError, InvalidLimit, InvalidDuration."""
+        event = write_event(EventKind.CONFIGURED, check_actor(by))
+        replace(USUAL, **settings)  # raises TypeError for what is no setting
+        said = b"other"
+        while said == b"other":  # somebody configures it at the same moment
+            found = await reading(lambda: client.hmget(self._keys.chat, ["created_at", *settings]))
+            if found[0] is None:
+                raise unknown(self.id)
+            facts: list[Any] = []
+            for (name, value), before in zip(settings.items(), found[1:], strict=True):
+                check_setting(name, value)
+                facts += [name, before or b"", write_setting(name, value)]
+            # Once the settings are others, nobody can tell what those of before would have removed.
+            await self._trim_all(client)
+            said = await self._do(client, CHANGE, by, event, least="o", facts=facts)
+        await self._trim_all(client)
+
+    configure, aconfigure = twins(_configure)
+
+    async def _trim(self, client: AnyRedis, *, before: int) -> int:
+        """Remove all before this seq, as the system. Return how many messages and events that were."""
+        keys = self._keys
+        if not await reading(lambda: client.hexists(keys.chat, "created_at")):
+            raise unknown(self.id)
+        return await self._trim_all(client, before=max(check_seq("before", before) - 1, 0))
+
+    trim, atrim = twins(_trim)
+
+    async def _info(self, client: AnyRedis) -> ChatInfo:
+        """Return how the chat stands, for the system."""
+        check_known(self.id)
+        [info] = await look_at(client, [self.id])
+        if info is None:
+            raise unknown(self.id)
+        return info
+
+    info, ainfo = twins(_info)
+
+    async def _delete(self, client: AnyRedis) -> None:
+        """Delete the chat, as the system. One of the same id that is created within a year goes on counting."""
+        await DELETE.run(client, self._keys, id=self.id, channel=self._channel, inboxes=channel("inbox", ""))
+
+    delete, adelete = twins(_delete)
+
+    async def _do(self, client: AnyRedis, script: Script, by: str | None, event: bytes, **args: Any) -> bytes:
+        """Run a script that appends an event, and return what it says. Raises what it refuses with."""
+        said: bytes = await script.run(
+            client,
+            self._keys,
+            by=check_actor(by),
+            call=new_call(),
+            event=event,
+            channel=self._channel,
+            **args,
+        )
+        if said not in (b"done", b"nothing", b"other"):
+            raise refusal(self.id, said)
+        if said == b"done":
+            await self._trim_some(client)
+        return said
+
+    async def _trim_all(self, client: AnyRedis, *, before: int = 0) -> int:
+        """Remove what the limits of the chat say, or all up to *before*. Return how many entries that were."""
+        gone, more = 0, True
+        while more:
+            went, more = await self._trim_some(client, before=before)
+            gone += went
+        return gone
+
+    async def _trim_some(self, client: AnyRedis, *, before: int = 0) -> tuple[int, bool]:
+        """Remove a part of that. Return how many entries that were, and whether there are more."""
+        went, more = await TRIM.run(
+            client, self._keys, before=before, call=new_call(), most=TRIMMED, channel=self._channel
+        )
+        return int(went), bool(more)
+
+    @property
+    def _keys(self) -> ChatKeys:
+        """Raises ChatNotFound for what no chat can be called."""
+        return ChatKeys(check_known(self.id))  # the prefix is a setting, which is read when it is used
+
+    @property
+    def _channel(self) -> str:
+        return channel("chat", self.id)
+
+
+@lru_cache(maxsize=1_024)
+def _keys_of_send(chat_id: str, first: str) -> list[str]:
+    """Return the keys of send.lua. *first* is one of them, and has the prefix of now, which is a setting."""
+    return SEND.contract.keys_of(ChatKeys(chat_id))
+
+
+def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes: int = MAX_BYTES) -> Any:
+    """Return the call of look.lua that asks for chats of a bucket: id, seq and revision of each in *asked*."""
+    return LOOK.call(
+        ChatKeys.of_bucket(tag),
+        person=person,
+        most=limit,
+        most_bytes=most_bytes,
+        most_told=READS_TOLD,
+        questions=asked,
+    )
+
+
+async def look_at(client: AnyRedis, chat_ids: Sequence[str]) -> list[ChatInfo | None]:
+    """Return how these chats stand now, in one round trip; None for what is not there."""
+    answers = iter(await ask(client, chat_ids, _add_chat))
+    four = zip(*[answers] * 4, strict=True)
+    return [_read_info(chat_id, *each) for chat_id, each in zip(chat_ids, four, strict=True)]
+
+
+def _add_chat(pipe: Any, chat_id: str) -> None:
+    keys = ChatKeys(chat_id)
+    pipe.hmget(keys.chat, [*_FACTS, *SETTINGS])
+    pipe.xlen(keys.messages)
+    pipe.hlen(keys.members)
+    pipe.xrange(keys.messages, count=1)
+
+
+def _read_info(
+    chat_id: str, head: list[bytes | None], messages: int, members: int, first: list[Any]
+) -> ChatInfo | None:
+    its = dict(zip([*_FACTS, *SETTINGS], head, strict=True))
+    if its["seq"] is None or its["gone"]:
+        return None
+    try:
+        settings = read_settings({name: its[name] for name in SETTINGS})
+        created_at, last_at, is_unreadable = from_ms(its["created_at"] or 0), from_ms(its["at"] or 0), False
+        last_seq, size, said = int(its["seq"]), int(its["bytes"] or 0), int(its["n"] or 0)
+    except (ValueError, OverflowError):
+        settings, created_at, last_at, is_unreadable = USUAL, EPOCH, EPOCH, True
+        last_seq, size, said = number_of(its["seq"]), number_of(its["bytes"]), number_of(its["n"])
+    return ChatInfo(
+        id=chat_id,
+        title=text_of(its["title"] or b""),
+        created_at=created_at,
+        created_by=text_of(its["created_by"] or b""),
+        is_closed=its["closed"] == b"1",
+        settings=settings,
+        last_seq=last_seq,
+        first_seq=int(first[0][0].partition(b"-")[0]) if first else last_seq + 1,
+        messages=messages,
+        bytes=size if messages else 0,
+        members=members,
+        last_at=last_at if said else None,
+        is_unreadable=is_unreadable,
+    )
+
+
+def check_seq(what: str, seq: object) -> int:
+    """Return *seq*, if it can be one; what is above all seqs is the last. Raises ValueError."""
+    if isinstance(seq, bool) or not isinstance(seq, int) or seq < 0:
+        raise ValueError(f"{what} is {repr(seq)[:80]}; it must be a whole number from 0 on.")
+    return min(seq, _LAST)
+
+
+def check_limit(limit: object) -> int:
+    """Return *limit*, if so many messages can be asked for. Raises ValueError."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise ValueError(f"limit is {repr(limit)[:80]}; it must be a whole number, 1 to {MAX_LIMIT}.")
+    return limit
+
+
+def check_known(chat_id: object) -> str:
+    """Return *chat_id*. Raises ChatNotFound if no chat can have it."""
+    if isinstance(chat_id, str) and is_id(chat_id):
+        return chat_id
+    raise unknown(chat_id)
+
+
+def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
+    """Return the error for what a script has said in place of doing something."""
+    match said:
+        case b"closed":
+            return ChatClosed(f"The chat {chat_id!r} is closed.")
+        case b"denied":
+            return NotAllowed(f"The role in the chat {chat_id!r} does not include this.")
+        case b"last":
+            return NotAllowed(
+                f"This is the only owner of the chat {chat_id!r}. Make someone else an owner first."
+            )
+        case b"absent":
+            return NotAMember(f"The person is not in the chat {chat_id!r}.")
+        case b"nowhere":
+            return MessageNotFound(f"There is no such message in the chat {chat_id!r}.")
+        case b"blocked":
+            return Blocked(f"{why[0].decode()!r} is blocked in the chat {chat_id!r}.")
+        case b"crowded":
+            return TooManyBlocked(
+                f"The chat {chat_id!r} blocks 10,000 persons, which is the limit: unblock others."
+            )
+        case b"full":
+            return TooManyMembers(f"The chat {chat_id!r} takes {why[0]:,} members at most.")
+        case b"muted":
+            until = "until they are unmuted" if why[0] < 0 else f"until {from_ms(why[0]).isoformat()}"
+            return Muted(f"The person is muted in the chat {chat_id!r} {until}.")
+        case b"long":
+            return InvalidMessage(
+                f"The message is too long: the chat {chat_id!r} takes texts of up to {why[0]:,} characters and data "
+                f"of up to {why[1]:,} bytes."
+            )
+        case b"fast":
+            seconds = why[0] / 1000
+            return TooFast(
+                f"Too much was sent to the chat {chat_id!r}: there is room in {seconds:g} s.", seconds
+            )
+    return unknown(chat_id)
+
+
+def unknown(chat_id: object) -> ChatNotFound:
+    return ChatNotFound(f"There is no chat {repr(chat_id)[:80]}, or the person is not in it.")

@@ -1,0 +1,13 @@
+-- USES    entry packed digest tombstone
+-- Delete a message, and return how many bytes that were. A tombstone is left, so that it is not sent again.
+local function bury(entry)
+  local seq, fields = seq_of(entry), entry[2]
+  local sender, client_id, named = fields[SENDER], fields[CLIENT_ID], fields[MENTIONS]
+  local tombstone = { seq = seq, digest = digest_of(sender, client_id), sent_at = fields[AT] }
+  -- What frees memory comes first: so a server that is full takes all of it.
+  redis.call("XDEL", messages, entry[1])
+  redis.call("ZREM", own .. "/" .. sender, seq)
+  redis.call("ZADD", deleted, seq, write_tombstone(tombstone))
+  for _, person in ipairs(unpacked(named)) do redis.call("ZREM", mentions .. "/" .. person, seq) end
+  return #sender + #client_id + #named + #fields[BODY]
+end

@@ -1,0 +1,21 @@
+-- USES    time append
+-- Return the millisecond of what happens now, which is never before what happened last.
+local function moment(head) return math.max(NOW, head.at) end
+
+-- Append the events of a call, given as their bodies, and wake who waits. Return the seq of the last.
+-- *head* has seq, n, at and bytes.
+local function append_events(head, call, channel, bodies)
+  local seq, at, bytes = head.seq, moment(head), head.bytes
+  if redis.call("EXISTS", messages) == 0 then
+    -- A stream that was too old as a whole has expired.
+    redis.call("HSET", chat, "cut", seq, "base", head.n)
+    bytes = 0
+  end
+  for _, body in ipairs(bodies) do
+    seq, bytes = seq + 1, bytes + #call + #body
+    append(seq, "", call, at, head.n, "", body)
+  end
+  redis.call("HSET", chat, "seq", seq, "at", at, "bytes", bytes)
+  redis.call("PUBLISH", channel, seq)
+  return seq
+end

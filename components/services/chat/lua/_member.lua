@@ -1,0 +1,17 @@
+-- A member: the letter of their role; how many had come in before, and they; when they came in; the seq up to which
+-- they may not see; how many messages there are up to their reading position; the millisecond until when they are
+-- muted, 0 if they are not, -1 for no end; the call that let them in.
+-- RECORD  member: role number joined_at hidden read_n muted_until call
+local RANK = { o = 3, m = 2, u = 1 }
+
+local function member_of(person)
+  local found = redis.call("HGET", members, person)
+  return found and read_member(found)
+end
+
+-- Return the rank of who acts: 4 of the system, which is ""; nothing for who is not in the chat.
+local function rank_of(by)
+  if by == "" then return 4 end
+  local actor = member_of(by)
+  return actor and RANK[actor.role]
+end

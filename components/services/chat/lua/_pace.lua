@@ -1,0 +1,2 @@
+-- The millisecond until when the messages of a person are paid for, and that of the last of them.
+-- RECORD  pace: paid spoke

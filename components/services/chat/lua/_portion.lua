@@ -1,0 +1,13 @@
+-- What one call of a longer work did: how many entries are gone, and where it goes on; 0 at the end.
+-- USES    answered
+-- RECORD  portion: gone on
+local function answered_portion(call)
+  local said = answered(call)
+  local found = said and read_portion(said)
+  return found and { tonumber(found.gone), tonumber(found.on) }
+end
+
+local function answer_portion(call, gone, on)
+  answer(call, write_portion({ gone = gone, on = on }))
+  return { gone, on }
+end

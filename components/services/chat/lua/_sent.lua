@@ -1,0 +1,12 @@
+-- Digests are remembered in parts, so that each stays small: one of level 0, four of level 1, sixteen of level 2, ...
+local function part_of(level, digest)
+  return sent .. "/" .. level .. ":" .. tonumber(string.sub(digest, 1, 8), 16) % 4 ^ level
+end
+
+local function all_parts(level)
+  local found = {}
+  for part = 0, level do
+    for each = 0, 4 ^ part - 1 do found[#found + 1] = sent .. "/" .. part .. ":" .. each end
+  end
+  return found
+end

@@ -1,0 +1,2 @@
+-- What is kept of a deleted message.
+-- RECORD  tombstone: seq digest sent_at

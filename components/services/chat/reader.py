@@ -1,0 +1,68 @@
+"""
+ChatReader: all chats, by page, for the control room; and what is told about a chat to those who look after it.
+
+The ids lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their ids,
+and these chats for themselves: three round trips, whatever the number of chats. Nothing changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from components.kit.at_once import at_once
+from components.kit.buckets import BUCKETS
+from components.kit.client import AnyRedis, get_client
+from components.kit.stored import text_of
+from components.services.chat.chat import Chat, look_at
+from components.services.chat.facts import ChatInfo, Page
+from components.services.chat.ids import is_id
+from components.services.chat.keys import index
+from components.services.chat.pipelines import ask
+
+
+class ChatReader:
+    """What the control room asks. Every method raises RedisUnavailable."""
+
+    def count(self) -> int:
+        """Return how many chats there are."""
+        return sum(at_once(_sizes(get_client())))
+
+    def page(self, *, offset: int = 0, limit: int = 50) -> list[ChatInfo]:
+        """
+        Return some chats, from the *offset*-th on, those in which something was sent last before the others.
+
+        Pages go through one bucket after another; what happens moves chats to other pages.
+        """
+        return at_once(self._page(get_client(), offset, limit))
+
+    def find(self, id: str) -> ChatInfo | None:
+        """Return the chat with this id; None if there is none."""
+        return at_once(look_at(get_client(), [id]))[0] if is_id(id) else None
+
+    def messages(self, id: str, *, before: int | None = None, limit: int = 50) -> Page:
+        """Return a page of a chat's history, for those who may read all of it. Raises ChatNotFound, ValueError."""
+        return at_once(Chat(id)._read(get_client(), "", before, None, limit))
+
+    async def _page(self, client: AnyRedis, offset: int, limit: int) -> list[ChatInfo]:
+        wanted = []
+        for tag, size in zip(BUCKETS, await _sizes(client), strict=True):
+            if offset < size and limit > 0:
+                wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
+                limit -= min(limit, size - offset)
+            offset = max(0, offset - size)
+        listed = await ask(client, wanted, _add_names)
+        found = await look_at(client, [text_of(name) for names in listed for name in names])
+        return sorted((info for info in found if info), key=_last_at, reverse=True)
+
+
+def _last_at(info: ChatInfo) -> float:
+    return (info.last_at or info.created_at).timestamp()
+
+
+def _add_names(pipe: Any, page: tuple[str, int, int]) -> None:
+    tag, first, last = page
+    pipe.zrange(index(tag), first, last, desc=True)
+
+
+async def _sizes(client: AnyRedis) -> list[int]:
+    return await ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))

@@ -1,0 +1,99 @@
+"""
+ChatSettings: how a chat works. They are fields of its HASH, under their own names.
+
+Durations are stored in milliseconds, 0 for None; a history of all messages as "all".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from components.exceptions import InvalidLimit
+from components.kit.values import check_seconds
+
+_MOST = 2**31 - 1
+_DURATIONS = ("max_age", "drop_read_after", "rate_period", "slow_mode")
+_MAY_BE_NONE = ("history", "max_age", "drop_read_after")
+#: Those that may be less than 1.
+_LEAST = {"history": 0, "rate_limit": 0, "max_data": 0}
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    """How a chat works. Sizes in bytes or characters, durations in seconds."""
+
+    #: How many of the messages before they came in a new member sees; None for all.
+    history: int | None = None
+    #: What the history keeps. The oldest goes first, however far the slowest member has read.
+    max_messages: int = 10_000
+    max_bytes: int = 16 * 1024 * 1024
+    max_age: float | None = None
+    #: What all members have read goes when it is this old; None if it stays.
+    drop_read_after: float | None = None
+    max_text: int = 4_000
+    max_data: int = 8_192
+    max_members: int = 1_000
+    #: A member may send this many in rate_period; 0 for any number.
+    rate_limit: int = 20
+    rate_period: float = 10.0
+    #: The least time between two messages of a member who is no moderator.
+    slow_mode: float = 0.0
+    #: Whoever knows the id may join.
+    is_open: bool = False
+
+
+#: The names of all settings.
+SETTINGS = tuple(field.name for field in fields(ChatSettings))
+
+
+def write_settings(settings: ChatSettings) -> dict[str, str]:
+    """Return the fields of the HASH for *settings*."""
+    return {name: write_setting(name, getattr(settings, name)) for name in SETTINGS}
+
+
+def write_setting(name: str, value: Any) -> str:
+    """Return how the setting *name* is stored."""
+    if name in _DURATIONS:
+        return str(math.ceil((value or 0) * 1000))
+    return "all" if value is None else str(int(value))
+
+
+def read_settings(stored: Mapping[str, bytes | None]) -> ChatSettings:
+    """Return the settings for fields of the HASH; one that is not stored has its default. Raises ValueError."""
+    return ChatSettings(**{name: _read(name, text) for name, text in stored.items() if text is not None})
+
+
+def _read(name: str, text: bytes) -> Any:
+    if name == "history" and text == b"all":
+        return None
+    value = int(text)
+    if name == "is_open":
+        return bool(value)
+    if name in _DURATIONS:
+        return None if name in _MAY_BE_NONE and not value else value / 1000
+    return value
+
+
+def check_settings(settings: ChatSettings) -> ChatSettings:
+    """Return *settings*, if a chat can have them. Raises InvalidLimit, InvalidDuration."""
+    for name in SETTINGS:
+        check_setting(name, getattr(settings, name))
+    return settings
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Raise InvalidLimit or InvalidDuration unless the setting *name* can have this value."""
+    if value is None and name in _MAY_BE_NONE:
+        return
+    if name in _DURATIONS:
+        check_seconds(name, value, may_be_zero=name == "slow_mode")
+    elif name == "is_open":
+        if not isinstance(value, bool):
+            raise InvalidLimit(f"is_open is {value!r}; it must be True or False.")
+    else:
+        least, most = _LEAST.get(name, 1), 10**13 if name == "max_bytes" else _MOST
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InvalidLimit(f"{name} is {value!r}; it must be a whole number, {least} to {most:,}.")
