@@ -1,0 +1,44 @@
+"""All benchmarks: what each of them compares, how much it does, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Benchmark(NamedTuple):
+    about: str
+    #: Option -> its usual value, its value with --quick, and what it is.
+    sizes: Mapping[str, tuple[Any, Any, str]]
+    #: The Django site beside it, one of settings.py: "" has the queue only, "admin" the control room, "shop" tables.
+    site: str = ""
+    #: "needed" or "wanted", if it asks PostgreSQL.
+    database: str = ""
+    #: Processes that begin together.
+    crew: int = 0
+    #: What --parts chooses from.
+    parts: Sequence[str] = ()
+    #: Whether it needs no server.
+    is_alone: bool = False
+
+
+BENCHMARKS = {
+    "queues": Benchmark(
+        "Task queues: Django's Tasks API on components beside huey, dramatiq, RQ, Celery, saq, BullMQ and Sidekiq.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "tasks": (20_000, 400, "tasks of a turn; slow peers get fewer"),
+            "naps": (6_400, 200, "tasks of 10 ms"),
+            "samples": (1_000, 20, "tasks of which the latency is measured"),
+        },
+    ),
+    "queue_sizes": Benchmark(
+        "A queue of a thousand to a million ready tasks: what producers, workers and the control room wait for.",
+        {"largest": (1_000_000, 10_000, "the largest size of the queue")},
+        site="admin",
+    ),
+    "memory": Benchmark(
+        "The memory of a worker and of Redis over a million tasks.",
+        {"tasks": (1_000_000, 5_000, "tasks that the worker drains")},
+    ),
+}
