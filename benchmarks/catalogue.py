@@ -41,4 +41,23 @@ BENCHMARKS = {
         "The memory of a worker and of Redis over a million tasks.",
         {"tasks": (1_000_000, 5_000, "tasks that the worker drains")},
     ),
+    "locks": Benchmark(
+        "Locks and semaphores beside redis-py's, python-redis-lock, pottery's and the book's.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "pairs": (2_000, 100, "uncontended pairs of a round"),
+            "acquisitions": (50, 4, "acquisitions of each process in a crowd, a turn"),
+            "hand-overs": (25, 4, "hand-overs of a turn"),
+        },
+        crew=16,
+    ),
+    "counters": Benchmark(
+        "Counters beside the book's, prometheus_client and StatsD.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "events": (5_000, 100, "events of a round of a slow system; quick ones count more"),
+            "names": (100_000, 1_000, "names that cost something while nobody counts, at most"),
+            "cleaned": (10_000, 1_000, "names up to which the book's cleaner is waited for"),
+        },
+    ),
 }

@@ -343,6 +343,8 @@ class Crew:
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
+        for pipe in self._pipes:  # none is still starting while something is measured
+            _answer(pipe)
 
     def __enter__(self) -> Crew:
         return self
@@ -379,6 +381,7 @@ def _serve(pipe: Connection) -> None:
     import django
 
     django.setup()
+    pipe.send((None, None))
     while True:
         task: Task = pipe.recv()
         try:
