@@ -60,4 +60,15 @@ BENCHMARKS = {
             "cleaned": (10_000, 1_000, "names up to which the book's cleaner is waited for"),
         },
     ),
+    "chat": Benchmark(
+        "Chats beside the book's and the channel layers of channels_redis.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "messages": (2_000, 50, "messages of a round"),
+            "stored": (20_000, 1_000, "messages in a chat of which the bytes are counted, at most"),
+            "wakes": (1_000, 20, "persons that a turn wakes"),
+            "pause": (0.005, 0.005, "seconds between two of these, on average"),
+        },
+        crew=2,
+    ),
 }

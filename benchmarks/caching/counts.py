@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.bench import URL, Bench, folder, url
 from benchmarks.caching.models import Item, Offer
 from benchmarks.caching.reader import Reader
-from benchmarks.chatting.trips import TripCounter
+from benchmarks.trips import TripCounter
 
 _BATCHES = 5
 _ROWS, _SLICE = 10_000, 250  # of each model, and scheduled at once: enough for so many full batches

@@ -1,8 +1,8 @@
 """
-How often a client asks Redis and waits: counted on the way, by a proxy on a unix socket.
+Count how often a client asks Redis and waits: on the way, by a proxy on a unix socket.
 
-It hands on what the client has sent when the client has sent nothing more for a moment, so a pipeline counts once,
-however long it is. That costs time: what is counted is not timed.
+It hands on what the client has sent when nothing more has come for a moment, so a pipeline counts once, however long
+it is. That costs time: what is counted is not timed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 1 << 20
 
 
 class TripCounter:
-    """with TripCounter(path of the server's socket, path of its own) as counter: … counter.trips"""
+    """Listen at *path* and hand on to *server*, both paths of sockets, while the block runs; count the trips."""
 
     def __init__(self, server: Path, path: Path) -> None:
         self._server, self._path = server, path
@@ -66,7 +66,7 @@ class TripCounter:
                     return
 
     def _request(self, client: socket.socket) -> bytes:
-        """All that the client has to say before it waits."""
+        """Return all that the client sends before it waits."""
         request = data = client.recv(_CHUNK)
         while data and select.select([client], [], [], _PAUSE)[0]:
             data = client.recv(_CHUNK)
