@@ -71,4 +71,17 @@ BENCHMARKS = {
         },
         crew=2,
     ),
+    "autocomplete": Benchmark(
+        "A million names beside the book's directory, PostgreSQL's LIKE and Django's admin.",
+        {
+            "rounds": (3, 1, "turns of each system"),
+            "names": (1_000_000, 2_000, "names in the book"),
+            "prefixes": (400, 10, "prefixes of each length in a turn"),
+            "seconds": (1.0, 0.2, "seconds of a turn of many processes"),
+        },
+        site="shop",
+        database="wanted",
+        crew=16,
+        parts=("load", "latency", "crowd", "database", "rebuild", "contacts"),
+    ),
 }

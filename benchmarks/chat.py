@@ -4,10 +4,10 @@ Chats beside the group chat of the book and the two channel layers of channels_r
 Readers sit in one process, all of them, as under an ASGI server; the sender is another process. Times are of the
 monotonic clock, which both share.
 
-The book's chat is that of chapter 6 of "Redis in Action", built anew from its description: same structures, same round
-trips. A chat's ZSET has its members by what they have read, a person's ZSET their chats by the same. Messages are JSON
-in a ZSET by their number, which a counter gives under the book's lock. Whoever fetches has read what they got, and
-then removes what all have read.
+The book's chat is that of chapter 6 of "Redis in Action", built anew from its description: same structures, same
+round trips. A chat's ZSET has its members by what they have read, a person's ZSET their chats by the same. Messages
+are JSON in a ZSET by their number, which a counter gives under the book's lock. Whoever fetches has read what they
+got, and then removes what all have read.
 """
 
 from __future__ import annotations
@@ -282,8 +282,11 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
         print_rounds(head, found, mid("messages/s", "rate"), span(), over())
     groups = {
         where: alternate(
-            f"a group, {where}", channels, rounds, lambda name: group(bench, crew, name, count, where)
-        )  # noqa: B023
+            f"a group, {where}",
+            channels,
+            rounds,
+            lambda name: group(bench, crew, name, count, where),  # noqa: B023
+        )
         for where in ("apart", "together")
     }
     for where, found in groups.items():

@@ -2,9 +2,9 @@
 Counters beside the book's, prometheus_client and StatsD.
 
 The book's counters are those of chapter 5 of "Redis in Action", built anew from their description: same commands,
-same round trips. An update sends one transaction: for each of seven precisions, the name into a sorted set of all that
-are known, and an increment of the slice in a hash. A cleaner goes through the sorted set, by rank, and removes what is
-too old.
+same round trips. An update sends one transaction: for each of seven precisions, the name into a sorted set of all
+that are known, and an increment of the slice in a hash. A cleaner goes through the sorted set, by rank, and removes
+what is too old.
 """
 
 from __future__ import annotations

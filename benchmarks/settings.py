@@ -12,7 +12,7 @@ import os
 
 import django
 
-from benchmarks.harness import ROOT, SITE, url
+from benchmarks.harness import DATABASE, ROOT, SITE, url
 
 DEBUG = False
 SECRET_KEY = "of no use: this site has no visitors"
@@ -61,3 +61,24 @@ if os.environ.get(SITE):
             "OPTIONS": {"context_processors": [f"django.{name}" for name in processors]},
         }
     ]
+
+if os.environ.get(SITE) == "shop":
+    INSTALLED_APPS.append("benchmarks.shop")
+    ROOT_URLCONF = "benchmarks.shop.urls"
+    if DATABASE in os.environ:
+        DATABASES["default"] = {
+            "ENGINE": "django.db.backends.postgresql",
+            "HOST": os.environ[DATABASE],
+            "USER": "market",
+            "NAME": "postgres",
+            "CONN_MAX_AGE": None,
+        }
+    CACHES["rows"] = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": url(),
+        "TIMEOUT": 3_600,
+    }
+    if "BENCHMARK_CACHEOPS" in os.environ:  # it patches all models of a process: only in the one that has it
+        INSTALLED_APPS.append("cacheops")
+        CACHEOPS_REDIS = url()
+        CACHEOPS = {"shop.item": {"ops": {"get", "fetch"}, "timeout": 3_600}}

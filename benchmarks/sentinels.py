@@ -1,9 +1,9 @@
 """
 The guild directory of chapter 6 of "Redis in Action", built anew from its description: same steps, same round trips.
 
-Who looks for a prefix puts two members of his own around the range, reads where they stand, and takes them away with
-what lies between, in a transaction that he begins again whenever anybody has written meanwhile. It knows the letters
-a to z.
+Whoever looks for a prefix puts two members of their own around the range, reads where they stand, and removes them
+with what lies between, in a transaction that begins again whenever somebody has written meanwhile. It knows the
+letters a to z.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def join(redis: Redis, guild: str, names: list[str]) -> None:
 
 
 def complete(redis: Redis, guild: str, prefix: str) -> tuple[list[str], int]:
-    """Names that begin so, and how often the transaction was begun."""
+    """Return names that begin so, and how often the transaction was begun."""
     key, token, tries = f"members:{guild}", secrets.token_hex(8), 0
     before = prefix[:-1] + _LETTERS[_LETTERS.index(prefix[-1]) - 1]
     first, last = f"{before}{{{token}", f"{prefix}{{{token}"

@@ -1,4 +1,4 @@
-"""Two admins of the same table, and our API."""
+"""Two admins of the table of names, and the HTTP API."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from django.contrib import admin
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.urls import include, path
 
-from benchmarks.completing.models import Letter, Person
+from benchmarks.shop.models import Letter, Person
 
 
 class Plain(ModelAdmin):
-    """As the admin's documents show it: all names are looked through."""
+    """As the admin's documentation shows it: all names are looked through."""
 
     search_fields = ["name"]
     ordering = ["name"]

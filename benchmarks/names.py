@@ -12,14 +12,14 @@ LENGTHS = range(1, 9)  # of prefixes, in characters
 
 
 def entries(count: int) -> Iterator[tuple[int, str]]:
-    """Ids and labels."""
+    """Yield ids and labels."""
     chosen = Random(6)
     for number in range(1, count + 1):
         yield number, NAMES[number % len(NAMES)](chosen)
 
 
 def prefixes(length: int, count: int, *, words: bool = True) -> list[str]:
-    """So long beginnings of names, and of second words if *words*: some match many names, some few or none."""
+    """Return so long beginnings of names, and of second words if *words*: some match many names, some few or none."""
     chosen, found = Random(length), []
     while len(found) < count:
         key = fold(chosen.choice(NAMES)(chosen))
@@ -31,7 +31,7 @@ def prefixes(length: int, count: int, *, words: bool = True) -> list[str]:
 
 
 def guild(count: int) -> list[str]:
-    """Names of the letters a to z, each once, as the directory of the book knows them."""
+    """Return names of the letters a to z, each once, as the directory of the book knows them."""
     chosen, found = Random(6), dict[str, None]()
     while len(found) < count:
         found["".join(chosen.choices(SYLLABLES["latin"], k=chosen.randint(2, 5)))] = None
@@ -39,6 +39,6 @@ def guild(count: int) -> list[str]:
 
 
 def beginnings(names: list[str], count: int) -> list[str]:
-    """Beginnings of one to four letters."""
+    """Return beginnings of one to four letters."""
     chosen = Random()
     return [chosen.choice(names)[: chosen.randint(1, 4)] for _ in range(count)]
