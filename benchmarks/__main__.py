@@ -64,7 +64,9 @@ def _names(text: str) -> list[str]:
 
 def conditions(benchmark: Benchmark, options: Namespace) -> str:
     sizes = (
-        f"{size} {getattr(options, size.replace('-', '_')):,}" for size in benchmark.sizes if size != "figure"
+        f"{size} {getattr(options, size.replace('-', '_')):,}"
+        for size in benchmark.sizes
+        if not isinstance(benchmark.sizes[size][0], str)
     )
     return ", ".join(sizes)
 

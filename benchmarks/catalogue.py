@@ -84,4 +84,14 @@ BENCHMARKS = {
         crew=16,
         parts=("load", "latency", "crowd", "database", "rebuild", "contacts"),
     ),
+    "market": Benchmark(
+        "The book's market: WATCH, a lock for the market, and a lock for each item.",
+        {
+            "rounds": (3, 1, "turns of each strategy"),
+            "seconds": (2.0, 0.2, "seconds of a turn"),
+            "sellers": (5, 2, "processes that list items meanwhile"),
+            "figure": ("", "", "where to write the curves, as an SVG"),
+        },
+        crew=21,
+    ),
 }
