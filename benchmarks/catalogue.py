@@ -94,4 +94,18 @@ BENCHMARKS = {
         },
         crew=21,
     ),
+    "rows": Benchmark(
+        "Cached rows beside the book's, Django's ORM on PostgreSQL, cacheops and Django's cache.",
+        {
+            "rounds": (3, 1, "turns of each system"),
+            "rows": (50_000, 1_000, "rows in the table"),
+            "periods": (4, 1, "periods of 5 s for which lateness is measured"),
+            "lists": (50, 5, "lists of 100 rows that are read"),
+            "calls": (200, 20, "calls of a turn that reads"),
+            "idle": (10_000, 500, "rows that are not due"),
+        },
+        site="shop",
+        database="needed",
+        parts=("refresh", "lateness", "reading", "counts", "idle"),
+    ),
 }

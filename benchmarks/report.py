@@ -112,9 +112,21 @@ def span(key: str = "rate", form: Callable[[float], str] = "{:,.0f}".format) -> 
     )
 
 
-def over(ours: str = OURS, key: str = "rate", form: str = ".2f", head: str = "ours/theirs") -> Column:
-    """Make a column of ratios."""
-    return Column(head, lambda rounds, turns: format(ratio(rounds[ours], turns, key), form))
+def over(
+    ours: str = OURS,
+    key: str = "rate",
+    form: str = ".2f",
+    head: str = "ours/theirs",
+    *,
+    is_theirs: bool = False,
+) -> Column:
+    """Make a column of ratios, of the system *ours* by the one of the row, or the other way if *is_theirs*."""
+
+    def cell(rounds: Rounds, turns: list[Turn]) -> str:
+        pair = (turns, rounds[ours]) if is_theirs else (rounds[ours], turns)
+        return format(ratio(*pair, key), form)
+
+    return Column(head, cell)
 
 
 def part(head: str, key: str, percent: int, form: str = ".2f", factor: float = 1e3) -> Column:

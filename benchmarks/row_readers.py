@@ -1,8 +1,10 @@
 """
-A process that does one system's jobs, one line of JSON for each on its input, and answers with another.
+Processes that read cached rows, and do the work of the book's daemon: one for each system.
 
-cacheops patches all models of a process, and redis-py looks once whether hiredis is there: so each system has a
-process and an environment of its own. Nothing that knows redis may be imported before that is decided.
+A process gets a job as a line of JSON on its input, and answers with another. cacheops patches all models of a
+process, and redis-py looks once whether hiredis is there, so each system has a process and an environment of its
+own. Nothing that knows redis may be imported before that is decided: this module is what the process runs, and
+row_jobs.py what it then imports.
 """
 
 from __future__ import annotations
@@ -15,15 +17,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from benchmarks.caching import HIREDIS_AWAY
-
 
 class Reader:
-    """The process, as it is seen from the other side. *system* is the name of a class in systems.py."""
+    """The process, seen from the other side. *system* is the name of a class in row_jobs.py."""
 
     def __init__(self, system: str, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.caching.reader", system],
+            [sys.executable, "-m", "benchmarks.row_readers", system],
             env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -31,14 +31,14 @@ class Reader:
         )
 
     def do(self, job: str, *arguments: Any) -> Any:
-        """What became of the job. Raises RuntimeError if the process has ended: its error is on our own stderr."""
+        """Return what became of a job. Raises RuntimeError if the process has ended: its error is on our stderr."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps([job, *arguments]) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"A process that had to do {job!r} has ended, as said above.")
+            raise RuntimeError(f"A process that had to do {job!r} has ended; its error is above.")
         return json.loads(line)
 
     def __enter__(self) -> Reader:
@@ -53,19 +53,19 @@ class Reader:
 
 
 def main() -> None:
-    if HIREDIS_AWAY in os.environ:
+    if "BENCHMARK_WITHOUT_HIREDIS" in os.environ:
         sys.modules["hiredis"] = None  # type: ignore[assignment]
 
     import django
 
     django.setup()
 
-    from benchmarks.caching import jobs, systems
+    from benchmarks import row_jobs
 
-    system = getattr(systems, sys.argv[1])()
+    system = getattr(row_jobs, sys.argv[1])()
     for line in sys.stdin:
         job, *arguments = json.loads(line)
-        print(json.dumps(getattr(jobs, job)(system, *arguments)), flush=True)
+        print(json.dumps(getattr(row_jobs, job)(system, *arguments)), flush=True)
 
 
 if __name__ == "__main__":
