@@ -1,155 +1,340 @@
 """
-Locks and semaphores, ours against others: `python benchmarks/locks.py`; docs/benchmarks.md says what it measures.
+Locks and semaphores: alone, several processes that want the same one, and the way from one holder to the next.
 
-One private Redis server for all, and the same processes, in turns. Peers that are not installed are left out.
+That two never hold a lock is checked by what they do meanwhile: a counter that is read, and written after the hold,
+loses what a second holder adds. A gauge of holders rises above a semaphore's limit.
 """
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TypeVar
+import random
+import time
+from argparse import Namespace
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager
+from functools import cache
+from statistics import median
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks import locking
-from benchmarks.bench import Bench, Stuck, say
-from benchmarks.crew import Crew
-from benchmarks.locking import report, turns
-from benchmarks.locking.base import LIMIT, System
-from benchmarks.server import standing_bench
-from benchmarks.tables import print_conditions
-
-SLICES = (
-    5  # of the pairs of a round: the shorter a turn, the more alike are the moments that a ratio compares
+from benchmarks import book_locks
+from benchmarks.book_locks import LEASE, LIMIT
+from benchmarks.harness import (
+    Bench,
+    Call,
+    Crew,
+    Rounds,
+    System,
+    Task,
+    Turn,
+    alternate,
+    client,
+    find_installed,
+    percentile,
 )
-_T = TypeVar("_T")
+from benchmarks.report import (
+    COST,
+    Bar,
+    Column,
+    at_least,
+    at_most,
+    mid,
+    middle,
+    none,
+    over,
+    part,
+    print_bars,
+    print_promises,
+    print_rounds,
+    span,
+    times,
+    total,
+)
+from components.services.locks import lock
+from components.services.semaphores import Semaphore
+
+OURS, FAIR, SEMAPHORE = "components", "components, fair", "components, semaphore"
+FLOOR = "SET NX PX and a script"
+PROCESSES, PERMIT_PROCESSES = 8, 16  # that want the same lock, the same semaphore
+HOLD = 0.002  # seconds
+SLICES = 5  # turns of a round: the shorter they are, the more alike are the moments that a ratio compares
+_NAME, _COUNTER, _GAUGE = "contended", "counter", "gauge"
+_GO, _DONE = "go", "done"  # lists by which the two of a hand-over know how far the other is
+_PAUSE = 0.02  # seconds: who waits has gone to sleep by then
+_PHASE = 0.1  # seconds, redis-py's default between two tries: the release comes at any moment within it
 
 
-def main() -> None:
-    options = read_options()
-    with (
-        standing_bench(tcp=options.tcp) as bench,
-        Crew(max(report.PROCESSES, report.PERMIT_PROCESSES)) as crew,
-    ):
-        print_conditions(bench.redis, f"medians of {options.rounds} rounds")
-        measured = report.Measured(
-            *compare_locks(bench, crew, options), *compare_semaphores(bench, crew, options)
-        )
-    report.print_bars_of(measured)
+def redis_py(name: str, sleep: float = 0.1) -> Any:
+    return client().lock(name, timeout=LEASE, sleep=sleep)
 
 
-def read_options() -> Namespace:
-    parser = ArgumentParser(description="Locks and semaphores, ours against others.")
-    parser.add_argument("--rounds", type=int, default=5, help="Turns of each system (default: 5).")
-    parser.add_argument(
-        "--pairs", type=int, default=2_000, help="Uncontended pairs of a round (default: 2000)."
+def python_redis_lock(name: str) -> Any:
+    import redis_lock
+
+    return redis_lock.Lock(client(), name, expire=LEASE)
+
+
+def pottery(name: str) -> Any:
+    from pottery import Redlock
+
+    return Redlock(key=name, masters={client()}, auto_release_time=LEASE)
+
+
+@cache
+def _semaphore(name: str) -> Semaphore:
+    return Semaphore(name, limit=LIMIT, lease=LEASE)
+
+
+PROMISES = ["fence", "lease", "right after a lost reply", "wakes waiters", "in order"]
+#: A system's way takes a name, and returns a context manager that holds it.
+LOCKS = [
+    System(OURS, ["yes", "yes", "yes", "yes", "no"], lambda name: lock(name, timeout=LEASE)),
+    System(FAIR, ["yes", "yes", "yes", "yes", "yes"], lambda name: lock(name, timeout=LEASE, fair=True)),
+    System("redis-py", ["no", "yes", "no: held by nobody", "no: polls", "no"], redis_py, "redis"),
+    System(
+        "redis-py-10ms",
+        ["no", "yes", "no: held by nobody", "no: polls", "no"],
+        lambda name: redis_py(name, 0.01),
+        "redis",
+    ),
+    System(
+        "python-redis-lock",
+        ["no", "whole seconds", "no: held by nobody", "yes; a lost signal costs a lease", "no"],
+        python_redis_lock,
+        "python-redis-lock",
+    ),
+    System("pottery", ["no", "yes", "tries again; release fails", "no: polls", "no"], pottery, "pottery"),
+    System("book", ["no", "no: lost with its holder", "no: stuck", "no: polls", "no"], book_locks.lock),
+    System(
+        "book-lease",
+        ["no", "in a second step", "no: held by nobody", "no: polls", "no"],
+        lambda name: book_locks.lock(name, LEASE),
+    ),
+]
+SEMAPHORES = [
+    System(SEMAPHORE, ["no", "yes", "yes", "yes", "yes"], lambda name: _semaphore(name).acquire()),
+    System(
+        "book-basic",
+        ["no", "by the client's clock", "a permit less", "no: polls", "no"],
+        lambda name: book_locks.permit(
+            name, book_locks.take_basic, lambda redis, key, identifier: redis.zrem(key, identifier)
+        ),
+    ),
+    System(
+        "book-fair",
+        ["no", "by the client's clock", "a permit less", "no: polls", "among those who try at once"],
+        lambda name: book_locks.permit(name, book_locks.take_fair),
+    ),
+    System(
+        "book-locked",
+        ["no", "by the client's clock", "no: stuck", "no: polls", "among those who try at once"],
+        lambda name: book_locks.permit(name, book_locks.take_locked),
+    ),
+]
+WAYS = {system.name: system.way for system in (*LOCKS, *SEMAPHORES)}
+
+
+def run(bench: Bench, crew: Crew, options: Namespace) -> None:
+    names = list(find_installed(LOCKS, options.only))
+    print_promises(["lock", *PROMISES], (system for system in LOCKS if system.name in names))
+    pairs = alternate(
+        "pairs",
+        [FLOOR, *names],
+        options.rounds * SLICES,
+        lambda name: alone(
+            bench, floor(bench) if name == FLOOR else pair(bench, name), options.pairs // SLICES
+        ),
     )
-    parser.add_argument(
-        "--acquisitions", type=int, default=50, help="Of each process in a crowd, a turn (default: 50)."
-    )
-    parser.add_argument("--hand-overs", type=int, default=25, help="Of a turn (default: 25).")
-    known = [*locking.LOCKS, *locking.SEMAPHORES]
-    parser.add_argument(
-        "--peers", default=",".join(known), help=f"Some of {','.join(known)} (default: all); '' for none."
-    )
-    parser.add_argument(
-        "--tcp", action="store_true", help="All over TCP on this machine, not the unix socket."
-    )
-    options = parser.parse_args()
-    options.peers = [name for name in options.peers.split(",") if name]
-    for name in options.peers:
-        if name not in known:
-            parser.error(f"--peers: there is no {name!r}; known are {', '.join(known)}.")
-    return options
-
-
-def compare_locks(
-    bench: Bench, crew: Crew, options: Namespace
-) -> tuple[report.Alone, report.Crowds, report.HandOvers]:
-    systems = find([*locking.OURS_LOCKS, *(name for name in options.peers if name in locking.LOCKS)])
-    names = [system.name for system in systems]
-    report.print_guarantees("lock", systems)
-    by_name = {system.name: system for system in systems}
-
-    def pairs(name: str) -> turns.Alone:
-        if name == report.FLOOR:
-            return turns.floor(bench, options.pairs // SLICES)
-        return turns.pairs(bench, by_name[name], options.pairs // SLICES)
-
-    alone = alternate("pairs", [report.FLOOR, *names], options.rounds * SLICES, pairs)
-    report.print_alone("lock", alone)
+    print_rounds("lock, alone", pairs, mid("pairs/s", "rate"), span(), over(OURS), *COST)
     crowds = alternate(
         "contention",
         names,
         options.rounds,
-        lambda name: turns.crowd(bench, crew, name, report.PROCESSES, options.acquisitions),
+        lambda name: crowd(bench, crew, name, PROCESSES, options.acquisitions),
     )
-    report.print_crowds(f"lock, {report.PROCESSES} processes", "lost updates", crowds, locking.OURS)
+    print_rounds(f"lock, {PROCESSES} processes", crowds, *_crowd_columns(OURS, "lost updates"))
     handed = alternate(
-        "hand-over",
-        names,
-        options.rounds,
-        lambda name: turns.hand_over(bench, crew, name, options.hand_overs),
+        "hand-over", names, options.rounds, lambda name: hand_over(bench, crew, name, options.hand_overs)
     )
-    report.print_hand_overs(handed)
-    return alone, crowds, handed
+    print_rounds(
+        "release to acquired",
+        handed,
+        part("p50 ms", "times", 50),
+        Column(
+            "p99 ms",
+            lambda _, turns: f"{percentile([one for turn in turns for one in turn['times']], 99) * 1e3:.2f}",
+        ),
+        part("PING, p50 ms", "pings", 50),
+        mid("p50 in PINGs", "trips", ".1f"),
+    )
 
-
-def compare_semaphores(bench: Bench, crew: Crew, options: Namespace) -> tuple[report.Alone, report.Crowds]:
-    wanted = [name for name in options.peers if name in locking.SEMAPHORES]
-    systems = find([*locking.OUR_SEMAPHORES, *wanted])
-    names = [system.name for system in systems]
-    report.print_guarantees("semaphore", systems)
-    by_name = {system.name: system for system in systems}
-    alone = alternate(
+    names = list(find_installed(SEMAPHORES, options.only))
+    print_promises(["semaphore", *PROMISES], (system for system in SEMAPHORES if system.name in names))
+    permits = alternate(
         "permits",
         names,
         options.rounds * SLICES,
-        lambda name: turns.pairs(bench, by_name[name], options.pairs // SLICES),
+        lambda name: alone(bench, pair(bench, name), options.pairs // SLICES),
     )
-    report.print_alone("semaphore", alone)
-    crowds = alternate(
+    print_rounds("semaphore, alone", permits, mid("pairs/s", "rate"), span(), over(SEMAPHORE), *COST)
+    permit_crowds = alternate(
         "permits, contention",
         names,
         options.rounds,
-        lambda name: turns.permits(bench, crew, name, report.PERMIT_PROCESSES, options.acquisitions),
+        lambda name: crowd(bench, crew, name, PERMIT_PROCESSES, options.acquisitions),
     )
-    head = f"semaphore of {LIMIT}, {report.PERMIT_PROCESSES} processes"
-    report.print_crowds(head, "over the limit", crowds, locking.OUR_SEMAPHORE)
-    return alone, crowds
+    head = f"semaphore of {LIMIT}, {PERMIT_PROCESSES} processes"
+    print_rounds(head, permit_crowds, *_crowd_columns(SEMAPHORE, "over the limit"))
+    print_bars([*bars(pairs, crowds, handed), *bars_of_permits(permit_crowds)])
 
 
-def find(names: Sequence[str]) -> list[System]:
-    """The systems of those names that are installed."""
-    found = []
-    for name in names:
-        system = locking.find(name)
-        if system is not None:
-            found.append(system)
-        else:
-            print(f"{name} is not installed, and left out: pip install -r benchmarks/requirements.txt")
-    return found
+def alone(bench: Bench, call: Call, count: int) -> Turn:
+    """Measure what a call costs one process whom nobody disturbs."""
+    for _ in range(50):  # scripts are loaded, connections open, and Python has seen its code
+        call()
+    with bench.cost(count) as turn:
+        for _ in range(count):
+            call()
+    return turn
 
 
-def alternate(what: str, names: Sequence[str], rounds: int, turn: Callable[[str], _T]) -> dict[str, list[_T]]:
-    """A turn of each in every round; who does not come to its end is left out from there on, but not ours."""
-    taken: dict[str, list[_T]] = {name: [] for name in names}
-    for number in range(1, rounds + 1):
-        for name in list(taken):
-            say(f"{what}, round {number} of {rounds}: {name}")
-            try:
-                taken[name].append(turn(name))
-            except Stuck as stuck:
-                if name not in locking.PEERS:
-                    raise
-                print(f"{name} did not come to its end, and is left out here:\n{stuck}")
-                del taken[name]
-    say("")
-    return taken
+def pair(bench: Bench, name: str) -> Call:
+    """Return what acquires and releases once, in an empty server."""
+    bench.clear()
+    way = WAYS[name]
+
+    def hold() -> None:
+        with way("alone"):
+            pass
+
+    return hold
 
 
-if __name__ == "__main__":
-    main()
+def floor(bench: Bench) -> Call:
+    """Return the least that a lock with a lease takes: SET NX PX, and a script that compares and deletes."""
+    bench.clear()
+    release = bench.redis.register_script(
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+    )
+
+    def hold() -> None:
+        bench.redis.set("alone", "token", nx=True, px=4_000)
+        release(keys=["alone"], args=["token"])
+
+    return hold
+
+
+def crowd(bench: Bench, crew: Crew, name: str, processes: int, count: int) -> Turn:
+    """Let each process acquire *count* times and hold for 2 ms. Raises Stuck."""
+    bench.clear()
+    is_lock = name in {system.name for system in LOCKS}
+    results = crew.do(*[Task(_want_lock if is_lock else _want_permit, (name, count))] * processes)
+    waits = [wait for result in results for wait in result[2]]
+    seconds = max(result[1] for result in results) - min(result[0] for result in results)
+    lost = processes * count - int(bench.redis.get(_COUNTER) or 0)  # type: ignore[arg-type]
+    return {
+        "rate": len(waits) / seconds,
+        "waits": waits,
+        "wrong": lost if is_lock else sum(result[3] for result in results),
+    }
+
+
+def _want_lock(name: str, count: int) -> Generator[None, None, Any]:
+    way, redis, waits = _ready(name), client(), []
+    yield
+    began = time.monotonic()
+    for _ in range(count):
+        asked = time.monotonic()
+        with way(_NAME):
+            waits.append(time.monotonic() - asked)
+            seen = int(redis.get(_COUNTER) or 0)  # type: ignore[arg-type]
+            time.sleep(HOLD)
+            redis.set(_COUNTER, seen + 1)
+    return began, time.monotonic(), waits
+
+
+def _want_permit(name: str, count: int) -> Generator[None, None, Any]:
+    way, redis, waits, above = _ready(name), client(), [], 0
+    yield
+    began = time.monotonic()
+    for _ in range(count):
+        asked = time.monotonic()
+        with way(_NAME):
+            waits.append(time.monotonic() - asked)
+            above += redis.incr(_GAUGE) > LIMIT  # type: ignore[operator]
+            time.sleep(HOLD)
+            redis.decr(_GAUGE)
+    return began, time.monotonic(), waits, above
+
+
+def _ready(name: str) -> Any:
+    """Return the system's way, after a first use in this process of something that nobody else wants."""
+    way = WAYS[name]
+    held: AbstractContextManager[Any] = way(f"warm-up:{random.random()}")
+    with held:
+        return way
+
+
+def hand_over(bench: Bench, crew: Crew, name: str, count: int) -> Turn:
+    """
+    Let one process hold and another wait, *count* times. Raises Stuck.
+
+    Seconds count from the call of release in the one until the lock is held in the other.
+    """
+    bench.clear()
+    (released, pings), held = crew.do(Task(_hand, (name, count)), Task(_take, (name, count)))
+    took = [end - start for start, end in zip(released, held, strict=True)]
+    return {"times": took, "pings": pings, "trips": median(took) / median(pings)}
+
+
+def _hand(name: str, count: int) -> Generator[None, None, Any]:
+    way, redis, released, pings = _ready(name), client(), [], []
+    yield
+    for _ in range(count):
+        with way(_NAME):
+            redis.rpush(_GO, 1)
+            time.sleep(_PAUSE + random.uniform(0, _PHASE))
+            began = time.monotonic()
+            redis.ping()
+            pings.append(time.monotonic() - began)
+            time.sleep(_PAUSE)
+            released.append(time.monotonic())
+        redis.blpop([_DONE], timeout=4)
+    return released, pings
+
+
+def _take(name: str, count: int) -> Generator[None, None, list[float]]:
+    way, redis, held = _ready(name), client(), []
+    yield
+    for _ in range(count):
+        redis.blpop([_GO], timeout=4)
+        with way(_NAME):
+            held.append(time.monotonic())
+        redis.rpush(_DONE, 1)
+    return held
+
+
+def _crowd_columns(ours: str, wrong: str) -> list[Column]:
+    columns = [mid("acquired/s", "rate"), span(), over(ours)]
+    columns += [
+        part(f"{what} ms", "waits", percent, ".1f")
+        for what, percent in (("p50", 50), ("p99", 99), ("max", 100))
+    ]
+    return [*columns, total(wrong, "wrong")]
+
+
+def bars(pairs: Rounds, crowds: Rounds, handed: Rounds) -> Iterator[Bar]:
+    yield at_least("uncontended pairs, times redis-py", 0.8, times(pairs, OURS, "redis-py"))
+    peers = [name for name in crowds if not name.startswith(OURS)]
+    best = max(peers, key=lambda name: middle(crowds[name], "rate"), default="none here")
+    yield at_least(f"contended, times the best peer ({best})", 0.9, times(crowds, OURS, best))
+    waits = {
+        name: [{"p99": percentile(turn["waits"], 99)} for turn in turns] for name, turns in crowds.items()
+    }
+    yield at_most("p99 wait when fair, part of redis-py's", 0.2, times(waits, FAIR, "redis-py", "p99"))
+    for name in (OURS, FAIR):
+        yield at_most(f"hand-over, {name}: PINGs more than one", 2, middle(handed[name], "trips") - 1, ".1f")
+        yield none(f"lost updates, {name}", sum(turn["wrong"] for turn in crowds[name]))
+
+
+def bars_of_permits(crowds: Rounds) -> Iterator[Bar]:
+    yield none("more permits than the limit", sum(turn["wrong"] for turn in crowds[SEMAPHORE]))

@@ -1,108 +1,67 @@
 """
-The memory of a worker, and of Redis, over a million tasks: `python benchmarks/memory.py`.
+The memory of a worker, and of Redis, over a million tasks.
 
-A million tasks that do nothing are pushed, then one worker process drains them, while its memory is looked at.
-All results are kept, as long as they are by default, so Redis' memory does not hide what they cost.
+Tasks that do nothing are pushed, then one worker process drains them while its memory is looked at. All results are
+kept for as long as by default, so Redis' memory contains what they cost.
 """
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser
-from dataclasses import dataclass
-from pathlib import Path
+from argparse import Namespace
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks import tasks
+from benchmarks.harness import Bench, Crew, Turn, running, say
+from benchmarks.report import at_most, print_bars, print_table
+from components.services.queues import NewTask, TaskQueue
 
-from benchmarks.bench import Bench, running, say
-from benchmarks.server import standing_bench
-from benchmarks.tables import Bar, print_bars, print_conditions, print_table
-
-MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)  # parts of all tasks, after which the memory is looked at
-FLAT = 5_000_000  # bytes that a worker may grow by: less than six for each task, so nothing stays of one
-FILLED_AT_ONCE = 10_000  # tasks
+MARKS = (0.1, 0.25, 0.5, 0.75, 1.0)  # parts of all tasks after which the memory is looked at
+FLAT = (
+    5.0  # megabytes that a worker may grow by: less than six bytes for each task, so nothing of a task stays
+)
+FILLED_AT_ONCE = 10_000
 PATIENCE = 900.0  # seconds for all of it
-_GLANCE = 0.02  # seconds between two looks at the queue: some hundred tasks
+GLANCE = 0.02  # seconds between two looks at the queue: some hundred tasks
 
 
-@dataclass(frozen=True)
-class Sample:
-    """After *done* tasks and so many seconds: bytes of the worker, if the system tells, and of Redis."""
-
-    done: int
-    seconds: float
-    worker: int | None
-    redis: int
-
-
-def main() -> None:
-    parser = ArgumentParser(description="The memory of a worker over many tasks.")
-    parser.add_argument("--tasks", type=int, default=1_000_000, help="How many (default: 1000000).")
-    count = parser.parse_args().tasks
-    with standing_bench() as bench:
-        print_conditions(bench.redis, f"{count:,} tasks")
-        empty = bench.memory()
-        fill(count)
-        full = bench.memory()
-        samples = drain(bench, count)
-    report(count, empty, full, samples)
-
-
-def fill(count: int) -> None:
-    from benchmarks import tasks
-    from components.services.queues import NewTask, TaskQueue
-
-    queue = TaskQueue()
+def run(bench: Bench, crew: Crew, options: Namespace) -> None:
+    count, queue, empty = options.tasks, TaskQueue(), bench.memory()
     for begin in range(0, count, FILLED_AT_ONCE):
         say(f"filling: {begin:,} of {count:,}")
         queue.push_many([NewTask(name=tasks.noop.module_path)] * min(FILLED_AT_ONCE, count - begin))
+    full = bench.memory()
+    looks = drain(bench, queue, count)
+    rows = (
+        [f"{each['done']:,}", f"{each['seconds']:.0f}", mb(each["worker"]), mb(each["redis"])]
+        for each in looks
+    )
+    print_table(["tasks done", "seconds", "worker, MB", "Redis, MB"], [["0", "0", "-", mb(full)], *rows])
+    waiting, kept = (full - empty) / count, (looks[-1]["redis"] - empty) / count
+    print(f"\nA ready task takes {waiting:.0f} bytes of Redis, a result that is kept {kept:.0f}.")
+    first, last = looks[0], looks[-1]
+    grown = (last["worker"] - first["worker"]) / 1e6 if last["worker"] and first["worker"] else None
+    what = f"growth of a worker between {first['done']:,} and {last['done']:,} tasks"
+    print_bars([at_most(what, FLAT, grown, ".1f", " MB")])
 
 
-def drain(bench: Bench, count: int) -> list[Sample]:
-    """What is seen at each of MARKS. Raises Stuck."""
-    from benchmarks.peers.ours import Ours
-    from components.services.queues import TaskQueue
+def drain(bench: Bench, queue: TaskQueue, count: int) -> list[Turn]:
+    """Return at each of MARKS the tasks done, the seconds, and the bytes of the worker and of Redis. Raises Stuck."""
+    done, found = 0, []
 
-    queue, samples = TaskQueue(), []
-    done = 0
-
-    def look() -> int:
+    def is_at(least: float) -> bool:
         nonlocal done
         stats = queue.stats("default")
         done = count - stats.ready - stats.running
         say(f"drained: {done:,} of {count:,}")
-        return done
+        return done >= least
 
-    with running(Ours("components", "").worker()) as worker:
-        began = worker.wait_for(lambda: look() > 0, glance=_GLANCE)
+    with running(["manage.py", "runworker", "--no-reload", "--verbosity", "0"]) as worker:
+        began = worker.wait_for(lambda: is_at(1), glance=GLANCE)
         for part in MARKS:
-            at = worker.wait_for(lambda: look() >= part * count, patience=PATIENCE, glance=_GLANCE)  # noqa: B023
-            samples.append(Sample(done, at - began, worker.memory(), bench.memory()))
-    say("")
-    return samples
+            at = worker.wait_for(lambda: is_at(part * count), patience=PATIENCE, glance=GLANCE)  # noqa: B023
+            look = {"done": done, "seconds": at - began, "worker": worker.memory(), "redis": bench.memory()}
+            found.append(look)
+    return found
 
 
-def report(count: int, empty: int, full: int, samples: list[Sample]) -> None:
-    """What was seen, what a task and a result cost Redis, and the bar."""
-    print_table(
-        ["tasks done", "seconds", "worker, MB", "Redis, MB"],
-        [
-            ["0", "0", "-", _mb(full)],
-            *([f"{s.done:,}", f"{s.seconds:.0f}", _mb(s.worker), _mb(s.redis)] for s in samples),
-        ],
-    )
-    waiting, kept = (full - empty) / count, (samples[-1].redis - empty) / count
-    print(f"\nA ready task takes {waiting:.0f} bytes of Redis, a result that is kept {kept:.0f}.")
-    first, last = samples[0], samples[-1]
-    grown = last.worker - first.worker if last.worker and first.worker else None
-    what = f"growth of a worker between {first.done:,} and {last.done:,} tasks"
-    measured = f"{grown / 1e6:.1f} MB" if grown is not None else None
-    print_bars([Bar(what, f"at most {FLAT / 1e6:.0f} MB", measured, (grown or 0) <= FLAT)])
-
-
-def _mb(size: int | None) -> str:
+def mb(size: int | None) -> str:
     return f"{size / 1e6:.1f}" if size else "-"
-
-
-if __name__ == "__main__":
-    main()

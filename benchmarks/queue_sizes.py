@@ -1,54 +1,50 @@
-"""
-What things cost as a queue grows: `python benchmarks/queue_sizes.py`; docs/benchmarks.md says what it measures.
-
-One queue is filled to a thousand, ten thousand, … ready tasks. At each size all is measured again: what producers
-and workers do, what the control room shows, and the memory of Redis. The queue keeps its size meanwhile.
-"""
+"""What producers, workers and the control room wait for while one queue has a thousand to a million ready tasks."""
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser
+import time
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from statistics import median
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
-from benchmarks.bench import Bench, say
-from benchmarks.server import standing_bench
-from benchmarks.tables import Bar, print_bars, print_conditions, print_table
+from benchmarks import tasks
+from benchmarks.harness import Bench, Call, Crew, say, seconds
+from benchmarks.queues import succeeded
+from benchmarks.report import Bar, at_most, print_bars, print_table
+from components.services.queues import Consumer, Finished, NewTask, Step, TaskQueue
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 BEFORE = (
     500  # tasks that are there before memory is measured: what a script and a connection take is no task's
 )
-FILLED_AT_ONCE = 10_000  # tasks
-SLOWEST_PAGE = 100  # milliseconds
-MOST_BYTES = 450  # of Redis for each waiting task, beside its payload
-STEADY = 1.5  # times the cost at the smallest size: the cache of a processor holds that, and not the largest
+FILLED_AT_ONCE = 10_000
+STEP = 100  # tasks that one step claims while it acknowledges those of the step before
+ENQUEUED, STEPS, LOOKS, PAGES = 4 * STEP, 40, 100, 15  # how often each is done
+WINDOW = 1_000  # tasks that a search reads, here all of them because nothing is found
+PAYLOAD = len('{"task":"","args":[],"kwargs":{}}') + len(tasks.noop.module_path)
 
 BYTES = "Redis, bytes per task"
-#: The bars for the largest size: what must cost what it costs at the smallest.
-STEADY_COSTS = ("enqueue one", "claim and ack 100", "stats", "all_stats", "page: queues", "page: tasks")
+#: What may cost at most STEADY times as much with the most tasks as with the fewest, which a processor's cache holds.
+STEADY_COSTS = ("enqueue one", f"claim and ack {STEP}", "stats", "all_stats", "page: queues", "page: tasks")
+STEADY = 1.5
+
+_queue, _consumer = TaskQueue(), Consumer()
 
 
-def main() -> None:
-    parser = ArgumentParser(description="What things cost as a queue grows.")
-    parser.add_argument("--largest", type=int, default=SIZES[-1], help="Only the sizes up to it.")
-    largest = parser.parse_args().largest
-    with standing_bench(settings="benchmarks.site") as bench:
-        call_command("migrate", verbosity=0)
-        print_conditions(bench.redis, "medians")
-        measured = dict(grow(bench, [size for size in SIZES if size <= largest]))
+def run(bench: Bench, crew: Crew, options: Namespace) -> None:
+    call_command("migrate", verbosity=0)
+    measured = dict(grow(bench, [size for size in SIZES if size <= options.largest]))
     report(measured)
 
 
 def grow(bench: Bench, sizes: list[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-    """Each size, and what things cost there: milliseconds by what was done, and bytes."""
-    from benchmarks.growth import costs, fill
-
+    """Yield each size, and what things cost there: milliseconds by what was done, and bytes."""
     fill(BEFORE)
     count, grown = BEFORE, 0
     for size in sizes:
@@ -60,50 +56,99 @@ def grow(bench: Bench, sizes: list[int]) -> Iterator[tuple[int, Mapping[str, flo
             count += some
         grown += bench.memory() - before
         say(f"measuring at {size:,}")
-        yield size, {**costs(size), BYTES: grown / (size - BEFORE)}
+        costs = {name: 1e3 * median(times) for name, times in [*work(), *looks(), *pages(size)]}
+        yield size, {**costs, BYTES: grown / (size - BEFORE)}
     say("")
 
 
-def report(measured: Mapping[int, Mapping[str, float]]) -> None:
-    """The curve, and the bars."""
-    from benchmarks.growth import PAYLOAD
+def fill(count: int) -> None:
+    _queue.push_many([NewTask(name=tasks.noop.module_path)] * count)
 
+
+def work() -> Iterator[tuple[str, list[float]]]:
+    """Measure what producers and workers do; the queue keeps its size."""
+    yield "enqueue one", [seconds(tasks.noop.enqueue) for _ in range(ENQUEUED)]
+    _consumer.renew(["default"])
+    finished: list[Finished] = []
+    for _ in range(ENQUEUED // STEP):
+        finished = succeeded(advance(STEP, finished))
+    stepped = []
+    for _ in range(STEPS):
+        began = time.perf_counter()
+        step = advance(STEP, finished)
+        stepped.append(time.perf_counter() - began)
+        finished = succeeded(step)
+        fill(STEP)
+    advance(0, finished)
+    yield f"claim and ack {STEP}", stepped
+
+
+def advance(want: int, finished: list[Finished]) -> Step:
+    return _consumer.advance(_consumer.request({"default": want}, want, finished))
+
+
+def looks() -> Iterator[tuple[str, list[float]]]:
+    yield "stats", [seconds(lambda: _queue.stats("default")) for _ in range(LOOKS)]
+    yield "all_stats", [seconds(_queue.all_stats) for _ in range(LOOKS)]
+    search = lambda: list(_queue.search("default", "ready", "no task has it", window=WINDOW))  # noqa: E731
+    yield f"search among {WINDOW:,}", [seconds(search) for _ in range(PAGES)]
+
+
+def pages(size: int) -> Iterator[tuple[str, list[float]]]:
+    """Measure pages of the control room by Django's test client, as a member of the staff."""
+    client = Client(raise_request_exception=True)
+    users = get_user_model().objects
+    client.force_login(users.filter(username="staff").first() or users.create_superuser("staff"))
+    [task_id] = _queue.ids("default", "ready", limit=1)
+    listed = {"alias": _queue.alias, "queue": "default", "state": "ready"}
+    for name, page, query in (
+        ("page: queues", "changelist", {}),
+        ("page: tasks", "tasks", listed),
+        ("page: tasks, the last page", "tasks", {**listed, "offset": size - 50}),
+        ("page: tasks, a search", "tasks", {**listed, "q": "no task has it"}),
+        ("page: a task", "task", {"alias": _queue.alias, "id": task_id}),
+    ):
+        get = getter(client, reverse(f"admin:components_queue_{page}"), query)
+        get()  # compiles templates
+        yield name, [seconds(get) for _ in range(PAGES)]
+
+
+def getter(client: Client, address: str, query: Mapping[str, Any]) -> Call:
+    def get() -> None:
+        response = client.get(address, query)
+        if response.status_code != 200:
+            raise RuntimeError(f"{address} with {query} answered {response.status_code}.")
+
+    return get
+
+
+def report(measured: Mapping[int, Mapping[str, float]]) -> None:
     smallest, largest = measured[min(measured)], measured[max(measured)]
     print_table(
         ["ready tasks", *(f"{size:,}" for size in measured), "last/first"],
         (
             [
                 name if name == BYTES else f"{name}, ms",
-                *(_shown(name, costs[name]) for costs in measured.values()),
+                *(shown(name, costs[name]) for costs in measured.values()),
                 f"{largest[name] / smallest[name]:.2f}",
             ]
             for name in largest
         ),
     )
     print(f"\nThe payload is {PAYLOAD} bytes of those per task.")
-    print_bars(_bars(measured))
+    print_bars(bars(measured))
 
 
-def _bars(measured: Mapping[int, Mapping[str, float]]) -> Iterator[Bar]:
-    smallest, largest = min(measured), max(measured)
+def bars(measured: Mapping[int, Mapping[str, float]]) -> Iterator[Bar]:
+    first, last = min(measured), max(measured)
     for name in STEADY_COSTS:
-        ratio = measured[largest][name] / measured[smallest][name]
-        what = f"{name}: {largest:,} ready beside {smallest:,}"
-        yield Bar(what, f"at most {STEADY} times", f"{ratio:.2f} times", ratio <= STEADY)
-    pages = {name: cost for name, cost in measured[largest].items() if name.startswith("page")}
-    slowest = max(pages, key=pages.__getitem__)
-    what, took = f"slowest page with {largest:,} ready", pages[slowest]
-    yield Bar(what, f"under {SLOWEST_PAGE} ms", f"{took:.0f} ms ({slowest})", took < SLOWEST_PAGE)
-    from benchmarks.growth import PAYLOAD
-
+        ratio = measured[last][name] / measured[first][name]
+        yield at_most(f"{name}: {last:,} ready beside {first:,}", STEADY, ratio, ".2f", " times")
+    slowest = max((cost, name) for name, cost in measured[last].items() if name.startswith("page"))
+    yield at_most(f"slowest page with {last:,} ready: {slowest[1]}", 100, slowest[0], ".0f", " ms")
     most = max(costs[BYTES] for costs in measured.values()) - PAYLOAD
-    what = "Redis bytes per ready task, beside the payload"
-    yield Bar(what, f"at most {MOST_BYTES}", f"{most:.0f}", most <= MOST_BYTES)
+    yield at_most("Redis bytes per ready task, beside the payload", 450, most, ".0f")
 
 
-def _shown(name: str, cost: float) -> str:
+def shown(name: str, cost: float) -> str:
     return f"{cost:.0f}" if name == BYTES else f"{cost:.2f}" if cost >= 1 else f"{cost:.3f}"
-
-
-if __name__ == "__main__":
-    main()

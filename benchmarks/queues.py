@@ -1,126 +1,315 @@
 """
-Task queues, ours against others: `python benchmarks/queues.py`; docs/benchmarks.md says what it measures.
+Task queues, ours through all of Django's Tasks API beside others, with one worker process each.
 
-One private Redis server for all, one worker process each, in turns. Peers that are not installed
-are left out.
+No worker's boot is in a figure: draining is timed from the mark of the first task until nothing is queued or
+unacknowledged. The server's work while draining does contain what a booting worker asks of it.
 """
 
 from __future__ import annotations
 
+import os
 import platform
-import sys
-from argparse import ArgumentParser, Namespace
+import time
+from argparse import Namespace
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from statistics import median
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from benchmarks import tasks
+from benchmarks.harness import (
+    OURS,
+    Bench,
+    Crew,
+    Rounds,
+    System,
+    Turn,
+    alternate,
+    find_installed,
+    folder,
+    percentile,
+    running,
+    say,
+    used,
+)
+from benchmarks.peers import FIRST, LAST, Peer, bullmq_version, one_by_one, sidekiq_version
+from benchmarks.report import (
+    Bar,
+    at_least,
+    at_most,
+    mid,
+    middle,
+    over,
+    print_bars,
+    print_promises,
+    print_rounds,
+    print_table,
+    span,
+    times,
+)
+from components.services.queues import Consumer, Finished, NewTask, Step, TaskQueue
 
-from benchmarks import peers, report
-from benchmarks.bench import Bench, Stuck, say
-from benchmarks.peers.base import Peer
-from benchmarks.server import standing_bench
-from benchmarks.tables import print_conditions
-from benchmarks.turns import Turn, take_turn
+ENGINE = "components, engine alone"
+BATCH = 100  # tasks that the engine claims, and acknowledges, in one step
+CONCURRENCY, NAP, NAP_ROUNDS = (
+    32,
+    0.01,
+    3,
+)  # of tasks that sleep; of the rounds at most so many, their spread is small
 
-NAPS = 6_400  # tasks of 10 ms: two seconds' work for 32 threads
-NAP_ROUNDS = 3  # at most: their spread is small
-
-
-def main() -> None:
-    options = read_options()
-    with standing_bench(tcp=options.tcp) as bench:
-        print_conditions(bench.redis, f"medians of {options.rounds} rounds")
-        turns = compare(bench, options)
-        look_closer(bench, options, turns)
-
-
-def read_options() -> Namespace:
-    parser = ArgumentParser(description="Task queues, ours against others.")
-    parser.add_argument(
-        "--tasks", type=int, default=20_000, help="Tasks a turn (default: 20000); slow peers get less."
-    )
-    parser.add_argument("--rounds", type=int, default=5, help="Turns of each system (default: 5).")
-    parser.add_argument(
-        "--peers",
-        default=",".join(peers.USUAL),
-        help=f"Some of {','.join(peers.PEERS)} (default: {','.join(peers.USUAL)}); '' for none.",
-    )
-    parser.add_argument(
-        "--tcp", action="store_true", help="All over TCP on this machine, not the unix socket."
-    )
-    options = parser.parse_args()
-    options.peers = [name for name in options.peers.split(",") if name]
-    for name in options.peers:
-        if name not in peers.PEERS:
-            parser.error(f"--peers: there is no {name!r}; known are {', '.join(peers.PEERS)}.")
-    return options
-
-
-def compare(bench: Bench, options: Namespace) -> report.Turns:
-    """Ours and the others, in turns."""
-    from benchmarks.alone import engine
-    from benchmarks.peers.ours import Ours
-
-    ours = Ours(report.OURS, our_version())
-    systems: list[Peer] = [ours, *find(options.peers)]
-    turns: dict[str, list[Turn]] = {report.ENGINE: [], **{peer.name: [] for peer in systems}}
-    for number in range(1, options.rounds + 1):
-        say(f"round {number} of {options.rounds}: engine")
-        turns[report.ENGINE].append(engine(bench, options.tasks))
-        for peer in list(systems):
-            say(f"round {number} of {options.rounds}: {peer.name}")
-            try:
-                turns[peer.name].append(take_turn(bench, peer, options.tasks))
-            except Stuck as stuck:
-                print(f"{peer.name} did not come to its end, and is left out. Its log ends with:\n{stuck}")
-                if peer is ours:
-                    raise
-                systems.remove(peer)
-                del turns[peer.name]
-    say("")
-    counts = {report.ENGINE: options.tasks, **{peer.name: peer.count(options.tasks) for peer in systems}}
-    report.print_comparison(systems, turns, counts)
-    return turns
-
-
-def look_closer(bench: Bench, options: Namespace, turns: report.Turns) -> None:
-    """What only ours is asked for, and the bars."""
-    from benchmarks.alone import latency, naps
-    from benchmarks.peers.ours import Ours, OursNapping
-
-    say("latency")
-    idle = latency(bench, Ours(report.OURS, our_version()))
-    napping, napped = OursNapping(report.OURS, our_version()), []
-    for number in range(1, min(options.rounds, NAP_ROUNDS) + 1):
-        say(f"tasks of 10 ms, round {number}")
-        napped.append(naps(bench, napping, NAPS))
-    say("")
-    report.print_closer_look(idle, napped)
-    report.print_promises(turns, idle, napped)
+_WORKER = ["manage.py", "runworker", "--no-reload", "--verbosity", "0"]
+PROMISES = ["system", "worker", "acks", "retries", "results", "priorities"]
+#: A peer's way is the module of benchmarks.peers that has it.
+SYSTEMS = [
+    System(OURS, ["runworker", "yes, leases renewed", "on (5 attempts)", "on (1 day)", "yes, -100 to 100"]),
+    System(
+        "huey",
+        ["1 thread", "no: lost with the worker", "off", "unless None", "no (other storage)"],
+        "huey",
+        "huey",
+    ),
+    System(
+        "dramatiq",
+        ["1 process, 8 threads", "yes", "on (20)", "off", "within a worker"],
+        "dramatiq",
+        "dramatiq",
+    ),
+    System(
+        "rq",
+        ["SimpleWorker", "lost job is marked failed", "off", "on (500 s)", "by queue"],
+        "rq:SIMPLE",
+        "rq",
+    ),
+    System(
+        "rq-fork",
+        ["a fork per job", "lost job is marked failed", "off", "on (500 s)", "by queue"],
+        "rq:FORKING",
+        "rq",
+    ),
+    System(
+        "celery",
+        ["solo pool", "before the task runs: lost with the worker", "off", "off", "off"],
+        "celery",
+        "celery",
+    ),
+    System("saq", ["10 coroutines", "yes (sweep each 60 s)", "off", "on (600 s)", "no"], "saq", "saq"),
+    System(
+        "bullmq",
+        ["1 process, concurrency 100", "yes, locks renewed", "off", "on (for ever)", "yes"],
+        "bullmq",
+        bullmq_version,
+        "npm install -g bullmq ioredis, or in benchmarks/",
+    ),
+    System(
+        "sidekiq",
+        ["1 process, 10 threads", "no: lost with the worker", "on (25)", "off", "by queue"],
+        "sidekiq",
+        sidekiq_version,
+        "apt install ruby-sidekiq",
+    ),
+]
+#: The part of the tasks that slow peers get; others get all.
+SHARES = {
+    "huey": 0.5,
+    "dramatiq": 0.25,
+    "rq": 0.025,
+    "rq-fork": 0.005,
+    "celery": 0.1,
+    "saq": 0.1,
+    "sidekiq": 0.5,
+}
+USUAL = [system.name for system in SYSTEMS if system.name != "rq-fork"]
+#: How many times as fast as each of these ours has to drain.
+DRAIN_BARS = {"huey": 4, "dramatiq": 6, "rq": 40, "celery": 20, "bullmq": 1.5}
+#: How many times as fast as each of these ours has to enqueue one by one.
+ENQUEUE_BARS = {"dramatiq": 1, "saq": 1}
 
 
-def find(names: list[str]) -> Iterator[Peer]:
-    """The peers of those names that are installed."""
-    for name in names:
-        peer = peers.find(name)
-        if peer is not None:
-            yield peer
-        else:
-            print(f"{name} is not installed, and left out: pip install -r benchmarks/requirements.txt")
-    if names:
+def run(bench: Bench, crew: Crew, options: Namespace) -> None:
+    systems = find_installed(SYSTEMS, USUAL if options.only is None else options.only)
+    if len(systems) > 1 or options.only is None:
+        python = platform.python_version()
         print(
-            f"threadmill is left out: it needs Python 3.14, and this is {platform.python_version()}; "
-            "nothing here measures it."
+            f"threadmill is left out: it needs Python 3.14, for which there is no peer here, and this is {python}."
         )
+    counts = {name: max(100, round(options.tasks * SHARES.get(name, 1))) for name in (ENGINE, *systems)}
+    turns = alternate(
+        "queues", [ENGINE, *systems], options.rounds, lambda name: turn(bench, systems, name, counts[name])
+    )
+    report(systems, turns, counts)
+    say("latency")
+    idle = latency(bench, options.samples)
+    naps = [nap(bench, options.naps) for _ in range(min(options.rounds, NAP_ROUNDS))]
+    report_ours(idle, naps)
+    print_bars([*bars_of(turns), *bars_of_ours(idle, naps)])
 
 
-def our_version() -> str:
-    try:
-        return version("components")
-    except PackageNotFoundError:
-        return "(this checkout)"
+def turn(bench: Bench, systems: dict[str, System], name: str, count: int) -> Turn:
+    if name == ENGINE:
+        return engine(bench, count)
+    return drain(bench, ours() if name == OURS else find_peer(systems[name].way), count)
 
 
-if __name__ == "__main__":
-    main()
+def ours(noop: object = tasks.noop.enqueue, *options: str) -> Peer:
+    """Return our system, from Task.enqueue to manage.py runworker with its defaults."""
+    return Peer(one_by_one(tasks.note.enqueue, noop), [*_WORKER, *options], is_done)  # type: ignore[arg-type]
+
+
+def is_done(_redis: object) -> bool:
+    stats = TaskQueue().stats("default")
+    return not stats.ready and not stats.running
+
+
+def find_peer(way: str) -> Peer:
+    module, _, name = way.partition(":")
+    found: Peer = getattr(import_module(f"benchmarks.peers.{module}"), name or "PEER")
+    return found
+
+
+def drain(bench: Bench, peer: Peer, count: int) -> Turn:
+    """Enqueue all, start the worker, and wait until the last task is acknowledged. Raises Stuck."""
+    bench.clear()
+    with bench.cost(count) as pushed:
+        own = peer.enqueue(count)
+    full, started = bench.work(), time.monotonic()
+    with running(peer.worker) as worker:
+        first = worker.wait_for_mark(FIRST)
+        worker.wait_for_mark(LAST)
+        done = worker.wait_for(lambda: peer.is_done(bench.redis))
+        work = bench.work()
+    return {
+        "enqueue": count / own if own else pushed["rate"],
+        "drain": count / (done - first),
+        "enqueue redis": pushed["redis"],
+        "drain redis": (work.cpu - full.cpu) / count,
+        "commands": pushed["commands"] + (work.commands - full.commands) / count,
+        "reads": (work.reads - full.reads) / count,
+        "boot": first - started,
+    }
+
+
+def engine(bench: Bench, count: int) -> Turn:
+    """Drain by push_many() and advance() in this process, with results as large as Django's, and run nothing."""
+    bench.clear()
+    queue, consumer = TaskQueue(), Consumer()
+    consumer.renew(["default"])
+    with bench.cost(count) as pushed:
+        queue.push_many([NewTask(name=tasks.noop.module_path)] * count)
+    finished: list[Finished] = []
+    with bench.cost(count) as drained:
+        while (step := consumer.advance(consumer.request({"default": BATCH}, BATCH, finished))).claimed:
+            finished = succeeded(step)
+    return {
+        "enqueue": pushed["rate"],
+        "drain": drained["rate"],
+        "enqueue redis": pushed["redis"],
+        "drain redis": drained["redis"],
+        "commands": pushed["commands"] + drained["commands"],
+        "reads": drained["reads"],
+        "boot": 0.0,
+    }
+
+
+def succeeded(step: Step) -> list[Finished]:
+    """Return what a worker hands in when all that it has claimed returned None: kept for a day, as by default."""
+    at = b"%d" % (step.now.timestamp() * 1e6)
+    return [
+        Finished(task, "successful", 86_400.0, b"\n".join((task.record, task.run, at, task.errors, b"null")))
+        for task in step.claimed
+    ]
+
+
+def latency(bench: Bench, samples: int) -> Turn:
+    """Enqueue to an idle worker, one task at a time; seconds until its first line, and of PINGs. Raises Stuck."""
+    bench.clear()
+    arrivals, pings, idle = folder() / "arrivals", [], 6.0  # seconds: a heartbeat is among them
+    with running(_WORKER) as worker:
+        tasks.note.enqueue(FIRST)
+        worker.wait_for_mark(FIRST)
+        time.sleep(1)
+        before = worker.cpu()
+        time.sleep(idle)
+        after = worker.cpu()
+        for _ in range(samples):
+            time.sleep(0.01)  # the worker is idle again
+            began = time.monotonic()
+            bench.redis.ping()
+            pings.append(time.monotonic() - began)
+            tasks.arrive.enqueue(time.monotonic())
+        worker.wait_for(lambda: arrivals.exists() and len(arrivals.read_text().splitlines()) == samples)
+    starts = [float(line) for line in arrivals.read_text().splitlines()]
+    # Processor time is known to a tick: the most that it can be.
+    return {"starts": starts, "pings": pings, "idle": used(before, after, idle, 1 / os.sysconf("SC_CLK_TCK"))}
+
+
+def nap(bench: Bench, count: int) -> tuple[float, float]:
+    """Return the tasks of 10 ms per second of a bare pool of threads, and of a worker. Raises Stuck."""
+    say("tasks of 10 ms")
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
+        began = time.monotonic()
+        list(pool.map(time.sleep, [NAP] * count))
+        bare = count / (time.monotonic() - began)
+    peer = ours(lambda: tasks.nap.enqueue(NAP), "--concurrency", str(CONCURRENCY))
+    return bare, drain(bench, peer, count)["drain"]
+
+
+def report(systems: dict[str, System], turns: Rounds, counts: dict[str, int]) -> None:
+    print_promises(PROMISES, systems.values())
+    turns = {f"{name}, {counts[name]:,} tasks": rounds for name, rounds in turns.items()}
+    first = f"{OURS}, {counts[OURS]:,} tasks"
+    print_rounds(
+        "system",
+        turns,
+        mid("enqueue/s", "enqueue"),
+        mid("drain/s", "drain"),
+        span("drain"),
+        over(first, "enqueue", ".2f", "ours/theirs: enqueue"),
+        over(first, "drain", ".1f", "drain"),
+        mid("boot, s", "boot", ".1f"),
+    )
+    print_rounds(
+        "system",
+        turns,
+        mid("Redis CPU: enqueue µs", "enqueue redis", ".1f"),
+        mid("drain µs", "drain redis", ".1f"),
+        mid("commands", "commands", ".1f"),
+        mid("reads while draining", "reads", ".2f"),
+    )
+
+
+def report_ours(idle: Turn, naps: list[tuple[float, float]]) -> None:
+    print_table(
+        ["idle worker", "p50 ms", "p99 ms"],
+        (
+            [name, *(f"{percentile(idle[key], percent) * 1e3:.2f}" for percent in (50, 99))]
+            for name, key in (("enqueue() to start", "starts"), ("PING", "pings"))
+        ),
+    )
+    bare, worker = (median(column) for column in zip(*naps, strict=True))
+    names = f"a bare pool of {CONCURRENCY} threads", f"runworker --concurrency {CONCURRENCY}"
+    rows = [[name, f"{rate:,.0f}"] for name, rate in zip(names, (bare, worker), strict=True)]
+    print_table([f"tasks of 10 ms, {CONCURRENCY} at a time", "tasks/s"], rows)
+
+
+def bars_of(turns: Rounds) -> Iterator[Bar]:
+    mine = turns[OURS]
+    yield at_least("drained through Django's Tasks API", 12_000, middle(mine, "drain"), ",.0f", "/s")
+    yield at_least("drained by the engine alone", 25_000, middle(turns[ENGINE], "drain"), ",.0f", "/s")
+    for name, least in DRAIN_BARS.items():
+        yield at_least(f"drained, times {name}", least, times(turns, OURS, name, "drain"), ".1f")
+    for name, least in ENQUEUE_BARS.items():
+        yield at_least(f"enqueued one by one, times {name}", least, times(turns, OURS, name, "enqueue"))
+    part = times(turns, OURS, "huey", "enqueue redis")
+    yield at_most("Redis CPU per task, enqueued one by one, times huey's", 1.2, part)
+    cpu, pushed = middle(mine, "drain redis"), middle(mine, "enqueue redis")
+    yield at_most("Redis CPU per task, drained", 25, cpu, ".1f", " µs")
+    yield at_most("Redis CPU per task, enqueued one by one and drained", 25, cpu + pushed, ".1f", " µs")
+    yield at_most("round trips per task under load", 0.1, middle(mine, "reads"))
+
+
+def bars_of_ours(idle: Turn, naps: list[tuple[float, float]]) -> Iterator[Bar]:
+    later = (percentile(idle["starts"], 99) - percentile(idle["pings"], 99)) * 1e3
+    yield at_most("enqueue() to start, p99 above PING's", 2, later, ".2f", " ms")
+    yield at_most("CPU of an idle worker", 0.01, idle["idle"], ".1%")
+    part = median(worker / bare for bare, worker in naps)
+    yield at_least(f"10 ms tasks beside a bare pool, both {CONCURRENCY} threads", 0.95, part, ".0%")

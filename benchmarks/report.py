@@ -1,144 +1,201 @@
-"""The tables of queues.py: the median of the rounds, and each ratio's median over the rounds; then the bars."""
+"""
+What all benchmarks print: the conditions of a run, tables in Markdown, and bars beside what was measured.
+
+A figure is the median of the rounds. A ratio is taken within each round, ours and theirs side by side, and its median
+is shown: it hardly changes when the machine is slower for a while, and the figures do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
-from benchmarks.peers.base import Peer
-from benchmarks.tables import Bar, percentile, print_bars, print_table
-from benchmarks.turns import Turn
+from redis import Redis
 
-if TYPE_CHECKING:
-    from benchmarks.alone import Latency
+from benchmarks.harness import OURS, Rounds, System, Turn, percentile
 
-ENGINE = "components, engine alone"
-OURS = "components"
-
-#: Times what each peer drains; peers that are not here have no bar.
-RATIOS = {"huey": 4, "dramatiq": 6, "rq": 40, "celery": 20}
-
-Turns = Mapping[str, Sequence[Turn]]
-#: Tasks per second of a bare pool, and of the worker, for each round.
-Naps = Sequence[tuple[float, float]]
+BUSY = 0.5  # processors in use by others from which on figures are doubtful
 
 
-def print_comparison(peers: Sequence[Peer], turns: Turns, counts: Mapping[str, int]) -> None:
-    """The systems beside each other: what they promise, how fast they are, what they cost Redis."""
-    print_table(
-        ["system", "worker", "acks", "retries", "results", "priorities"],
-        ([f"{peer.name} {peer.version}", peer.how, *vars(peer.guarantees).values()] for peer in peers),
+def print_conditions(redis: Redis, *more: str) -> None:
+    """Print when and on what this is measured, and a warning where others use the machine."""
+    info: Any = redis.info("server")
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("Django", "redis", "hiredis"))
+    where = "unix socket" if not info["tcp_port"] else "TCP on this machine"
+    parts = [
+        f"{datetime.now(UTC):%Y-%m-%d}",
+        f"{os.cpu_count()} processors, {platform.system()} {platform.machine()}",
+        f"Python {platform.python_version()}, Redis {info['redis_version']} ({where}), {libraries}",
+        *filter(None, more),
+    ]
+    load = os.getloadavg()[0]
+    print(f"{'; '.join(parts)}. Load when this began: {load:.2f}.", flush=True)
+    if load > BUSY:
+        print("Other programs use this machine: do not trust the figures, and trust ratios only roughly.")
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of Markdown after an empty line."""
+    table = [list(head), *map(list, rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(head))]
+    print()
+    for number, row in enumerate(table):
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |")
+        if number == 0:
+            print("|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    print(end="", flush=True)
+
+
+def print_promises(head: Sequence[str], systems: Iterable[System]) -> None:
+    """Print what the figures of each system contain."""
+    print_table(head, ([f"{each.name} {each.version}".strip(), *each.promises] for each in systems))
+
+
+# Columns of a table of rounds
+
+
+class Column(NamedTuple):
+    head: str
+    #: The text for one system, of all turns and those of this system.
+    cell: Callable[[Rounds, list[Turn]], str]
+
+
+def values(turns: Sequence[Turn], key: str) -> list[float]:
+    """Return the values of a figure, without rounds in which there is none."""
+    return [turn[key] for turn in turns if turn.get(key) is not None]
+
+
+def middle(turns: Sequence[Turn], key: str) -> float:
+    """Return the median of a figure."""
+    return median(values(turns, key))
+
+
+def ratio(ours: Sequence[Turn], theirs: Sequence[Turn], key: str = "rate") -> float:
+    """Return the median of the rounds' ratios."""
+    return median(our[key] / their[key] for our, their in zip(ours, theirs, strict=True))
+
+
+def times(rounds: Rounds, ours: str, theirs: str, key: str = "rate") -> float | None:
+    """Return the same of two systems; None if one of them was not measured."""
+    return ratio(rounds[ours], rounds[theirs], key) if ours in rounds and theirs in rounds else None
+
+
+def mid(head: str, key: str, form: str = ",.0f", factor: float = 1) -> Column:
+    """Make a column of medians."""
+    return Column(head, lambda _, turns: show(values(turns, key), form, factor))
+
+
+def show(found: Sequence[float], form: str, factor: float = 1) -> str:
+    return format(median(found) * factor, form) if found else "-"
+
+
+def most(head: str, key: str, form: str = ",.0f", factor: float = 1) -> Column:
+    """Make a column of largest values."""
+    return Column(head, lambda _, turns: format(max(values(turns, key)) * factor, form))
+
+
+def total(head: str, key: str) -> Column:
+    """Make a column of sums over all rounds."""
+    return Column(head, lambda _, turns: f"{sum(values(turns, key)):,.0f}")
+
+
+def span(key: str = "rate", form: Callable[[float], str] = "{:,.0f}".format) -> Column:
+    """Make a column of the smallest and the largest value."""
+    return Column(
+        "slowest to fastest",
+        lambda _, turns: f"{form(min(values(turns, key)))} to {form(max(values(turns, key)))}",
     )
-    print_table(
-        [
-            "system",
-            "tasks",
-            "enqueue/s",
-            "drain/s",
-            "slowest to fastest",
-            "ours/theirs: enqueue",
-            "drain",
-            "boot, s",
-        ],
-        (
-            [
-                name,
-                f"{counts[name]:,}",
-                f"{_median(rounds, _enqueue_rate):,.0f}",
-                f"{_median(rounds, _drain_rate):,.0f}",
-                _span([turn.drain_rate for turn in rounds]),
-                _short(_ratio(turns[OURS], rounds, _enqueue_rate)),
-                _short(_ratio(turns[OURS], rounds, _drain_rate)),
-                f"{_median(rounds, lambda turn: turn.boot):.1f}",
-            ]
-            for name, rounds in turns.items()
-        ),
+
+
+def over(
+    ours: str = OURS,
+    key: str = "rate",
+    form: str = ".2f",
+    head: str = "ours/theirs",
+    *,
+    is_theirs: bool = False,
+) -> Column:
+    """Make a column of ratios, of the system *ours* by the one of the row, or the other way if *is_theirs*."""
+
+    def cell(rounds: Rounds, turns: list[Turn]) -> str:
+        pair = (turns, rounds[ours]) if is_theirs else (rounds[ours], turns)
+        return format(ratio(*pair, key), form)
+
+    return Column(head, cell)
+
+
+def part(head: str, key: str, percent: int, form: str = ".2f", factor: float = 1e3) -> Column:
+    """Make a column of percentiles of a figure that is a list; the medians of the rounds, milliseconds of seconds."""
+    return Column(head, lambda _, turns: format(middle_part(turns, key, percent) * factor, form))
+
+
+def middle_part(turns: Sequence[Turn], key: str, percent: int) -> float:
+    """Return the median of the rounds' percentiles of a figure that is a list."""
+    return median(percentile(turn[key], percent) for turn in turns)
+
+
+#: What a pair, a message and the like cost.
+COST = (
+    mid("client CPU µs", "client"),
+    mid("Redis CPU µs", "redis"),
+    mid("commands", "commands", ".1f"),
+    mid("round trips", "reads", ".1f"),
+)
+
+
+def print_rounds(head: str, rounds: Rounds, *columns: Column) -> None:
+    """Print a row for each system."""
+    rows = ([name, *(column.cell(rounds, turns) for column in columns)] for name, turns in rounds.items())
+    print_table([head, *(column.head for column in columns)], rows)
+
+
+# Bars
+
+
+class Bar(NamedTuple):
+    """What is asked for, and how it turned out; None where it could not be measured here."""
+
+    what: str
+    asked: str
+    measured: str | None
+    is_met: bool
+
+
+def at_least(what: str, least: float, value: float | None, form: str = ".2f", unit: str = "") -> Bar:
+    return Bar(
+        what, f"at least {_asked(least, form, unit)}", _shown(value, form, unit), (value or 0) >= least
     )
-    print_table(
-        ["system", "Redis CPU: enqueue µs", "drain µs", "commands", "reads while draining"],
-        (
-            [
-                name,
-                f"{_median(rounds, lambda turn: turn.enqueue_cpu):.1f}",
-                f"{_median(rounds, lambda turn: turn.drain_cpu):.1f}",
-                f"{_median(rounds, lambda turn: turn.commands):.1f}",
-                f"{_median(rounds, lambda turn: turn.reads):.2f}",
-            ]
-            for name, rounds in turns.items()
-        ),
-    )
 
 
-def print_closer_look(latency: Latency, naps: Naps) -> None:
-    """What only ours is asked for."""
-    print_table(
-        ["idle worker", "p50 ms", "p99 ms"],
-        (
-            [name, f"{percentile(values, 50) * 1e3:.2f}", f"{percentile(values, 99) * 1e3:.2f}"]
-            for name, values in (("enqueue() to start", latency.starts), ("PING", latency.pings))
-        ),
-    )
-    bare, worker = (median(column) for column in zip(*naps, strict=True))
-    print_table(
-        ["tasks of 10 ms, 32 at a time", "tasks/s"],
-        [["a bare pool of 32 threads", f"{bare:,.0f}"], ["runworker --concurrency 32", f"{worker:,.0f}"]],
-    )
+def at_most(what: str, limit: float, value: float | None, form: str = ".2f", unit: str = "") -> Bar:
+    """Make a bar for a value that must not be higher; None counts as not measured."""
+    return Bar(what, f"at most {_asked(limit, form, unit)}", _shown(value, form, unit), (value or 0) <= limit)
 
 
-def print_promises(turns: Turns, latency: Latency, naps: Naps) -> None:
-    """The bars."""
-    print_bars([*_of_turns(turns), *_of_a_closer_look(latency, naps)])
+def none(what: str, value: float | None, form: str = ",.0f") -> Bar:
+    return Bar(what, "none", _shown(value, form, ""), not value)
 
 
-def _of_turns(turns: Turns) -> Iterator[Bar]:
-    ours, engine = turns[OURS], turns[ENGINE]
-    rate, bare = _median(ours, _drain_rate), _median(engine, _drain_rate)
-    yield Bar("drained through Django's Tasks API", "at least 12,000/s", f"{rate:,.0f}/s", rate >= 12_000)
-    yield Bar("drained by the engine alone", "at least 25,000/s", f"{bare:,.0f}/s", bare >= 25_000)
-    for name, least in RATIOS.items():
-        ratio = _ratio(ours, turns[name], _drain_rate) if name in turns else None
-        measured = _short(ratio) if ratio is not None else None
-        yield Bar(f"times {name}", f"at least {least}", measured, (ratio or 0) >= least)
-    cpu, pushed = _median(ours, lambda turn: turn.drain_cpu), _median(ours, lambda turn: turn.enqueue_cpu)
-    yield Bar("Redis CPU per task, drained", "at most 25 µs", f"{cpu:.1f} µs", cpu <= 25)
-    whole = f"{cpu + pushed:.1f} µs"
-    yield Bar(
-        "Redis CPU per task, enqueued one by one and drained", "at most 25 µs", whole, cpu + pushed <= 25
-    )
-    reads = _median(ours, lambda turn: turn.reads)
-    yield Bar("round trips per task under load", "at most 0.1", f"{reads:.2f}", reads <= 0.1)
+def _asked(number: float, form: str, unit: str) -> str:
+    return (format(number, form) if form.endswith("%") else f"{number:,}") + unit
 
 
-def _of_a_closer_look(latency: Latency, naps: Naps) -> Iterator[Bar]:
-    later = (percentile(latency.starts, 99) - percentile(latency.pings, 99)) * 1e3
-    yield Bar("enqueue() to start, p99 above PING's", "at most 2 ms", f"{later:.2f} ms", later <= 2)
-    idle = latency.idle_cpu
-    measured = f"{idle:.1%}" if idle is not None else None
-    yield Bar("CPU of an idle worker", "under 1 %", measured, (idle or 0) < 0.01)
-    part = median(worker / bare for bare, worker in naps)
-    yield Bar("10 ms tasks beside a bare pool, both 32 threads", "at least 95 %", f"{part:.0%}", part >= 0.95)
+def _shown(value: float | None, form: str, unit: str) -> str | None:
+    return None if value is None else format(value, form) + unit
 
 
-def _enqueue_rate(turn: Turn) -> float:
-    return turn.enqueue_rate
+def print_bars(bars: Iterable[Bar]) -> None:
+    print_table(["bar", "asked", "measured", "met"], _rows(bars))
 
 
-def _drain_rate(turn: Turn) -> float:
-    return turn.drain_rate
-
-
-def _median(turns: Sequence[Turn], of: Callable[[Turn], float]) -> float:
-    return median(map(of, turns))
-
-
-def _ratio(ours: Sequence[Turn], theirs: Sequence[Turn], of: Callable[[Turn], float]) -> float:
-    return median(of(our) / of(their) for our, their in zip(ours, theirs, strict=True))
-
-
-def _short(ratio: float) -> str:
-    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
-
-
-def _span(values: Sequence[float]) -> str:
-    return f"{min(values):,.0f} to {max(values):,.0f}"
+def _rows(bars: Iterable[Bar]) -> Iterator[list[str]]:
+    for bar in bars:
+        if bar.measured is None:
+            yield [bar.what, bar.asked, "not here", "-"]
+        else:
+            yield [bar.what, bar.asked, bar.measured, "yes" if bar.is_met else "**no**"]

@@ -1,131 +1,450 @@
 """
-Cached rows, ours against the book's, Django's ORM, cacheops and Django's cache: `python benchmarks/rows.py`;
-docs/benchmarks.md says what it measures.
+Cached rows beside the book's, Django's ORM on PostgreSQL, cacheops and Django's cache.
 
-One private Redis server and one private PostgreSQL, in turns. Peers that are not installed are left out.
+Daemons are `manage.py cacherows` with its defaults. What reads rows, and the book's daemon, runs in a process of its
+own (row_readers.py). Round trips are counted by a proxy on the way to the server, queries in Django's connection.
 """
 
 from __future__ import annotations
 
-import sys
-from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack
-from pathlib import Path
+import os
+import signal
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from random import Random
+from typing import Any, NamedTuple
+from uuid import UUID
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from django.core.management import call_command
+from django.db import connection
 
-from benchmarks.bench import Bench, say
-from benchmarks.caching import BOOK, report
-from benchmarks.completing import database
-from benchmarks.server import standing_bench
-from benchmarks.tables import print_conditions
+from benchmarks.harness import (
+    URL,
+    Bench,
+    Crew,
+    Rounds,
+    Stuck,
+    System,
+    Turn,
+    Worker,
+    alternate,
+    cpu_of,
+    find_installed,
+    folder,
+    running,
+    say,
+    socket_path,
+    used,
+)
+from benchmarks.report import (
+    Bar,
+    at_least,
+    at_most,
+    mid,
+    middle,
+    middle_part,
+    over,
+    part,
+    print_bars,
+    print_promises,
+    print_rounds,
+    print_table,
+    span,
+    times,
+)
+from benchmarks.row_readers import Reader
+from benchmarks.shop.models import Item, Offer
+from benchmarks.trips import TripCounter
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.keyspace import stem
+from components.services.rows import member
 
-PARTS = ("refresh", "lateness", "reading", "counts", "idle")
-DAEMONS = (1, 2)
-LISTS, LENGTH = 50, 100  # lists of rows, and rows of each, that are read
+OURS, BOOK, ORM = "components", "book", "ORM"
+DAEMONS = {"components, one daemon": 1, "components, 2 daemons": 2}
+LENGTH = 100  # rows of a list that is read
 SLICES = 5  # turns of a round that reads: the shorter they are, the more alike are the moments that a ratio compares
-BOOKS = 20  # the book's daemon gets so many times fewer rows
-IDLE = 10_000  # rows that are not due
+BOOK_SHARE = 20  # the book's daemon gets so many times fewer rows
+DELAY = 5.0  # seconds between two loads of a row whose lateness is measured
+SAMPLE = 2_000  # rows that are watched: watching all would be a load of its own
+LONG = (
+    50 * 365 * 86_400.0
+)  # seconds between two loads: wherever in there a row is due again, it is in no turn
+SOON = (
+    10e6  # microseconds: a row that is claimed is due again when the lease of the claim ends, in half of this
+)
+IDLE = 6.0  # seconds in which nothing is due
+BATCH_ROWS, BATCH_SLICE, BATCHES = (
+    10_000,
+    250,
+    5,
+)  # of each model, scheduled at once, and batches that are counted
+PATIENCE = 120.0  # seconds that a turn may take
+
+PROMISES = ["system", "how old at most", "goes backwards", "values", "100 rows"]
+_OWN = ["the delay and a lease, whoever wrote", "never", "typed, when asked for", "1 round trip"]
+#: A system's way is the class of row_readers.py, and the environment of its process.
+SYSTEMS = [
+    System(OURS, _OWN, ("Ours", {})),
+    System("components, without hiredis", _OWN, ("Ours", {"BENCHMARK_WITHOUT_HIREDIS": "1"})),
+    System(ORM, ["as it is", "never", "typed", "1 query"], ("Orm", {})),
+    System(
+        "cacheops",
+        [
+            "the timeout, after what sends no signal",
+            "may: a refill can be late",
+            "typed, by pickle",
+            "by the list",
+        ],
+        ("Cacheops", {"BENCHMARK_CACHEOPS": "1"}),
+        "django-cacheops",
+    ),
+    System("Django's cache", ["the timeout", "may", "typed, by pickle", "1 round trip"], ("DjangoCache", {})),
+    System(BOOK, ["none: as it is if the daemon died", "may", "text", "-"], ("Book", {})),
+]
 
 
-def main() -> None:
-    options = read_options()
-    with ExitStack() as stack:
-        if not stack.enter_context(database.standing_database()):
-            sys.exit(
-                "Rows come out of PostgreSQL: install it, and pip install -r benchmarks/requirements.txt"
-            )
-        bench = stack.enter_context(standing_bench(settings="benchmarks.caching.site"))
-        from benchmarks.caching import table
-
-        print_conditions(bench.redis, database.version(), f"medians of {options.rounds} rounds")
-        say("filling the tables")
-        table.fill(max(options.rows, IDLE))
-        run = Run(bench, options)
-        for part in PARTS:
-            if part in options.parts:
-                getattr(run, part)()
-        say("")
-        report.print_bars_of(run.measured, options.rows)
+def run(bench: Bench, crew: Crew, options: Namespace) -> None:
+    say("filling the tables")
+    fill(max(options.rows, options.idle, BATCH_ROWS))
+    parts = {"refresh": refresh, "lateness": lateness, "reading": reading, "counts": counts, "idle": idle}
+    print_bars([bar for name in options.parts for bar in parts[name](bench, options)])
 
 
-def read_options() -> Namespace:
-    parser = ArgumentParser(description="Cached rows, ours against others.")
-    parser.add_argument(
-        "--parts", type=lambda text: text.split(","), default=PARTS, help=f"Of {','.join(PARTS)} (all)."
+def fill(count: int) -> None:
+    """Make the tables, both with rows from 1 to *count*."""
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    began = datetime(2026, 11, 1, tzinfo=UTC)
+    items = (
+        Item(
+            pk=pk,
+            name=f"Item {pk}",
+            description="Forged under the mountain, and sold as it is. " * 2,
+            stock=pk % 1_000,
+            price=Decimal(pk % 10_000) / 100,
+            is_offered=pk % 2 == 0,
+            seller=UUID(int=pk),
+            changed_at=began + timedelta(seconds=pk, microseconds=pk % 1_000_000),
+        )
+        for pk in range(1, count + 1)
     )
-    parser.add_argument("--rows", type=int, default=50_000, help="In the table (default: 50000).")
-    parser.add_argument("--rounds", type=int, default=3, help="Turns of each system (default: 3).")
-    parser.add_argument("--periods", type=int, default=4, help="For which lateness is measured (default: 4).")
-    parser.add_argument("--calls", type=int, default=200, help="Of a turn that reads (default: 200).")
-    return parser.parse_args()
+    Item.objects.bulk_create(items, batch_size=5_000)
+    offers = (Offer(pk=pk, title=f"Offer {pk}", percent=pk % 90) for pk in range(1, count + 1))
+    Offer.objects.bulk_create(offers, batch_size=5_000)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
 
 
-class Run:
-    """The parts, each with an empty server."""
-
-    def __init__(self, bench: Bench, options: Namespace) -> None:
-        self.bench, self.options = bench, options
-        self.measured = report.Measured()
-
-    def refresh(self) -> None:
-        from benchmarks.caching.daemons import refresh
-        from benchmarks.caching.reader import Reader
-
-        with Reader("Book", {}) as reader:
-            for number in range(1, self.options.rounds + 1):
-                for how_many in DAEMONS:
-                    say(f"refresh, round {number} of {self.options.rounds}: {how_many} daemons")
-                    turn = refresh(self.bench, self.options.rows, how_many)
-                    self.measured.refreshes.setdefault(how_many, []).append(turn)
-                say(f"refresh, round {number} of {self.options.rounds}: {BOOK}")
-                self.measured.books.append(reader.do("refresh_book", self.options.rows // BOOKS))
-        report.print_refreshes(self.measured, self.options.rows)
-
-    def lateness(self) -> None:
-        from benchmarks.caching.lateness import lateness
-
-        for how_many in DAEMONS:
-            say(f"lateness, {how_many} daemons")
-            turn = lateness(self.bench, self.options.rows, how_many, self.options.periods)
-            self.measured.latenesses[how_many] = turn
-        report.print_latenesses(self.measured.latenesses, self.options.rows, self.options.periods)
-
-    def reading(self) -> None:
-        from benchmarks.caching.reader import Reader
-        from benchmarks.caching.systems import find
-
-        self.bench.clear()
-        chosen = Random(2).sample(range(1, self.options.rows + 1), LISTS * LENGTH)
-        lists = [chosen[at : at + LENGTH] for at in range(0, len(chosen), LENGTH)]
-        with ExitStack() as stack:
-            readers = {}
-            for name, way in find().items():
-                say(f"reading: {name} begins")
-                readers[name] = stack.enter_context(Reader(way.system.__name__, way.environment))
-                readers[name].do("begin", lists)
-                self.measured.guarantees[name] = way.guarantees
-            self.measured.reads = {name: [] for name in readers}
-            for number in range(1, self.options.rounds * SLICES + 1):
-                for name, reader in readers.items():
-                    say(f"reading, turn {number} of {self.options.rounds * SLICES}: {name}")
-                    self.measured.reads[name].append(reader.do("read", lists, self.options.calls))
-        report.print_reads(self.measured)
-
-    def counts(self) -> None:
-        from benchmarks.caching.counts import count
-
-        say("counts")
-        self.measured.counts = count(self.bench)
-        report.print_counts(self.measured.counts)
-
-    def idle(self) -> None:
-        from benchmarks.caching.daemons import idle
-
-        say("idle")
-        report.print_idling(idle(self.bench, IDLE), IDLE)
+@contextmanager
+def daemons(count: int) -> Iterator[list[Worker]]:
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(running(["manage.py", "cacherows", "--verbosity", "0"])) for _ in range(count)
+        ]
 
 
-if __name__ == "__main__":
-    main()
+# Refreshing rows
+
+
+def refresh(bench: Bench, options: Namespace) -> Iterator[Bar]:
+    """Let daemons load rows, all of which are due, and the book's daemon some of them."""
+    with Reader("Book", {}) as book:
+
+        def turn(name: str) -> Turn:
+            if name == BOOK:
+                return {"rate": book.do("refresh_book", options.rows // BOOK_SHARE)}
+            return load_all(bench, options.rows, DAEMONS[name])
+
+        rounds = alternate("refresh", [*DAEMONS, BOOK], options.rounds, turn)
+    print_rounds(
+        f"{options.rows:,} rows that are due",
+        rounds,
+        mid("rows/s", "rate"),
+        span(),
+        over(BOOK, form=".1f", head="times the book's", is_theirs=True),
+        mid("CPU of daemons, µs a row", "daemons", ".1f"),
+        mid("of Redis", "redis", ".1f"),
+    )
+    rate = middle(rounds["components, one daemon"], "rate")
+    yield at_least("rows loaded anew by one daemon", 20_000, rate, ",.0f", "/s")
+
+
+def load_all(bench: Bench, count: int, how_many: int) -> Turn:
+    """
+    Let daemons load *count* rows, all of which are due. Raises Stuck.
+
+    Their boot is in no figure: they have loaded all rows once when they are stopped, all rows are made due, and they
+    go on. The time runs from there until the last row is stored.
+    """
+    bench.clear()
+    Item.cached.schedule_many(range(1, count + 1), LONG)
+    with daemons(how_many) as workers:
+        wait_until_stored(bench, workers[0])
+        for worker in workers:
+            os.killpg(worker.process.pid, signal.SIGSTOP)
+        make_due(bench)
+        before = cpu_of(workers)
+        with bench.cost(count) as turn:
+            for worker in workers:
+                os.killpg(worker.process.pid, signal.SIGCONT)
+            wait_until_stored(bench, workers[0])
+        return turn | {"daemons": used(before, cpu_of(workers), count / 1e6)}
+
+
+def wait_until_stored(bench: Bench, worker: Worker) -> None:
+    """Return when no row is due or claimed: the next load of a stored one is far away."""
+
+    def is_all_stored() -> bool:
+        soon = time.time() * 1e6 + SOON
+        return not any(of_each(bench, lambda pipe, schedule: pipe.zcount(schedule, "-inf", soon)))
+
+    worker.wait_for(is_all_stored, patience=PATIENCE, glance=0.005)
+
+
+def make_due(bench: Bench) -> None:
+    """Write the schedules as if the delays of all rows were over."""
+    listed = of_each(bench, lambda pipe, schedule: pipe.zrange(schedule, 0, -1))
+    pipe = bench.redis.pipeline(transaction=False)
+    for tag, members in zip(BUCKETS, listed, strict=True):
+        if members:
+            pipe.zadd(schedule_key(tag), dict.fromkeys(members, 1))
+    pipe.execute()
+
+
+def of_each(bench: Bench, add: Callable[[Any, str], object]) -> list[Any]:
+    """Do something with the schedule of each bucket, in one pipeline."""
+    pipe = bench.redis.pipeline(transaction=False)
+    for tag in BUCKETS:
+        add(pipe, schedule_key(tag))
+    return pipe.execute()
+
+
+def schedule_key(tag: str) -> str:
+    return stem("rows", tag) + "schedule"
+
+
+# Lateness
+
+
+def lateness(bench: Bench, options: Namespace) -> Iterator[Bar]:
+    """Show how late rows are, and how old they become."""
+    say("lateness")
+    rounds = {
+        name: [be_late(bench, options.rows, how_many, options.periods)] for name, how_many in DAEMONS.items()
+    }
+    columns = [part(f"due to stored, ms: {name}", "stored", at, ",.0f") for name, at in _PERCENTS.items()]
+    columns += [part(f"due to claimed: {name}", "began", _PERCENTS[name], ",.0f") for name in ("p50", "p99")]
+    columns += [
+        part(f"age when replaced, s: {name}", "ages", _PERCENTS[name], ".2f", 1) for name in ("p99", "most")
+    ]
+    head = f"{options.rows:,} rows every {DELAY:g} s, {options.periods} times"
+    columns += [mid("CPU of daemons", "daemons", ".1%"), mid("of Redis", "redis", ".1%")]
+    print_rounds(head, rounds, mid("watched", "watched"), *columns)
+    late = middle_part(rounds["components, one daemon"], "stored", 99) * 1e3
+    yield at_most(
+        f"{options.rows:,} rows every {DELAY:g} s, one daemon: p99 of lateness", 250, late, ",.0f", " ms"
+    )
+
+
+_PERCENTS = {"p50": 50, "p99": 99, "most": 100}
+
+
+def be_late(bench: Bench, count: int, how_many: int, periods: int) -> Turn:
+    """
+    Schedule rows of 5 s at once, and watch some of them for so many periods. Raises Stuck.
+
+    The server tells each time that a watched row is written (keyspace notifications). Then the row says when its load
+    began, and the schedule when it is due next. A row is late from when it is due until this process hears that it is
+    stored, so the way to this process is in the figure. All clocks are those of one machine. All seconds count from
+    the moment a row is due.
+    """
+    bench.clear()
+    with daemons(how_many) as workers:
+        # All of them answer, and have their connections, before there is something to do.
+        workers[0].wait_for(lambda: len(bench.redis.client_list()) > how_many)
+        time.sleep(1)
+        with Notified(bench, count) as notified:
+            Item.cached.schedule_many(range(1, count + 1), DELAY)
+            last = until_all_are_loaded(bench, notified)
+            watch(bench, notified, last, DELAY)  # makes up for what was late because all were due at once
+            before, cpu, began = bench.work(), cpu_of(workers), time.monotonic()
+            found = watch(bench, notified, last, periods * DELAY)
+            took = time.monotonic() - began
+            found["redis"] = (bench.work().cpu - before.cpu) / 1e6 / took
+            found["daemons"] = used(cpu, cpu_of(workers), took)
+    return found | {"watched": len(found["stored"])}
+
+
+class Notified:
+    """Tells which rows of a sample were written, and when, while the block runs."""
+
+    def __init__(self, bench: Bench, count: int) -> None:
+        self._bench = bench
+        self.pks = sorted(Random(8).sample(range(1, count + 1), min(SAMPLE, count)))
+        members = {pk: member(Item.cached.name, str(pk)) for pk in self.pks}
+        self._pk_of = {
+            f"__keyspace@0__:{stem('rows', bucket(each))}row:{each}".encode(): pk
+            for pk, each in members.items()
+        }
+
+    def __enter__(self) -> Notified:
+        self._bench.redis.config_set("notify-keyspace-events", "K$")
+        self._pubsub = self._bench.redis.pubsub(ignore_subscribe_messages=True)
+        self._pubsub.subscribe(*self._pk_of)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pubsub.close()
+        self._bench.redis.config_set("notify-keyspace-events", "")
+
+    def written(self) -> dict[int, float]:
+        """Return up to 100 of them with the times at which this was told; none if nothing came for 0.1 seconds."""
+        found: dict[int, float] = {}
+        connection: Any = self._pubsub.connection
+        # What is there may be half a message: for the rest of it there is time.
+        while len(found) < 100 and connection.can_read(0 if found else 0.1):
+            told: Any = self._pubsub.get_message(timeout=PATIENCE)
+            if told and told["data"] == b"set":
+                found[self._pk_of[told["channel"]]] = time.time()
+        return found
+
+
+class _Loaded(NamedTuple):
+    """When the load of a row began, and when it is due again, in seconds of the clock."""
+
+    since: float
+    due: float
+
+
+def until_all_are_loaded(bench: Bench, notified: Notified) -> dict[int, _Loaded]:
+    """Return how each row stands, once all were loaded for the first time."""
+    last: dict[int, _Loaded] = {}
+    deadline = time.monotonic() + PATIENCE
+    while len(last) < len(notified.pks):
+        if time.monotonic() > deadline:
+            raise Stuck(f"{len(notified.pks) - len(last):,} rows were not loaded in {PATIENCE:.0f} s.")
+        last.update(look(bench, notified.written()))
+    return last
+
+
+def watch(bench: Bench, notified: Notified, last: dict[int, _Loaded], duration: float) -> Turn:
+    """Watch all that is due in so many seconds, however late: what is the latest must not be left out."""
+    found, until = {"began": [], "stored": [], "ages": []}, time.time() + duration
+    while any(each.due < until for each in last.values()):
+        if time.time() > until + PATIENCE:
+            raise Stuck(f"A row of the sample was not loaded in {PATIENCE:.0f} s.")
+        written = notified.written()
+        for pk, loaded in look(bench, written):
+            if last[pk].due < until:
+                found["began"].append(loaded.since - last[pk].due)
+                found["stored"].append(written[pk] - last[pk].due)
+                found["ages"].append(written[pk] - last[pk].since)
+            last[pk] = loaded
+    return found
+
+
+def look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
+    """Yield how these rows stand, just written; one that is claimed again by now was due when its delay ended."""
+    rows, pipe = Item.cached.cache.get_many(pks), bench.redis.pipeline(transaction=False)
+    for key in rows:
+        each = member(Item.cached.name, key)
+        pipe.zscore(schedule_key(bucket(each)), each)
+    for (key, row), score in zip(rows.items(), pipe.execute(), strict=True):
+        since = row.since / 1e6
+        yield int(key), _Loaded(since, min(since + DELAY, score / 1e6))
+
+
+# Reading rows: figures are times, so that a ratio is theirs by ours
+
+#: What is read, and how many times the ORM's time is asked for.
+READING_BARS = {"one": 3, "one, a value": 3, "many": 10, "many, a value": 10}
+
+
+def reading(bench: Bench, options: Namespace) -> Iterator[Bar]:
+    """Let each system read cached rows in its process, one and 100 at a time, in turns."""
+    bench.clear()
+    chosen = Random(2).sample(range(1, options.rows + 1), options.lists * LENGTH)
+    lists = [chosen[at : at + LENGTH] for at in range(0, len(chosen), LENGTH)]
+    installed = find_installed(SYSTEMS, None if options.only is None else [ORM, *options.only])
+    with ExitStack() as stack:
+        readers = {}
+        for name, system in installed.items():
+            say(f"reading: {name} begins")
+            readers[name] = stack.enter_context(Reader(*system.way))
+            readers[name].do("begin", lists)
+        turn = lambda name: readers[name].do("read", lists, options.calls)  # noqa: E731
+        rounds = alternate("reading", readers, options.rounds * SLICES, turn)
+    print_promises(PROMISES, installed.values())
+    for size, word in (("one", "one row"), ("many", f"{LENGTH} rows")):
+        whats = {size: "read", f"{size}, a value": "and a value of each", f"{size}, all values": "and all 8"}
+        columns = [mid(head, what) for what, head in whats.items()]
+        heads = ("ORM's time, times", "and a value", "and all 8")
+        columns += [over(ORM, what, ".1f", head) for what, head in zip(whats, heads, strict=True)]
+        print_rounds(f"{word}, µs", rounds, *columns)
+    for what, least in READING_BARS.items():
+        size, _, more = what.partition(", ")
+        name = f"reading {'one row' if size == 'one' else f'{LENGTH} rows'}{' and a value of each' if more else ''}"
+        yield at_least(f"{name}, times the ORM", least, times(rounds, ORM, OURS, what), ".1f")
+
+
+# Round trips and queries
+
+
+def counts(bench: Bench, options: Namespace) -> Iterator[Bar]:
+    """Count those of batches in which every row is due, of two models, and of a row of the book's."""
+    say("counts")
+    with (
+        TripCounter(socket_path(), folder() / "trips") as counter,
+        Reader("Book", {URL: counter.url}) as reader,
+    ):
+        reader.do("connect")
+        for first in range(1, BATCH_ROWS, BATCH_SLICE):  # in turn, so that both are in each batch
+            for rows in (Item.cached, Offer.cached):
+                rows.schedule_many(range(first, first + BATCH_SLICE), 3_600)
+        begun = counter.trips
+        queries = reader.do("batches", BATCHES)
+        trips = (counter.trips - begun) / BATCHES
+        bench.redis.flushall()
+        bench.redis.zadd("delay:", {"1": 3_600, "2": 3_600})
+        bench.redis.zadd("schedule:", {"1": 1, "2": 2})
+        begun = counter.trips
+        book_queries = reader.do("book_row")
+        book_trips = counter.trips - begun
+    print_table(
+        ["", "round trips to Redis", "queries"],
+        [
+            ["components: a batch of two models", f"{trips:g}", f"{queries} for each model"],
+            ["book: a row", f"{book_trips}", f"{book_queries}"],
+        ],
+    )
+    yield at_most("round trips to Redis for a batch", 3, trips, "g")
+    yield at_most("queries for each model and batch", 1, queries, ".0f")
+
+
+# Nothing to do
+
+
+def idle(bench: Bench, options: Namespace) -> Iterator[Bar]:
+    """Measure what a daemon does that has loaded all rows, of which none is due. Raises Stuck."""
+    say("idle")
+    bench.clear()
+    Item.cached.schedule_many(range(1, options.idle + 1), LONG)
+    with daemons(1) as workers:
+        wait_until_stored(bench, workers[0])
+        time.sleep(1)
+        before, cpu = bench.work(), cpu_of(workers)
+        time.sleep(IDLE)
+        after, spent = bench.work(), cpu_of(workers)
+    # Processor time is known to a tick: the most that it can be. The first look is among what the second sees.
+    daemon = used(cpu, spent, IDLE, 1 / os.sysconf("SC_CLK_TCK"))
+    commands = (after.commands - before.commands - 1) / IDLE
+    turn = {"daemons": daemon, "redis": (after.cpu - before.cpu) / 1e6 / IDLE, "commands": commands}
+    columns = mid("CPU of the daemon", "daemons", ".1%"), mid("of Redis", "redis", ".1%")
+    rounds: Rounds = {OURS: [turn]}
+    print_rounds(
+        f"a daemon and {options.idle:,} rows, none due", rounds, *columns, mid("commands/s", "commands")
+    )
+    yield from ()

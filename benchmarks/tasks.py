@@ -1,10 +1,10 @@
-"""The tasks of ours, declared as any project would."""
+"""The tasks of components, declared as any project would declare them."""
 
 from __future__ import annotations
 
 import time
 
-from benchmarks.bench import folder, mark
+from benchmarks.harness import folder, mark
 from components.kit.compat import task
 
 
@@ -24,7 +24,7 @@ def nap(seconds: float) -> None:
 
 @task
 def arrive(sent: float) -> None:
-    """Write down how long ago *sent* was, by the clock of this machine."""
+    """Note how long ago *sent* was, by the monotonic clock."""
     took = time.monotonic() - sent
     with (folder() / "arrivals").open("a") as file:
         print(took, file=file)

@@ -1,31 +1,79 @@
-"""The systems to measure. Each module is imported only when its turn may come: their libraries may not be there."""
+"""
+Other task queues, one module each, imported when its turn comes because its library may not be there.
+
+Each starts as its own documentation says, with its usual options; where there are several usual ways, the fastest for
+this. All log at WARNING.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from typing import cast
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from shutil import which
 
-from benchmarks.peers.base import Peer
+from redis import Redis
 
-#: name on the command line -> distribution, class
-PEERS = {
-    "huey": ("huey", "benchmarks.peers.huey.Huey"),
-    "dramatiq": ("dramatiq", "benchmarks.peers.dramatiq.Dramatiq"),
-    "rq": ("rq", "benchmarks.peers.rq.SimpleRQ"),
-    "rq-fork": ("rq", "benchmarks.peers.rq.ForkingRQ"),
-    "celery": ("celery", "benchmarks.peers.celery.Celery"),
-    "saq": ("saq", "benchmarks.peers.saq.SAQ"),
-}
-USUAL = ("huey", "dramatiq", "rq", "celery", "saq")
+from benchmarks.harness import Call
+
+FIRST, LAST = "first", "last"  # the marks of the first and the last task of a turn
 
 
-def find(name: str) -> Peer | None:
-    """The peer of that name; None if it is not installed."""
-    distribution, path = PEERS[name]
-    try:
-        installed = version(distribution)
-    except PackageNotFoundError:
+@dataclass(frozen=True)
+class Peer:
+    """How tasks are enqueued, how one worker process starts, and when nothing is queued or unacknowledged."""
+
+    #: Enqueue so many tasks one by one; return the seconds if a process of its own does it.
+    enqueue: Callable[[int], float | None]
+    worker: Sequence[str]
+    is_done: Callable[[Redis], bool]
+
+
+def one_by_one(note: Callable[[str], object], noop: Call) -> Callable[[int], None]:
+    """Return what enqueues a task that sets FIRST, tasks that do nothing, and a task that sets LAST."""
+
+    def enqueue(count: int) -> None:
+        note(FIRST)
+        for _ in range(count - 2):
+            noop()
+        note(LAST)
+
+    return enqueue
+
+
+def by_program(*command: str) -> Callable[[int], float]:
+    """Return the same for a program that takes "enqueue" and the count, and prints the seconds without its boot."""
+
+    def enqueue(count: int) -> float:
+        done = subprocess.run([*command, "enqueue", str(count)], check=True, capture_output=True, text=True)
+        return float(json.loads(done.stdout))
+
+    return enqueue
+
+
+def here(name: str) -> str:
+    """Return the path of a program of this folder."""
+    return str(Path(__file__).with_name(name))
+
+
+@cache
+def bullmq_version() -> str | None:
+    """Return BullMQ's version; also let Node find packages that are installed globally."""
+    if not which("node") or not which("npm"):
         return None
-    module, _, kind = path.rpartition(".")
-    return cast(Peer, getattr(import_module(module), kind)(name, installed))
+    found = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True).stdout.strip()
+    os.environ["NODE_PATH"] = os.pathsep.join(filter(None, [os.environ.get("NODE_PATH"), found]))
+    asked = subprocess.run(["node", here("bullmq.mjs"), "version"], capture_output=True, text=True)
+    return asked.stdout.strip() if asked.returncode == 0 else None
+
+
+@cache
+def sidekiq_version() -> str | None:
+    if not which("sidekiq") or not which("ruby"):
+        return None
+    asked = subprocess.run(["sidekiq", "--version"], capture_output=True, text=True)
+    return asked.stdout.split()[-1] if asked.returncode == 0 and asked.stdout.split() else None

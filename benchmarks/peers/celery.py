@@ -1,16 +1,13 @@
-"""Celery: the solo pool, the fastest of its pools for tasks of no length in one process."""
+"""Celery: the solo pool, the fastest of its pools for tasks that do nothing in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from celery import Celery
 
-from celery import Celery as App
-from redis import Redis
+from benchmarks.harness import mark, url
+from benchmarks.peers import Peer, one_by_one
 
-from benchmarks.bench import mark, url
-from benchmarks.peers.base import FIRST, LAST, Guarantees, Peer
-
-app = App("benchmark", broker=url().replace("unix://", "redis+socket://", 1))
+app = Celery("benchmark", broker=url().replace("unix://", "redis+socket://", 1))
 
 
 @app.task
@@ -22,22 +19,9 @@ def note(name: str) -> None:
     mark(name)
 
 
-class Celery(Peer):
-    how = "solo pool"
-    share = 0.1
-    guarantees = Guarantees(
-        acks="before the task runs: lost with the worker", retries="off", results="off", priorities="off"
-    )
-
-    def enqueue(self, count: int) -> None:
-        note.delay(FIRST)
-        for _ in range(count - 2):
-            noop.delay()
-        note.delay(LAST)
-
-    def worker(self) -> Sequence[str]:
-        quick_start = ["--without-gossip", "--without-mingle"]
-        return ["-m", "celery", "-A", __name__, "worker", "--pool", "solo", "-l", "WARNING", *quick_start]
-
-    def is_done(self, redis: Redis) -> bool:
-        return not redis.llen("celery") and not redis.hlen("unacked")
+_command = ["-m", "celery", "-A", __name__, "worker", "--pool", "solo", "-l", "WARNING"]
+PEER = Peer(
+    one_by_one(note.delay, noop.delay),
+    [*_command, "--without-gossip", "--without-mingle"],
+    lambda redis: not redis.llen("celery") and not redis.hlen("unacked"),
+)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from huey import RedisHuey
-from redis import Redis
 
-from benchmarks.bench import mark, url
-from benchmarks.peers.base import FIRST, LAST, Guarantees, Peer
+from benchmarks.harness import mark, url
+from benchmarks.peers import Peer, one_by_one
 
 app = RedisHuey("benchmark", url=url())
 
@@ -22,22 +19,9 @@ def note(name: str) -> None:
     mark(name)
 
 
-class Huey(Peer):
-    how = "1 thread"
-    share = 0.5
-    guarantees = Guarantees(
-        acks="no: lost with the worker", retries="off", results="unless None", priorities="no (other storage)"
-    )
-
-    def enqueue(self, count: int) -> None:
-        note(FIRST)
-        for _ in range(count - 2):
-            noop()
-        note(LAST)
-
-    def worker(self) -> Sequence[str]:
-        consumer = ["-m", "huey.bin.huey_consumer", f"{__name__}.app"]
-        return [*consumer, "--workers", "1", "--worker-type", "thread", "--quiet"]
-
-    def is_done(self, redis: Redis) -> bool:
-        return not app.pending_count()
+_command = ["-m", "huey.bin.huey_consumer", f"{__name__}.app"]
+PEER = Peer(
+    one_by_one(note, noop),
+    [*_command, "--workers", "1", "--worker-type", "thread", "--quiet"],
+    lambda redis: not app.pending_count(),
+)

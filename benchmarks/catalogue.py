@@ -1,0 +1,111 @@
+"""All benchmarks: what each of them compares, how much it does, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+
+class Benchmark(NamedTuple):
+    about: str
+    #: Option -> its usual value, its value with --quick, and what it is.
+    sizes: Mapping[str, tuple[Any, Any, str]]
+    #: The Django site beside it, one of settings.py: "" has the queue only, "admin" the control room, "shop" tables.
+    site: str = ""
+    #: "needed" or "wanted", if it asks PostgreSQL.
+    database: str = ""
+    #: Processes that begin together.
+    crew: int = 0
+    #: What --parts chooses from.
+    parts: Sequence[str] = ()
+    #: Whether it needs no server.
+    is_alone: bool = False
+
+
+BENCHMARKS = {
+    "queues": Benchmark(
+        "Task queues: Django's Tasks API on components beside huey, dramatiq, RQ, Celery, saq, BullMQ and Sidekiq.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "tasks": (20_000, 400, "tasks of a turn; slow peers get fewer"),
+            "naps": (6_400, 200, "tasks of 10 ms"),
+            "samples": (1_000, 20, "tasks of which the latency is measured"),
+        },
+    ),
+    "queue_sizes": Benchmark(
+        "A queue of a thousand to a million ready tasks: what producers, workers and the control room wait for.",
+        {"largest": (1_000_000, 10_000, "the largest size of the queue")},
+        site="admin",
+    ),
+    "memory": Benchmark(
+        "The memory of a worker and of Redis over a million tasks.",
+        {"tasks": (1_000_000, 5_000, "tasks that the worker drains")},
+    ),
+    "locks": Benchmark(
+        "Locks and semaphores beside redis-py's, python-redis-lock, pottery's and the book's.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "pairs": (2_000, 100, "uncontended pairs of a round"),
+            "acquisitions": (50, 4, "acquisitions of each process in a crowd, a turn"),
+            "hand-overs": (25, 4, "hand-overs of a turn"),
+        },
+        crew=16,
+    ),
+    "counters": Benchmark(
+        "Counters beside the book's, prometheus_client and StatsD.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "events": (5_000, 100, "events of a round of a slow system; quick ones count more"),
+            "names": (100_000, 1_000, "names that cost something while nobody counts, at most"),
+            "cleaned": (10_000, 1_000, "names up to which the book's cleaner is waited for"),
+        },
+    ),
+    "chat": Benchmark(
+        "Chats beside the book's and the channel layers of channels_redis.",
+        {
+            "rounds": (5, 1, "turns of each system"),
+            "messages": (2_000, 50, "messages of a round"),
+            "stored": (20_000, 1_000, "messages in a chat of which the bytes are counted, at most"),
+            "wakes": (1_000, 20, "persons that a turn wakes"),
+            "pause": (0.005, 0.005, "seconds between two of these, on average"),
+        },
+        crew=2,
+    ),
+    "autocomplete": Benchmark(
+        "A million names beside the book's directory, PostgreSQL's LIKE and Django's admin.",
+        {
+            "rounds": (3, 1, "turns of each system"),
+            "names": (1_000_000, 2_000, "names in the book"),
+            "prefixes": (400, 10, "prefixes of each length in a turn"),
+            "seconds": (1.0, 0.2, "seconds of a turn of many processes"),
+        },
+        site="shop",
+        database="wanted",
+        crew=16,
+        parts=("load", "latency", "crowd", "database", "rebuild", "contacts"),
+    ),
+    "market": Benchmark(
+        "The book's market: WATCH, a lock for the market, and a lock for each item.",
+        {
+            "rounds": (3, 1, "turns of each strategy"),
+            "seconds": (2.0, 0.2, "seconds of a turn"),
+            "sellers": (5, 2, "processes that list items meanwhile"),
+            "figure": ("", "", "where to write the curves, as an SVG"),
+        },
+        crew=21,
+    ),
+    "rows": Benchmark(
+        "Cached rows beside the book's, Django's ORM on PostgreSQL, cacheops and Django's cache.",
+        {
+            "rounds": (3, 1, "turns of each system"),
+            "rows": (50_000, 1_000, "rows in the table"),
+            "periods": (4, 1, "periods of 5 s for which lateness is measured"),
+            "lists": (50, 5, "lists of 100 rows that are read"),
+            "calls": (200, 20, "calls of a turn that reads"),
+            "idle": (10_000, 500, "rows that are not due"),
+        },
+        site="shop",
+        database="needed",
+        parts=("refresh", "lateness", "reading", "counts", "idle"),
+    ),
+}

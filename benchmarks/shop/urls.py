@@ -1,0 +1,44 @@
+"""Two admins of the table of names, and the HTTP API."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.admin import AdminSite, ModelAdmin
+from django.urls import include, path
+
+from benchmarks.shop.models import Letter, Person
+
+
+class Plain(ModelAdmin):
+    """As the admin's documentation shows it: all names are looked through."""
+
+    search_fields = ["name"]
+    ordering = ["name"]
+
+
+class Indexed(ModelAdmin):
+    """The quickest that there is: a column of search keys, and an index for LIKE."""
+
+    search_fields = ["key__startswith"]
+    ordering = ["key"]
+
+
+class Writing(ModelAdmin):
+    autocomplete_fields = ["to"]
+
+
+def site(name: str, persons: type[ModelAdmin]) -> AdminSite:
+    made = AdminSite(name)
+    made.register(Person, persons)
+    made.register(Letter, Writing)
+    return made
+
+
+plain, indexed = site("plain", Plain), site("indexed", Indexed)
+
+urlpatterns = [
+    path("admin/", admin.site.urls),  # where logins go
+    path("plain/", plain.urls),
+    path("indexed/", indexed.urls),
+    path("", include("components.urls")),
+]
