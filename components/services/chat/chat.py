@@ -683,7 +683,7 @@ class Chat:
 @lru_cache(maxsize=1_024)
 def _keys_of_send(chat_id: str, first: str) -> list[str]:
     """Return the keys of send.lua. *first* is one of them, and has the prefix of now, which is a setting."""
-    return SEND.contract.keys_of(ChatKeys(chat_id))
+    return SEND.contract.keys_of(ChatKeys(chat_id), {})
 
 
 def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes: int = MAX_BYTES) -> Any:
