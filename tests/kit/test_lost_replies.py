@@ -80,6 +80,17 @@ def push(redis: Redis) -> Callable[[], Any]:
     return lambda: TaskQueue().push_many([*later, *now, *periodic])
 
 
+def enqueue(redis: Redis) -> Callable[[], Any]:
+    return lambda: TaskQueue().push_many([NewTask(name=ECHO, args=[1], queue="mail", priority=7, id="one")])
+
+
+def enqueue_again(redis: Redis) -> Callable[[], Any]:
+    """A task that has succeeded meanwhile."""
+    TaskQueue().push_many([NewTask(name=ECHO, id="one")])
+    hand_in((consumer := Consumer()), succeeded(*claim(consumer, 1)))
+    return lambda: TaskQueue().push_many([NewTask(name=ECHO, id="one")]) and None
+
+
 def declare(redis: Redis) -> Callable[[], Any]:
     Ticks().declare(["old"])
     return lambda: Ticks().declare(["old", "new"])
@@ -378,6 +389,7 @@ CASES: dict[str, list[Case]] = {
     "queues/declare": [declare],
     "queues/delete": [delete, delete_dead, delete_successful],
     "queues/progress": [progress],
+    "queues/enqueue": [enqueue, enqueue_again],
     "queues/push": [push, push_guarded],
     "queues/park": [park],
     "queues/pause": [pause],

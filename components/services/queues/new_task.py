@@ -96,6 +96,11 @@ class CheckedTask:
         #: That of its queue among those of a call.
         self.number = 0
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether enqueue.lua can store it: it runs now, under the lease of the backend, and is like no other."""
+        return not self.due and not self.lease and self.unique == "-" and self.task.tick is None
+
     def stored(self, enqueued_at: datetime) -> TaskInfo:
         """Return the task as it is once it has been stored."""
         task = self.task

@@ -56,6 +56,7 @@ _ORDERED = 86_400_000  # milliseconds that a worker's order is kept
 AWAIT = Script("queues/await")
 CANCEL = Script("queues/cancel")
 DELETE = Script("queues/delete")
+ENQUEUE = Script("queues/enqueue")
 FIND = Script("queues/find")
 PAUSE = Script("queues/pause")
 PUSH = Script("queues/push")
@@ -126,6 +127,8 @@ class TaskQueue:
         """
         options, found = self.options, list[TaskInfo | None]()
         checked = [CheckedTask(task, options) for task in tasks]
+        if len(checked) == 1 and checked[0].is_plain:
+            return [await self._enqueue(client, checked[0], options)]
         for chunk in _chunks(checked):
             numbers: dict[str, int] = {}
             for new in chunk:
@@ -149,6 +152,20 @@ class TaskQueue:
         return found
 
     push_many, apush_many = twins(_push_many)
+
+    async def _enqueue(self, client: AnyRedis, new: CheckedTask, options: QueueOptions) -> TaskInfo:
+        """Push one plain task: most are that, and this takes Redis half as long."""
+        said = await ENQUEUE.run(
+            client,
+            self._keys_of(new.queue),
+            id=new.id,
+            queue=new.queue,
+            priority=new.priority,
+            due_first=int(options.due_first),
+            body=new.body,
+        )
+        tally_each("tasks:enqueued", [new.queue])
+        return new.stored(from_us(said))
 
     async def _other(self, client: AnyRedis, new: CheckedTask, said: bytes) -> TaskInfo | None:
         """Return the task that has the unique key of *new*; if it has ended and is forgotten since, push *new*."""
