@@ -3,7 +3,7 @@
 -- Return what the record of a task says, or nil if it is none that this release has written.
 local function task_of(record)
   local task = read_task(record or "")
-  local is_ours = task.format == "1" and #task.due_first == 1 and task.unique ~= ""
-    and string.find(task.priority, "^%-?%d+$") and string.find(task.due_first .. task.lease, "^[01]%d+$")
+  local is_ours = task.format == "1" and task.unique ~= "" and (task.due_first == "0" or task.due_first == "1")
+    and string.find(task.lease, "^%d+$") and string.find(task.priority, "^%-?%d+$")
   return is_ours and task or nil
 end

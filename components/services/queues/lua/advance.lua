@@ -24,7 +24,7 @@ local GOLDEN, SOON = 0.6180339887498949, 5000000
 local me, own_token, claimed, lost = worker .. worker_id, worker_id .. ":" .. request, {}, {}
 
 for at, queue in ipairs(queues) do
-  queue.number, queue.name, queue.share, queue.done = at, asked[at].name, tonumber(asked[at].share), {}
+  queue.number, queue.name, queue.share = at, asked[at].name, tonumber(asked[at].share)
 end
 
 local function many(hash, ids) return #ids > 0 and redis.call("HMGET", hash, unpack(ids)) or {} end
@@ -34,11 +34,6 @@ local function put_back(zset, score, id, run)
   run.state, run.token = "waiting", "-"
   save_run(id, run)
   redis.call("ZADD", zset, score, id)
-end
-
--- Put a task among the dead, unless it is there because it was cancelled.
-local function end_badly(queue, id, run, state, ended_at)
-  bury(queue.dead, id, run, run.state == "cancelling" and "cancelled" or state, ended_at)
 end
 
 -- Move the tasks of a queue that were acked as successful.
@@ -55,6 +50,7 @@ local function finish(done, run)
   local queue, id = queues[tonumber(done.number)], done.id
   if done.outcome == "successful" then
     redis.call("SET", result .. id, done.document, "PX", done.value)
+    queue.done = queue.done or {}
     queue.done[#queue.done + 1] = id
     return tell_end(id, done.unique)
   end
@@ -63,7 +59,7 @@ local function finish(done, run)
   if done.outcome == "retry" and run.state == "running" then
     put_back(queue.delayed, text(MICROSECONDS + done.value), id, run)
   else
-    end_badly(queue, id, run, "dead", done.outcome == "dead" and done.value)
+    bury(queue.dead, id, run, "dead", done.outcome == "dead" and done.value)
   end
 end
 
@@ -80,7 +76,7 @@ local function ack()
     end
   end
   for _, queue in ipairs(queues) do
-    if #queue.done > 0 then succeed(queue) end
+    if queue.done then succeed(queue) end
   end
 end
 
@@ -133,7 +129,7 @@ local function take_over(queue)
     local may_start = tonumber(run.place) and crashes < max_crashes and run.state ~= "cancelling"
     run.crashes = crashes
     redis.call("ZREM", queue.running, id)
-    if may_start then put_back(queue.ready, run.place, id, run) else end_badly(queue, id, run, "crashed") end
+    if may_start then put_back(queue.ready, run.place, id, run) else bury(queue.dead, id, run, "crashed") end
   end
   queue.next_end = first(queue.running)
 end
@@ -222,47 +218,6 @@ local function deal()
   while #claimed < wanted and #open > 0 do open = deal_round(open, is_strict) end
 end
 
--- Do the step, and remember what it claimed and what was lost.
-local function advance()
-  ack()
-  promote_all()
-  for _, queue in ipairs(queues) do
-    take_over(queue)
-    queue.is_open = redis.call("SISMEMBER", paused, queue.name) == 0
-  end
-  deal()
-  local words = {}
-  for at, each in ipairs(claimed) do words[at] = each.number .. " " .. each.id end
-  redis.call("HSET", me, "request", request, "claimed", table.concat(words, " "), "lost", table.concat(lost, " "))
-end
-
--- Recall what was claimed and lost when the same request came before; return false if it did not.
-local function recall()
-  local before = redis.call("HMGET", me, "request", "claimed", "lost")
-  if before[1] ~= request then return false end
-  for number, id in string.gmatch(before[2], "(%d+) ([^ ]+)") do
-    local is_mine = run_of(redis.call("HGET", runs, id)).token == own_token
-    if is_mine then claimed[#claimed + 1] = { number = tonumber(number), id = id } end
-  end
-  for id in string.gmatch(before[3], "[^ ]+") do lost[#lost + 1] = id end
-  return true
-end
-
--- Lease what was claimed, and return it.
-local function work()
-  local found, ids = {}, {}
-  for at, each in ipairs(claimed) do ids[at] = each.id end
-  local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
-  for at, id in ipairs(ids) do
-    local number, task = claimed[at].number, task_of(records[at])
-    queues[number].has_claimed = true
-    local own = task and tonumber(task.lease) or 0
-    redis.call("ZADD", queues[number].running, NOW + (own > 0 and own or lease), id)
-    found[at] = { number, id, records[at] or "", held[at], wrong[at] or "" }
-  end
-  return found
-end
-
 -- Return when to look again, and wake another worker where there is more to do than this one wanted.
 local function next_look()
   local again, is_full = math.huge, #claimed >= wanted
@@ -284,6 +239,35 @@ end
 -- A full server refuses a script whose first write needs memory; a script that has begun to write may go on. This
 -- first write changes nothing and needs none, so that tasks are handed in and claimed however full it is.
 redis.call("HDEL", me, "")
-if not recall() then advance() end
-local found = work()
-return { text(MICROSECONDS), next_look(), found, lost }
+
+local before = redis.call("HMGET", me, "request", "claimed", "lost")
+if before[1] == request then -- it is repeated
+  for number, id in string.gmatch(before[2], "(%d+) ([^ ]+)") do
+    local is_mine = run_of(redis.call("HGET", runs, id)).token == own_token
+    if is_mine then claimed[#claimed + 1] = { number = tonumber(number), id = id } end
+  end
+  for id in string.gmatch(before[3], "[^ ]+") do lost[#lost + 1] = id end
+else
+  if #finished > 0 then ack() end
+  promote_all()
+  for _, queue in ipairs(queues) do
+    take_over(queue)
+    queue.is_open = redis.call("SISMEMBER", paused, queue.name) == 0
+  end
+  deal()
+  local words = {}
+  for at, each in ipairs(claimed) do words[at] = each.number .. " " .. each.id end
+  redis.call("HSET", me, "request", request, "claimed", table.concat(words, " "), "lost", table.concat(lost, " "))
+end
+
+-- Lease what was claimed.
+local work, ids = {}, {}
+for at, each in ipairs(claimed) do ids[at] = each.id end
+local records, held, wrong = many(tasks, ids), many(runs, ids), many(errors, ids)
+for at, id in ipairs(ids) do
+  local queue, task = queues[claimed[at].number], task_of(records[at])
+  local own = task and tonumber(task.lease) or 0
+  redis.call("ZADD", queue.running, NOW + (own > 0 and own or lease), id)
+  queue.has_claimed, work[at] = true, { queue.number, id, records[at] or "", held[at], wrong[at] or "" }
+end
+return { text(MICROSECONDS), next_look(), work, lost }

@@ -11,12 +11,10 @@
 local now, ahead = text(MICROSECONDS), {}
 
 -- Return why a task is not stored: what the caller is told instead; or nil.
-local function known(task)
+local function refusal(task, is_taken)
   local before = string.match(redis.call("HGET", tasks, task.id) or "", "^%d+ (%d+)")
-  if before then return before end
-  if redis.call("EXISTS", result .. task.id) == 1 then return now end
-  local rival = task.unique ~= "-" and redis.call("HGET", uniques, task.unique)
-  if rival and redis.call("HEXISTS", tasks, rival) == 1 then return "=" .. rival end
+  local rival = not before and task.unique ~= "-" and redis.call("HGET", uniques, task.unique)
+  return before or rival and redis.call("HEXISTS", tasks, rival) == 1 and "=" .. rival or is_taken and "" or nil
 end
 
 -- Take a tick, and return whether that, or a later one, was taken before.
@@ -30,6 +28,7 @@ local function take(tick)
   redis.call("ZADD", periodic, tick.tick, tick.name)
 end
 
+-- Store a task, unless it is there, and return when it was enqueued.
 local function store(task)
   local due, queue = tonumber(task.due), queues[tonumber(task.number)]
   if string.sub(task.due, 1, 1) == "+" then
@@ -37,7 +36,12 @@ local function store(task)
     task.due = text(due)
   end
   local head = { "1", now, task.due, task.priority, due_first, task.lease, task.unique, task.queue }
-  redis.call("HSET", tasks, task.id, table.concat(head, " ") .. "\n" .. task.body)
+  local record = table.concat(head, " ") .. "\n" .. task.body
+  if redis.call("HSETNX", tasks, task.id, record) == 0 then
+    local answer = refusal(task)
+    if answer then return answer end
+    redis.call("HSET", tasks, task.id, record)
+  end
   if task.unique ~= "-" then redis.call("HSET", uniques, task.unique, task.id) end
   if redis.call("SADD", active, task.queue) == 1 then -- else it is listed among the names as well
     redis.call("SADD", names, task.queue)
@@ -46,22 +50,22 @@ local function store(task)
   if due <= MICROSECONDS then
     redis.call("ZADD", queue.ready, place(task.priority, 0, NOW), task.id)
     rouse(queue.wake)
-    return
+    return now
   end
   redis.call("ZADD", queue.delayed, due, task.id)
   if redis.call("ZRANGE", queue.delayed, 0, 0)[1] == task.id then
     rouse(queue.wake)
     rouse(wake_poller)
   end
+  return now
 end
 
 for _, tick in ipairs(ticks) do pushed[tonumber(tick.place)].tick = tick end
 local enqueued = {}
 for at, task in ipairs(pushed) do
-  local answer = known(task)
   local is_taken = task.tick and take(task.tick) -- also where another task stands for it
-  answer = answer or is_taken and ""
-  if not answer then store(task) end
-  enqueued[at] = answer or now
+  local answer = redis.call("EXISTS", result .. task.id) == 1 and now
+  if not answer and (task.tick or task.unique ~= "-") then answer = refusal(task, is_taken) end
+  enqueued[at] = answer or store(task)
 end
 return { enqueued, ahead }
