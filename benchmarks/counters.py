@@ -57,14 +57,14 @@ def read_options() -> Namespace:
 def fill(bench: Bench) -> None:
     """Each second, minute and hour that is kept of one counter has counted, as if that had been done then."""
     from components.kit.buckets import bucket
-    from components.services.counters import keys
+    from components.services.counters.keys import CounterKeys
     from components.services.counters.precisions import WINDOW, plan
 
     now = int(bench.redis.time()[0])  # type: ignore[index]
     pipe = bench.redis.pipeline(transaction=False)
     for stored, kept in plan().kept.items():
         for slot in range((now - kept) // stored, now // stored + (600 if stored == 1 else 1)):
-            key = keys.counter_samples(bucket("hits"), f"hits/{stored}:{slot // WINDOW}")
+            key = f"{CounterKeys(bucket('hits')).samples}:hits/{stored}:{slot // WINDOW}"
             pipe.hincrby(key, str(slot % WINDOW), slot % 97 * stored)
     pipe.execute()
 

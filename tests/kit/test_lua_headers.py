@@ -40,8 +40,6 @@ LONGER = {
     "autocomplete/complete": 130,
     "autocomplete/select": 90,
     "autocomplete/write": 135,
-    "counters/add": 50,
-    "counters/top": 45,
     "logs/flush": 60,
     "chat/send": 95,
     "chat/look": 90,
@@ -56,8 +54,7 @@ LONGER = {
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.
 BOUNDED = {
-    "counters/read": {"HGETALL"},
-    "counters/top": {"HGETALL"},
+    "counters/_slices": {"HGETALL"},
     "logs/discard": {"HVALS"},
     "logs/flush": {"HVALS"},
     "logs/leave": {"HVALS"},

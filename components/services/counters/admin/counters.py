@@ -23,10 +23,10 @@ from components.control_room.names import NamedPages, searched, shortened
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin.picking import Choice, Picked
-from components.services.counters.buffers import DROPPED, DROPPED_TIME, OUTAGES
+from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.services.counters.charts import MOST_LINES, Chart, Span
 from components.services.counters.precisions import plan
-from components.services.counters.records import family_of
+from components.services.counters.series import family_of
 from components.templatetags.control_room import legible
 
 FAMILIES = 100  # that the first page lists

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from components.exceptions import InvalidRange
-from components.services.counters import CounterReader, Ranked, Series
-from components.services.counters.charts.families import MOST_SUMMED, FamilySeries
+from components.services.counters import CounterReader, Ranked, Sample, Series
 from components.services.counters.precisions import Plan, plan
 
 _HOUR, _DAY = 3_600, 86_400  # seconds
@@ -25,6 +24,40 @@ SPANS = (120, 600, _HOUR, 2 * _HOUR, 6 * _HOUR, _DAY, 5 * _DAY, 7 * _DAY, 30 * _
 MOST_SLICES = 1_000
 _ROOM = 240  # slices that a chart is given if nobody asks for others
 _ANY = "counters"  # a name of which to ask what the time is
+
+#: Counters of a family, those that counted most: to add up more would take a request longer than a refresh may.
+MOST_SUMMED = 250
+
+
+class FamilySeries(Series):
+    """The counters of a family together. It begins and ends as they do."""
+
+    family: str
+    #: How many counters they are.
+    size: int
+
+    @classmethod
+    def of(cls, family: str, members: Sequence[Series], like: Series) -> FamilySeries:
+        """*like* is any series that was read with them: a family may have nothing in that time."""
+        counted = [
+            [each.count for each in slices if each.count is not None] for slices in zip(*members, strict=True)
+        ]
+        counts = [sum(some) if some else None for some in counted] or [None] * len(like)
+        summed = cls(
+            [Sample(each.at, count) for each, count in zip(like, counts, strict=True)],
+            name=f"{family}:*",
+            precision=like.precision,
+            since=like.since,
+            until=like.until,
+            total=sum(filter(None, counts)),
+        )
+        summed.family, summed.size = family, len(members)
+        return summed
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all of them."""
+        return self.size < MOST_SUMMED
 
 
 class Between(TypedDict, total=False):
