@@ -84,7 +84,7 @@ def refresh_book(_system: System, count: int) -> float:
 def connect(_system: System) -> None:
     """Have all connections, and let the server know all scripts."""
     from components.services.rows.models import cached_rows
-    from components.services.rows.worker.rows import RowWorker
+    from components.services.rows.worker import RowWorker
 
     client().flushall()
     Item.cached.schedule(1)
@@ -96,7 +96,7 @@ def connect(_system: System) -> None:
 def batches(_system: System, count: int) -> tuple[int, int]:
     """*count* batches of the daemon, all of two models being due: that, and the most queries for one of them."""
     from components.services.rows.models import cached_rows
-    from components.services.rows.worker.rows import RowWorker
+    from components.services.rows.worker import RowWorker
 
     worker, most = RowWorker(cached_rows()), 0
     for _ in range(count):

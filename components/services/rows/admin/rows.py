@@ -18,11 +18,31 @@ from components.conf import conf
 from components.control_room.base import Paging, Permission
 from components.control_room.names import NamedPages, searched, shortened
 from components.exceptions import InvalidName
+from components.services.counters import beside
+from components.services.counters.charts import Span
 from components.services.rows import LEASE, REACH, CacheInfo, Listed, RowInfo, RowReader, member
-from components.services.rows.admin.hits import HitRate, hit_rates
 from components.services.rows.admin.row_verbs import RowVerbs, find_row, known_caches
 from components.services.rows.models import CachedRows, cached_rows
 from components.templatetags.control_room import legible
+
+_HOUR = 3_600  # seconds
+
+
+@dataclass(frozen=True)
+class HitRate:
+    """How many of the rows that were read were there, as counted in the last hour."""
+
+    hits: int
+    misses: int
+
+    @property
+    def reads(self) -> int:
+        return self.hits + self.misses
+
+    @property
+    def percent(self) -> float | None:
+        """None if nothing was read."""
+        return 100 * self.hits / self.reads if self.reads else None
 
 
 @dataclass(frozen=True)
@@ -196,3 +216,11 @@ def _rows(infos: Sequence[RowInfo]) -> list[Row]:
 
 def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:
     return Cache(info.name, info, rates[info.name], cached_rows().get(info.name))
+
+
+def hit_rates(names: Iterable[str]) -> dict[str, HitRate]:
+    """Return those of the rows of each name, and of all rows as "". One or two round trips to each node."""
+    pairs = {"": ("rows:hit", "rows:missed")}
+    pairs |= {name: (beside(f"rows:{name}", "hit"), beside(f"rows:{name}", "missed")) for name in names}
+    found = Span(_HOUR).read([counter for pair in pairs.values() for counter in pair])
+    return {name: HitRate(found[hit].total, found[missed].total) for name, (hit, missed) in pairs.items()}

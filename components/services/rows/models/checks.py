@@ -16,8 +16,8 @@ from django.db import connections
 
 from components.exceptions import InvalidName, InvalidShape
 from components.services.rows import RowCache, Shape
+from components.services.rows.models.cached import CachedRows, cached_rows
 from components.services.rows.models.fields import AS_TEXT
-from components.services.rows.models.models import CachedRows, cached_rows
 
 
 def check_rows(**kwargs: Any) -> list[CheckMessage]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections, models, transaction
 from django.db.models import QuerySet
@@ -24,7 +24,9 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 from components.exceptions import InvalidName
 from components.kit.model_families import family
 from components.services.rows.members import check_key
-from components.services.rows.models.sources import Source
+
+if TYPE_CHECKING:
+    from components.services.rows.models.cached import CachedRows
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +39,7 @@ MOST_REFERRING = 10_000
 class Writes:
     """Those of the rows of *source*; *invalidate* is told their keys."""
 
-    def __init__(self, name: str, source: Source, invalidate: Callable[..., None]) -> None:
+    def __init__(self, name: str, source: CachedRows, invalidate: Callable[..., None]) -> None:
         self._name, self._source, self._invalidate = name, source, invalidate
         self._relations = [
             each for each in _relations(source.model) if each.remote_field.on_delete not in _TOLD
