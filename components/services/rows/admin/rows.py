@@ -1,9 +1,9 @@
 """
 The Cached rows page: what is on the schedule, when it is due and how late, how old and large it is, what fails.
 
-It looks through RowReader, so a page of the list costs eight round trips, however many rows there are; a list of one
-model's rows, or of those that fail, looks for them and says where it ends. Values are not shown: who may look after a
-cache need not see what is in it. What is done to rows is in row_verbs.py.
+A page of the list costs eight round trips, however many rows there are. A list of one model's rows, or of those that
+fail, searches for them and says where it ends. Values are not shown: people who look after a cache need not see what
+is in it. row_verbs.py has the pages that change something.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def is_late(self) -> bool:
-        """Readers no longer have it, if it was ever loaded."""
+        """Whether readers no longer have it, if it was ever loaded."""
         return self.info.late > LEASE
 
 
@@ -99,7 +99,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
         ]
 
     def find_url(self, name: str) -> str:
-        """Of a row, or of all rows of a name, which has no colon."""
+        """Return the address of a row, or of all rows of a name, which has no colon."""
         return self.url("row", row=name) if ":" in name else self.url("model", model=name)
 
     def may(self, request: HttpRequest, what: Permission) -> bool:
@@ -206,7 +206,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
 
 
 def _is_known(info: RowInfo) -> bool:
-    """Whether its name has a page."""
+    """Return whether its name has a page."""
     return info.delay is not None or info.name in cached_rows()
 
 
