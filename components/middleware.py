@@ -1,12 +1,12 @@
 """
-RedisUnavailableMiddleware: a page that needs Redis while Redis is away says so, with status 503.
-CountRequestsMiddleware: requests, their statuses and their times are counted for each view.
+RedisUnavailableMiddleware: answers 503 if a page needs Redis while Redis is away.
+CountRequestsMiddleware: counts requests, their statuses and their times for each view.
 
 Put the first last in MIDDLEWARE: the last is the first to see an exception. Its page needs neither Redis nor the
 database, and tells a visitor nothing about the server; a client that prefers JSON gets problem details
-(RFC 9457). It is logged as a warning, without a traceback: all is well again once Redis is back.
+(RFC 9457). It is logged as a warning, without a traceback, since nothing has to be repaired once Redis is back.
 
-Put the second first, so that it times all others. It adds in memory, which is sent once a second.
+Put the second first, so that it times all others. It counts in memory, which is sent once a second.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RedisUnavailableMiddleware:
 
 
 def mark_unavailable(request: HttpRequest, response: HttpResponse, error: RedisUnavailable) -> None:
-    """Tell the client when to come back, and the log, as a warning, why it was sent away."""
+    """Tell the client when to come back, and log, as a warning, why it was sent away."""
     response["Retry-After"] = str(RETRY_AFTER)
     log_response(
         "%s %s: %s",
@@ -144,7 +144,7 @@ class CountRequestsMiddleware:
             count(of_status)
 
     def _names_of(self, view: str, kind: int) -> list[tuple[str, str, str]]:
-        """The names of the counters of all views, and of this one."""
+        """Return the names of the counters of all views, and of this one."""
         if view not in self._views and len(self._views) >= _MAX_VIEWS:
             view = "others"
         self._views.add(view)

@@ -13,7 +13,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.counters import Counter
-from components.services.counters.buffers import DROPPED
+from components.services.counters.buffer import DROPPED
 from tests.browser.clock import stop_clock
 from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
 from tests.browser.themes import measured

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from components.kit.compat import TaskContext, task
-from components.services.counters import buffers, count
+from components.services.counters import buffer, count
 from components.services.queues import task as policy
 
 
@@ -40,7 +40,7 @@ async def ahold() -> None:
 @task
 def tally(times: int) -> None:
     """Count in memory, from where nothing is sent before the process ends."""
-    buffers.INTERVAL = 3_600.0
+    buffer.INTERVAL = 3_600.0
     count("hits", times)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from components.kit.buckets import bucket
 from components.services.counters import Counter
-from components.services.counters import keys as counters_keys
+from components.services.counters.keys import CounterKeys
 from components.services.locks import lock
 from components.services.locks.keys import LockKeys
 from components.services.rows import RowCache, member
@@ -40,7 +40,7 @@ def test_every_page_is_there(admin_client, redis, score):
         SemaphoreKeys("good").heavy,
         SemaphoreKeys("good").queue,
         SemaphoreKeys("good").beats,
-        counters_keys.counter_names(bucket("good:one")),
+        CounterKeys(bucket("good:one")).names,
         RowKeys(bucket(row)).schedule,
     ):
         redis.zadd(key, dict.fromkeys(NAMES, score))

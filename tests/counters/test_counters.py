@@ -11,9 +11,10 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.kit.buckets import bucket
-from components.services.counters import Counter, CounterReader, Ranked, keys
-from components.services.counters.core import MAX_COUNT, ask
-from components.services.counters.precisions import WINDOW, plan
+from components.services.counters import Counter, CounterReader, Ranked
+from components.services.counters.additions import MAX_COUNT
+from components.services.counters.keys import CounterKeys, FamilyKeys
+from components.services.counters.precisions import WINDOW, ask, plan
 from tests.support.counters import count_at, samples_key, seconds, stored
 
 PRECISIONS = (1, 5, 60, 300, 3_600, 18_000, 86_400)
@@ -176,7 +177,7 @@ def test_samples_take_few_bytes(redis: Redis) -> None:
     for number in range(121):
         count_at(redis, "hits", now - number, 4_000)
     Counter("hits").update()
-    key = max(redis.keys(keys.counter_samples(bucket("hits"), "hits/1:*")), key=redis.hlen)
+    key = max(redis.keys(f"{CounterKeys(bucket('hits')).samples}:hits/1:*"), key=redis.hlen)
 
     assert redis.object("encoding", key) in (b"listpack", b"ziplist")
     assert redis.hlen(key) <= WINDOW
@@ -280,7 +281,7 @@ def test_who_was_seen_first_in_the_same_hour_is_among_the_first_of_its_last_seco
     """A name is noted as seen once an hour."""
     Counter("hits:/a").update()
     now = seconds(redis)
-    index = keys.counter_family(bucket("hits:/a"), "hits")
+    index = FamilyKeys(bucket("hits:/a"), "hits").family
     redis.zadd(index, {"hits:/a": now // 3_600 * 3_600_000_000})
     since = at(max(now - 300, now // 3_600 * 3_600 + min(1, now % 3_600)))
 
@@ -335,7 +336,7 @@ def test_a_name_goes_when_nothing_of_it_is_kept(redis: Redis) -> None:
     tag = bucket("hits:/a")
     other = next(f"hits:/{n}" for n in range(999) if bucket(f"hits:/{n}") == tag)
     Counter("hits:/a").update()
-    indexes = [keys.counter_names(tag), keys.counter_family(tag, "hits")]
+    indexes = [CounterKeys(tag).names, FamilyKeys(tag, "hits").family]
     for index in indexes:
         redis.zincrby(index, -(120 * 86_400 + 1) * 1_000_000, "hits:/a")
 

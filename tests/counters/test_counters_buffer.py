@@ -20,8 +20,8 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.exceptions import CountRefused, InvalidCount, InvalidName, RedisUnavailable
 from components.kit.client import get_client
-from components.services.counters import Counter, CounterReader, aflush, buffers, count, flush, sources
-from components.services.counters.core import MAX_COUNT, additions
+from components.services.counters import Counter, CounterReader, aflush, buffer, count, flush
+from components.services.counters.additions import MAX_COUNT, addition, additions
 from components.testing import redis_at
 from tests.support.counters import count_at, samples_key, seconds
 from tests.support.waiting import eventually
@@ -34,7 +34,7 @@ def total(name: str = "hits") -> int:
 @pytest.fixture
 def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is sent but by flush()."""
-    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_counts_are_added_up_and_sent_together(redis: Redis) -> None:
 
 
 def test_counts_are_sent_by_themselves(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffers, "INTERVAL", 0.05)
+    monkeypatch.setattr(buffer, "INTERVAL", 0.05)
     for number in range(3):
         count("hits")
         assert eventually(lambda expected=number + 1: total() == expected)  # type: ignore[misc]
@@ -122,7 +122,7 @@ def test_who_is_interrupted_while_he_counts_loses_nothing(redis: Redis) -> None:
 
 @pytest.mark.usefixtures("by_hand")
 def test_nobody_waits_for_who_holds_the_buffer(redis: Redis) -> None:
-    with buffers._buffer.guard:
+    with buffer._buffer.guard:
         count("hits", 5)
     flush()
 
@@ -132,13 +132,13 @@ def test_nobody_waits_for_who_holds_the_buffer(redis: Redis) -> None:
 @pytest.mark.usefixtures("by_hand")
 def test_a_buffer_that_is_never_let_go_loses_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the handler of a signal had raised an exception just when the buffer was taken."""
-    monkeypatch.setattr(buffers, "_LONGEST_HOLD", 0.01)
+    monkeypatch.setattr(buffer, "_LONGEST_HOLD", 0.01)
     count("hits", 2)
-    buffers._buffer.guard.acquire()
+    buffer._buffer.guard.acquire()
     count("hits", 3)
     flush()
     count("hits", 4)
-    assert buffers._buffer.counts == {"hits": 4}
+    assert buffer._buffer.counts == {"hits": 4}
     flush()
 
     assert total() == 9
@@ -151,7 +151,7 @@ def test_what_cannot_be_counted_is_said_at_once(redis: Redis) -> None:
     for name in names:
         with pytest.raises(InvalidName):
             count(name)
-        with buffers._buffer.guard, pytest.raises(InvalidName):
+        with buffer._buffer.guard, pytest.raises(InvalidName):
             count(name)
     for number in numbers:
         with pytest.raises(InvalidCount):
@@ -172,7 +172,7 @@ def test_more_than_can_be_sent_stays_at_the_largest_number(redis: Redis) -> None
 
 @pytest.mark.usefixtures("by_hand")
 def test_the_names_in_memory_are_bounded(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffers, "MAX_NAMES", 10)
+    monkeypatch.setattr(buffer, "MAX_NAMES", 10)
     for number in range(25):
         count(f"hits:{number}", 2)
     count("hits:3", 2)
@@ -180,8 +180,8 @@ def test_the_names_in_memory_are_bounded(redis: Redis, monkeypatch: pytest.Monke
     flush()
 
     assert CounterReader().count("hits") == 10
-    assert (total("hits:3"), total(buffers.DROPPED)) == (4, 30)
-    assert total(buffers.DROPPED_TIME) == 5_000_000
+    assert (total("hits:3"), total(buffer.DROPPED)) == (4, 30)
+    assert total(buffer.DROPPED_TIME) == 5_000_000
 
 
 def test_while_redis_is_away_counts_are_kept(
@@ -204,11 +204,11 @@ def test_what_a_flush_could_not_send_is_sent_by_itself(
     failing: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the thread had nothing to wait for."""
-    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    monkeypatch.setattr(buffer, "INTERVAL", 0.01)
     count("hits")
-    assert eventually(lambda: total() == 1 and not buffers._buffer._unanswered)
+    assert eventually(lambda: total() == 1 and not buffer._buffer._unanswered)
     failing.kill()
-    buffers._buffer.counts["hits"] = 1  # as if the thread had not been told
+    buffer._buffer.counts["hits"] = 1  # as if the thread had not been told
     with pytest.raises(RedisUnavailable):
         flush()
     failing.start()
@@ -219,15 +219,15 @@ def test_what_a_flush_could_not_send_is_sent_by_itself(
 def test_an_outage_is_told_once_and_counted(
     failing: EmbeddedServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level(logging.INFO, buffers.logger.name)
+    caplog.set_level(logging.INFO, buffer.logger.name)
     failing.kill()
-    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    monkeypatch.setattr(buffer, "INTERVAL", 0.01)
     count("hits")
     assert eventually(lambda: caplog.messages)
     failing.start()
     assert eventually(lambda: len(caplog.messages) > 1)
 
-    assert eventually(lambda: total(buffers.OUTAGES) == 1)
+    assert eventually(lambda: total(buffer.OUTAGES) == 1)
     assert total() == 1
     assert ["Counts are kept" in caplog.messages[0], caplog.messages[1:]] == [
         True,
@@ -243,12 +243,12 @@ def test_a_call_that_nobody_answered_for_long_is_dropped_and_told(
     count("hits", 10)
     with pytest.raises(RedisUnavailable):
         flush()
-    monkeypatch.setattr(buffers, "clock", lambda before=buffers.clock: before() + sources.PATIENCE + 1)
+    monkeypatch.setattr(buffer, "clock", lambda before=buffer.clock: before() + buffer.PATIENCE + 1)
     count("hits")
     failing.start()
     flush()
 
-    assert (total(), total(buffers.DROPPED)) == (1, 10)
+    assert (total(), total(buffer.DROPPED)) == (1, 10)
 
 
 @pytest.mark.usefixtures("by_hand")
@@ -263,7 +263,7 @@ def test_what_redis_refuses_is_dropped_and_the_rest_is_counted(
     flush()
     flush()
 
-    assert (total(), total(buffers.DROPPED)) == (1, 7)
+    assert (total(), total(buffer.DROPPED)) == (1, 7)
     assert "`manage.py cleancounters` removes it. What belongs there is dropped." in caplog.messages[0]
     with pytest.raises(CountRefused):
         Counter("wrong").update()
@@ -276,12 +276,12 @@ def test_the_end_of_a_process_does_not_wait_for_ever(
     redis: Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the thread were sending, and had no answer."""
-    monkeypatch.setattr(buffers, "_LAST_WAIT", 0.01)
+    monkeypatch.setattr(buffer, "_LAST_WAIT", 0.01)
     count("hits", 3)
     count("others", -4)
-    with buffers._buffer._sending:
-        buffers.finish()
-    buffers.finish()
+    with buffer._buffer._sending:
+        buffer.finish()
+    buffer.finish()
 
     assert caplog.messages == ["Redis does not answer at the end of this process; 7 counts are lost."]
 
@@ -291,12 +291,12 @@ def test_microseconds_that_are_lost_are_no_counts(
     redis: Redis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some of them in a call that nobody has answered."""
-    monkeypatch.setattr(buffers, "_LAST_WAIT", 0.01)
-    buffers._buffer._unanswered = additions({"pay:card": 2, "pay-us:card": 4_000_000})
+    monkeypatch.setattr(buffer, "_LAST_WAIT", 0.01)
+    buffer._buffer._unanswered = additions({"pay:card": 2, "pay-us:card": 4_000_000})
     count("pay:card")
     count("pay-us:card", 1_000_000)
-    with buffers._buffer._sending:
-        buffers.finish()
+    with buffer._buffer._sending:
+        buffer.finish()
 
     assert caplog.messages[-1] == (
         "Redis does not answer at the end of this process; 3 counts are lost, and 5 s of what was timed."
@@ -307,23 +307,23 @@ def test_microseconds_that_are_lost_are_no_counts(
 def test_wrong_settings_harm_nobody_who_counts(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    monkeypatch.setattr(buffer, "INTERVAL", 0.01)
     count("hits")
     assert eventually(lambda: caplog.messages)
     count("hits")
 
     assert "Counts are kept" in caplog.messages[0]
-    buffers.forget()
+    buffer.forget()
 
 
 @pytest.mark.usefixtures("by_hand")
 def test_a_forked_child_begins_with_nothing(redis: Redis) -> None:
     count("hits", 10)
-    mine = sources.take("00")
-    sources.give_back("00", mine)
+    mine = addition("00", [])
+    mine.is_over()
     pid = os.fork()
     if not pid:
-        is_empty = not buffers._buffer.counts and sources.take("00").id != mine.id
+        is_empty = not buffer._buffer.counts and addition("00", []).source.id != mine.source.id
         os._exit(0 if is_empty else 1)
     _pid, status = os.waitpid(pid, 0)
     flush()

@@ -9,7 +9,8 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.kit.buckets import bucket
-from components.services.counters import Cleaned, Counter, CounterReader, clean, count, flush, keys
+from components.services.counters import Cleaned, Counter, CounterReader, clean, count, flush
+from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan
 from components.services.locks import lock
 from tests.support.counters import count_at, samples_key, seconds
@@ -73,10 +74,10 @@ def test_an_end_that_is_too_far_is_drawn_nearer(redis: Redis) -> None:
 def test_what_is_none_of_counters_goes(redis: Redis) -> None:
     tag = bucket("hits")
     wrong = [
-        keys.counter_samples(tag, "hits"),
-        keys.counter_samples(tag, f"hits/1:{10**30}"),
-        f"{keys.counter_names(tag)}-of-old",
-        keys.counter_samples(tag, f"wrong/60:{seconds(redis) // 7_200}"),
+        f"{CounterKeys(tag).samples}:hits",
+        f"{CounterKeys(tag).samples}:hits/1:{10**30}",
+        f"{CounterKeys(tag).names}-of-old",
+        f"{CounterKeys(tag).samples}:wrong/60:{seconds(redis) // 7_200}",
     ]
     for key in wrong:
         redis.set(key, "something else")

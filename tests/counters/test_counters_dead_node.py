@@ -11,7 +11,8 @@ import pytest
 from components.exceptions import RedisUnavailable
 from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.counters import Counter, buffers, count, flush, keys
+from components.services.counters import Counter, buffer, count, flush
+from components.services.counters.keys import CounterKeys
 from tests.support.cluster import Node, three_masters
 from tests.support.waiting import eventually
 
@@ -22,13 +23,13 @@ NAMES = [f"page:{number}" for number in range(24)]
 def nodes(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[list[Node]]:
-    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)  # nothing is sent but by flush()
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)  # nothing is sent but by flush()
     with three_masters(tmp_path, request.config.getoption("--redis-server")) as nodes:
         yield nodes
 
 
 def names_of(node: Node) -> list[str]:
-    return [name for name in NAMES if node.has(keys.counter_names(bucket(name)))]
+    return [name for name in NAMES if node.has(CounterKeys(bucket(name)).names)]
 
 
 def count_all(times: int) -> None:
@@ -60,7 +61,7 @@ def test_what_a_dead_node_leaves_unanswered_holds_nothing_of_the_others_up(nodes
     assert eventually(flushes, within=60)
     assert totals(there) == {4}
     assert totals(lost) == {3}  # the first of all is gone with the node's memory
-    assert not buffers._buffer.counts.keys() & set(NAMES)
+    assert not buffer._buffer.counts.keys() & set(NAMES)
 
 
 def flushes() -> bool:
@@ -78,11 +79,11 @@ def test_the_end_of_the_process_sends_what_can_be_sent(
     lost, there = names_of(dead), [name for node in nodes[1:] for name in names_of(node)]
     count_all(1)
     dead.kill()
-    assert not buffers._buffer._try_flush()
+    assert not buffer._buffer._try_flush()
     count_all(1)
 
     with caplog.at_level(logging.WARNING, "components"):
-        buffers.finish()
+        buffer.finish()
 
     assert totals(there) == {2}
     assert f"{2 * len(lost)} counts are lost" in caplog.text

@@ -13,7 +13,8 @@ from redis import Redis
 from components.embedded import EmbeddedServer
 from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.counters import Counter, CounterReader, clean, count, flush, keys
+from components.services.counters import Counter, CounterReader, clean, count, flush
+from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, plan
 from components.testing import empty, redis_at
 from tests.support.counters import count_at, samples_key, seconds, stored
@@ -25,7 +26,7 @@ def test_1_a_name_whose_samples_are_lost_goes_all_the_same(redis: Redis) -> None
     Counter("hits").update()
     redis.delete(*redis.keys("*:samples:*"))
 
-    assert 0 < redis.ttl(keys.counter_names(bucket("hits"))) <= plan().kept[plan().coarsest]
+    assert 0 < redis.ttl(CounterKeys(bucket("hits")).names) <= plan().kept[plan().coarsest]
     assert Counter("hits").get(60).total == 0
     Counter("hits").update()
     assert [info.name for info in CounterReader().page()] == ["hits"]

@@ -12,7 +12,7 @@ from redis import Redis
 
 from components.exceptions import InvalidCount, InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import Counter, CounterReader, counted, timed
-from components.services.counters.core import MAX_COUNT
+from components.services.counters.additions import MAX_COUNT
 from tests.support.counters import seconds
 from tests.support.snapshots import snapshot
 

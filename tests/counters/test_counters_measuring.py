@@ -10,16 +10,16 @@ from threading import Barrier
 
 import pytest
 
-from components.services.counters import buffers, counted, measuring, timed
+from components.services.counters import buffer, counted, measuring, timed
 
 
 @pytest.fixture(autouse=True)
 def counts(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
     """What is counted in memory."""
-    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
-    buffers.forget()
-    yield buffers._buffer.counts
-    buffers.forget()
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
+    buffer.forget()
+    yield buffer._buffer.counts
+    buffer.forget()
 
 
 @pytest.fixture
@@ -106,6 +106,6 @@ def test_a_function_is_timed_in_many_threads_at_once(counts: dict[str, int]) -> 
     with ThreadPoolExecutor(4) as pool:
         for each in [pool.submit(meet) for _ in range(8)]:
             each.result()
-    buffers._buffer._fold(buffers._buffer._late())
+    buffer._buffer._fold(buffer._buffer._late())
 
     assert counts["meetings"] == 8

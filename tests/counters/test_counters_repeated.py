@@ -11,8 +11,9 @@ from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.services.counters import Counter, CounterReader, count, flush, forget, keys
-from components.services.counters.core import add_script, addition, additions
+from components.services.counters import Counter, CounterReader, count, flush, forget
+from components.services.counters.additions import ADD, addition, additions
+from components.services.counters.keys import SourceKeys
 from components.testing import empty, redis_at
 from tests.support.counters import samples_key, seconds, stored
 from tests.support.proxy import LossyProxy
@@ -66,7 +67,8 @@ def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
     second = addition(tag, [("hits", 10)])
 
     for call in (second, first, second, first):
-        add_script(redis, keys=call.keys, args=call.args)
+        keys, args = call.call
+        ADD(redis, keys=keys, args=args)
 
     assert first.source is second.source
     assert stored(redis, "hits") == {1: 10, 60: 10, 3_600: 10}
@@ -80,10 +82,11 @@ def test_what_was_refused_in_part_stays_refused_and_adds_nothing_more(redis: Red
     for at in range(now, now + 600, 60):
         redis.set(samples_key(wrong, 60, at), "no hash")
     refused = addition(tag, [("hits", 1), (wrong, 1), ("hits", 5)])
-    answers = [add_script(redis, keys=refused.keys, args=refused.args)]
+    keys, args = refused.call
+    answers = [ADD(redis, keys=keys, args=args)]
     before = snapshot(redis)
 
-    answers += [add_script(redis, keys=refused.keys, args=refused.args) for _ in range(2)]
+    answers += [ADD(redis, keys=keys, args=args) for _ in range(2)]
     after = snapshot(redis)
     refused.is_over()
     Counter("hits").update(10)
@@ -103,7 +106,7 @@ def test_calls_under_way_have_sources_of_their_own(redis: Redis) -> None:
 
 def test_a_source_is_forgotten_an_hour_after_its_last_call(redis: Redis) -> None:
     Counter("hits").update()
-    [key] = redis.keys(keys.counter_source(bucket("hits"), "*"))
+    [key] = redis.keys(SourceKeys(bucket("hits"), "*").source)
 
     assert 3_590 < redis.ttl(key) <= 3_600
 

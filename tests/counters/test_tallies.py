@@ -15,7 +15,7 @@ from components import checks
 from components.exceptions import LockLost, PermitLost, RedisUnavailable, SemaphoreFull
 from components.services.autocomplete import AddressBook
 from components.services.chat import Chat, Inbox
-from components.services.counters import CounterReader, buffers, flush, tallies, tally, tally_each
+from components.services.counters import CounterReader, buffer, flush, measuring, tally, tally_each
 from components.services.locks import lock
 from components.services.mailboxes import Mailbox
 from components.services.queues import NewTask, TaskQueue
@@ -29,8 +29,8 @@ Counts = dict[str, int]
 @pytest.fixture(autouse=True)
 def by_hand(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     """All count, and nothing is sent but by flush()."""
-    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
-    monkeypatch.setattr(tallies, "_names", {})
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(measuring, "_names", {})
     settings.COMPONENTS = {**settings.COMPONENTS, "COUNT_SERVICES": True}
 
 
@@ -144,7 +144,7 @@ def test_redis_is_asked_nothing_more_for_what_is_counted(redis: Redis) -> None:
     act()
 
     assert redis.info("commandstats")["cmdstat_evalsha"]["calls"] == 4
-    assert buffers._buffer.counts["tasks:enqueued"] == 2
+    assert buffer._buffer.counts["tasks:enqueued"] == 2
 
 
 @pytest.mark.parametrize("given", [{}, {"COUNT_SERVICES": False}], ids=["by default", "turned off"])
@@ -159,7 +159,7 @@ def test_nothing_is_counted_where_it_is_not_asked_for(redis: Redis, settings: An
 
 
 def test_what_has_no_few_names_is_counted_as_others(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tallies, "_MOST", 2)
+    monkeypatch.setattr(measuring, "_MOST", 2)
 
     tally_each("tasks:enqueued", [f"customer-{number}" for number in range(4)])
     tally("tasks:failed", of="customer-3", seconds=0.002)
@@ -189,9 +189,9 @@ def test_what_fails_for_redis_is_not_counted_and_says_nothing_of_counts(
         TaskQueue().push("tests.tasks.echo")
     with pytest.raises(RedisUnavailable):
         lock("report", timeout=30).acquire()
-    buffers.finish()
+    buffer.finish()
 
-    assert not buffers._buffer.counts
+    assert not buffer._buffer.counts
     assert caplog.records == []
 
 

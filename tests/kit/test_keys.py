@@ -246,7 +246,17 @@ def share(name: str) -> dict[str, str]:
 
 
 #: What lies in buckets by name, beginnings of keys.
-_IN_BUCKETS = ("DaemonKeys", "RowKeys", "chat.", "counter", "locks.", "mailboxes.", "semaphores.")
+_IN_BUCKETS = (
+    "CounterKeys",
+    "DaemonKeys",
+    "FamilyKeys",
+    "RowKeys",
+    "SourceKeys",
+    "chat.",
+    "locks.",
+    "mailboxes.",
+    "semaphores.",
+)
 
 
 def correspond(name: str) -> str:
@@ -269,8 +279,8 @@ def tally(redis: Redis, name: str) -> dict[str, str]:
     [samples] = redis.keys("*:samples:*")
     [source] = redis.keys("*:source:*")
     return {
-        "counter_samples": samples.decode().rpartition(":samples:")[2],
-        "counter_source": source.decode().rpartition(":source:")[2],
+        "CounterKeys.samples": samples.decode().rpartition(":samples")[2],
+        "SourceKeys.source": source.decode().rpartition(":source:")[2],
     }
 
 
@@ -381,6 +391,7 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     suffixes = {"MailboxKeys.sent": f":{correspond('default').rpartition(':')[2]}"}
     parts = tally(redis, "default")
     suffixes |= talk(redis, "default") | look_up(redis, "default")
+    suffixes["CounterKeys.samples"] = parts.pop("CounterKeys.samples")
     parts |= cache_rows(redis, "default") | hand_out_logs(redis, "default")
     suffixes |= {f"RowKeys.{each}": f":{parts['RowKeys.row_of']}" for each in ("row", "claim")}
     redis.delete(

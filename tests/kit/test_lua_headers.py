@@ -31,14 +31,11 @@ LONGER = {
     "locks/acquire": 65,
     "locks/release": 50,
     "semaphores/acquire": 70,
-    "counters/add": 50,
-    "counters/top": 45,
 }
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.
 BOUNDED = {
-    "counters/read": {"HGETALL"},
-    "counters/top": {"HGETALL"},
+    "counters/_slices": {"HGETALL"},
     "logs/_needed": {"HVALS"},
 }
 #: What goes through all keys or all of one, and so takes longer the more there is.

@@ -12,7 +12,7 @@ from redis import Redis
 from components.exceptions import GeoTableDamaged, NotSerializable, RowNotSerializable
 from components.kit.buckets import bucket
 from components.services.counters import CounterReader
-from components.services.counters import keys as counters_keys
+from components.services.counters.keys import CounterKeys
 from components.services.geo.layout import Manifest
 from components.services.locks import LockReader, lock
 from components.services.queues import NewTask, TaskQueue
@@ -89,7 +89,7 @@ def test_names_that_are_no_text_fail_no_list(redis: Redis, name: bytes) -> None:
     redis.zadd(index(tag), {name: 1})
     redis.zadd(SemaphoreKeys("good").holders, {name: later})
     redis.zadd(SemaphoreKeys("good").heavy, {name: 2})
-    redis.zadd(counters_keys.counter_families(tag), {name: 1})
+    redis.zadd(CounterKeys(tag).families, {name: 1})
 
     assert "good" in [info.name for info in SemaphoreReader().page()]
     assert permit.id in [holder.id for holder in semaphore.holders()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from redis import Redis
 
 from components.kit.buckets import bucket
-from components.services.counters import keys
+from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, plan
 
 
@@ -16,7 +16,7 @@ def seconds(redis: Redis) -> int:
 
 def samples_key(name: str, precision: int, at: int) -> str:
     """Where the slot of a stored precision lies that holds the second *at*."""
-    return keys.counter_samples(bucket(name), f"{name}/{precision}:{at // precision // WINDOW}")
+    return f"{CounterKeys(bucket(name)).samples}:{name}/{precision}:{at // precision // WINDOW}"
 
 
 def count_at(redis: Redis, name: str, at: int, count: int = 1) -> None:
@@ -31,6 +31,6 @@ def stored(redis: Redis, name: str) -> dict[int, int]:
     """What all slots of each stored precision come to."""
     sums = {}
     for precision in plan().kept:
-        found = redis.keys(keys.counter_samples(bucket(name), f"{name}/{precision}:*"))
+        found = redis.keys(f"{CounterKeys(bucket(name)).samples}:{name}/{precision}:*")
         sums[precision] = sum(int(count) for key in found for count in redis.hvals(key))
     return sums

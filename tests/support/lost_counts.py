@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from redis import Redis
 
+from components.kit.at_once import at_once
 from components.kit.client import get_client
-from components.services.counters import Counter, cleaning, keys
-from components.services.counters.sources import forget
+from components.services.counters import Counter, cleaning
+from components.services.counters.additions import forget
+from components.services.counters.keys import CounterKeys
 from tests.support.counters import stored
 
 _NAMES = ("hits", "hits:/a")
@@ -48,13 +51,14 @@ def update_awaited(redis: Redis) -> Callable[[], Any]:
 
 def mend(redis: Redis) -> Callable[[], Any]:
     """What it says is for telling only: the second time all is right."""
-    wrong, names = f"{keys.counter_names('00')}-of-old", keys.counter_names("00")
+    wrong, names = f"{CounterKeys('00').names}-of-old", CounterKeys("00").names
     redis.set(wrong, "something else")
     redis.zadd(names, {"hits": 1, "other": 2**52})
 
     def act() -> None:
         for key, kept in ((wrong, 0), (names, 3_600_000_000)):
-            cleaning._mend(get_client(), keys=[key], args=["zset", "", 3_600, kept])
+            asked = {"kind": "zset", "latest": "", "longest": 3_600, "kept": kept}
+            at_once(cleaning.MEND.run(get_client(), SimpleNamespace(key=key), **asked))
 
     return act
 

@@ -11,7 +11,7 @@ from components.kit.commands.options import add_heartbeat_file, natural
 from components.kit.commands.running import Run, run_daemon
 from components.services.rows import AT_A_TIME, LEASE
 from components.services.rows.models import cached_rows
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 
 
 class Command(BaseCommand):

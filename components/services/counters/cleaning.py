@@ -1,9 +1,9 @@
 """
-clean(): what does not belong to counters goes, and what has no end gets one.
+clean(): remove what does not belong to counters, and give an end to what has none.
 
-All that counters store ends by itself. So there is only what others bring: keys that were restored or copied without
+All that counters store ends by itself. So this is about what others bring: keys that were restored or copied without
 their ends, settings that kept things longer, other layouts, and values that stand where counts belong. Each key is
-mended in one step that may be repeated, so two may clean at once, and one that is stopped has done what it said.
+mended in one step that may be repeated, so two may clean at once, and one that is stopped has done what it reported.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
+from types import SimpleNamespace
 from typing import Any
 
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.scripts import Call, Script
-from components.services.counters import keys
+from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, Plan, plan
 
-_mend = Script("counters/mend")
+MEND = Script("counters/mend")
 
 _PAGE = 1_000  # keys that are mended together
 _HOUR = 3_600  # seconds
@@ -33,21 +34,21 @@ _SAMPLES = re.compile(r"samples:.+/(\d+):(\d+)", re.DOTALL)
 class Cleaned:
     """What was found so far."""
 
-    #: Keys of counters.
+    #: Keys that were looked at.
     looked: int = 0
-    #: That were none of theirs, or over.
+    #: Keys that were none of the counters', or over.
     removed: int = 0
-    #: That have an end now, or no more names of which nothing is kept.
+    #: Keys that have an end now, or no more names of which nothing is kept.
     mended: int = 0
 
 
 def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
-    """Look at each key of counters; *progress* is told after each thousand. Raises RedisUnavailable."""
+    """Clean each key of counters, and call *progress* after each thousand. Raises RedisUnavailable."""
     chosen, client, done = plan(), get_client(), Cleaned()
     with redis_errors():
         found = client.scan_iter(match=_pattern(), count=_PAGE)
         while some := list(islice(found, _PAGE)):
-            said = _mend.many(client, [_call(key, chosen) for key in some])
+            said = MEND.many(client, [_call(key, chosen) for key in some])
             done = Cleaned(
                 done.looked + len(some),
                 done.removed + said.count(b"removed"),
@@ -59,24 +60,25 @@ def clean(progress: Callable[[Cleaned], object] | None = None) -> Cleaned:
 
 
 def _pattern() -> str:
-    """All keys of counters, whichever they are."""
-    mine = keys.counter_samples(_ANY, "").removesuffix("samples:")
+    """Return the pattern of all keys of counters, whichever they are."""
+    mine = CounterKeys(_ANY).samples.removesuffix("samples")
     escaped = re.sub(r"([*?\[\]\\^])", r"\\\1", mine)
     return escaped.replace(f"{{{_ANY}}}", "{*}") + "*"
 
 
 def _call(key: Any, chosen: Plan) -> Call:
     part = key.decode("utf-8", "surrogateescape").partition("}:")[2]
-    return [key], _expected(part, chosen)
+    return MEND.call(SimpleNamespace(key=key), **_expected(part, chosen))
 
 
-def _expected(part: str, chosen: Plan) -> list[Any]:
-    """What mend.lua is told of a key with this last part."""
+def _expected(part: str, chosen: Plan) -> dict[str, Any]:
+    """Return what a key with this last part has to be, as mend.lua takes it."""
     if match := _SAMPLES.fullmatch(part):
         precision, window = int(match[1]), int(match[2])
         end = (window + 1) * WINDOW * precision + chosen.kept.get(precision, precision * chosen.samples)
-        return ["hash" if end < _NO_TIME else "", end, 0, ""]
+        return {"kind": "hash" if end < _NO_TIME else "", "latest": end, "longest": 0, "kept": ""}
     if part in ("names", "names-families") or part.startswith("names:"):
         kept = chosen.kept[chosen.coarsest]
-        return ["zset", "", kept, kept * 1_000_000]
-    return ["string" if part.startswith("source:") else "", "", _HOUR, ""]
+        return {"kind": "zset", "latest": "", "longest": kept, "kept": kept * 1_000_000}
+    kind = "string" if part.startswith("source:") else ""
+    return {"kind": kind, "latest": "", "longest": _HOUR, "kept": ""}

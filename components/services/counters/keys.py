@@ -1,36 +1,62 @@
-"""Keys of counters over time. The entity is a bucket, for counters by name. (services/counters)"""
+"""The keys of counters over time. The entity is a bucket, for counters by name."""
 
 from __future__ import annotations
 
-from components.kit.keyspace import _key
+from components.kit.keyspace import stem
 
 
-def counter_samples(tag: str, name: str) -> str:
-    """
-    HASH slot -> count, per stored precision and window of 120 slots (prefix of "/", precision, ":", window; in
-    scripts also of the name). Expires when its last slot is older than what is kept.
-    """
-    return _key("counters", tag, f"samples:{name}")
+class CounterKeys:
+    """The keys of the bucket *tag*, by the names that the scripts have for them."""
+
+    def __init__(self, tag: str) -> None:
+        self._stem = stem("counters", tag)
+
+    @property
+    def samples(self) -> str:
+        """
+        HASH per counter, stored precision and window of 120 slots (prefix of it: ends in ":", the name, "/", the
+        precision, ":" and the window): slot -> count.
+
+        Expires when its last slot is older than what is kept.
+        """
+        return f"{self._stem}samples"
+
+    @property
+    def names(self) -> str:
+        """
+        ZSET name by the microsecond it was last seen; for add.lua also a prefix of the next two.
+
+        An entry goes with its last sample. Expires with the last.
+        """
+        return f"{self._stem}names"
+
+    @property
+    def families(self) -> str:
+        """ZSET what stands before a colon in names, likewise. An entry goes with its last sample. Expires as that."""
+        return f"{self._stem}names-families"
 
 
-def counter_names(tag: str) -> str:
-    """
-    ZSET name by the microsecond it was last seen (in scripts also prefix to ":" and a family, and to "-families"). An
-    entry goes with its last sample. Expires with the last.
-    """
-    return _key("counters", tag, "names")
+class FamilyKeys(CounterKeys):
+    """The keys of a bucket, and of one family in it."""
+
+    def __init__(self, tag: str, family: str) -> None:
+        super().__init__(tag)
+        self._family = family
+
+    @property
+    def family(self) -> str:
+        """ZSET names of the family, as *names*. An entry goes with its last sample. Expires as that."""
+        return f"{self._stem}names:{self._family}"
 
 
-def counter_family(tag: str, family: str) -> str:
-    """ZSET names of a family, as names. An entry goes with its last sample. Expires as that."""
-    return _key("counters", tag, f"names:{family}")
+class SourceKeys(CounterKeys):
+    """The keys of a bucket, and of one source that sends counts to it."""
 
+    def __init__(self, tag: str, source: str) -> None:
+        super().__init__(tag)
+        self._source = source
 
-def counter_families(tag: str) -> str:
-    """ZSET what stands before a colon in names, as these. An entry goes with its last sample. Expires as that."""
-    return _key("counters", tag, "names-families")
-
-
-def counter_source(tag: str, source: str) -> str:
-    """STRING number of the last call of one that sends. Expires an hour after it."""
-    return _key("counters", tag, f"source:{source}")
+    @property
+    def source(self) -> str:
+        """STRING number of the source's last call, and "refused" if an error ended it. Expires an hour after it."""
+        return f"{self._stem}source:{self._source}"

@@ -1,33 +1,41 @@
 """
-counted and timed: what a function or a block does, counted in this process as count() does.
+counted, timed and tally(): what a function or a block does, and what the services of this app count of themselves.
 
-A name "pay:card" leads to counters beside it: "pay-errors:card" of those that raised, and "pay-us:card" of the
-microseconds that all of them took. Counters are whole numbers, so a mean is a quotient of two of them.
+All of them add in the memory of this process, as count() does. A name "pay:card" leads to counters beside it:
+"pay-errors:card" for those that raised, and "pay-us:card" for the microseconds that all of them took. Counters are
+whole numbers, so a mean is the quotient of two of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import iscoroutinefunction
 from time import perf_counter_ns
 from typing import Any, Self, TypeVar
 
+from components.conf import conf
 from components.kit.values import check_name
-from components.services.counters.buffers import count
+from components.services.counters.buffer import count as add
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+_MOST = 200  # things that one event is counted of by name in a process; that of others goes to "others"
+
+#: The names of the counters of an event, by the event and what it was of: of how often, of how long.
+_names: dict[tuple[str, str], tuple[list[str], list[str]]] = {}
+
 
 def beside(name: str, what: str) -> str:
-    """The name of a counter that tells *what* of that called *name*."""
+    """Return the name of the counter that stands beside *name*: "pay-us:card" for "pay:card" and "us"."""
     family, colon, member = name.partition(":")
     return f"{family}-{what}{colon}{member}"
 
 
 class counted:  # noqa: N801  (used as a decorator and in a with statement)
     """
-    Count under *name* how often a function is called, or a block begun; under "<name>-errors" how often it raised.
+    Count under *name* how often a function is called, or a block entered; under "<name>-errors" how often it raised.
 
         @counted("mails")
         def send(...): ...
@@ -60,17 +68,17 @@ class counted:  # noqa: N801  (used as a decorator and in a with statement)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        count(self._name)
+        add(self._name)
         if kind is not None and issubclass(kind, Exception):
-            count(self._errors)
+            add(self._errors)
 
     def _anew(self) -> counted:
-        """For one of many calls that may overlap."""
+        """Return one for a single call, since calls may overlap."""
         return self
 
 
 class timed(counted):  # noqa: N801  (as counted)
-    """The same, and under "<name>-us" how many microseconds it took."""
+    """Count what counted does, and under "<name>-us" how many microseconds it took."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -82,8 +90,44 @@ class timed(counted):  # noqa: N801  (as counted)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
-        count(self._microseconds, (perf_counter_ns() - self._began) // 1_000)
+        add(self._microseconds, (perf_counter_ns() - self._began) // 1_000)
         super().__exit__(kind, error, trace)
 
     def _anew(self) -> timed:
         return timed(self._name)
+
+
+def tally(event: str, count: int = 1, *, of: str = "", seconds: float | None = None) -> None:
+    """
+    Count an event of a service: "tasks:failed", and *of* "mail" as "tasks-failed:mail" as well.
+
+    With *seconds*, what it took is added to "tasks-us:mail", in microseconds. Nothing is counted of 0, and nothing
+    unless COMPONENTS["COUNT_SERVICES"] is True: a process that only uses a service would have a thread then, and heed
+    SIGTERM. docs/counters.md has the table of events.
+    """
+    if not count or not conf().count_services:
+        return
+    often, long = _names.get((event, of)) or _names_of(event, of)
+    for name in often:
+        add(name, count)
+    if seconds is not None:
+        for name in long:
+            add(name, int(seconds * 1_000_000))
+
+
+def tally_each(event: str, names: Sequence[str]) -> None:
+    """Count the *event* of each of these."""
+    if conf().count_services:
+        # A Counter takes a microsecond.
+        numbers = Counter(names) if len(names) > 1 else dict.fromkeys(names, 1)
+        for name, count in numbers.items():
+            tally(event, count, of=name)
+
+
+def _names_of(event: str, of: str) -> tuple[list[str], list[str]]:
+    if of and sum(known == event for known, _other in list(_names)) >= _MOST:
+        of = "others"
+    service, _colon, what = event.partition(":")
+    member = f"{service}:{of}"
+    found = ([event, beside(member, what)], [beside(member, "us")]) if of else ([event], [])
+    return _names.setdefault((event, of), found)

@@ -1,5 +1,5 @@
 """
-Which precisions are stored, and which are sums of those.
+Precisions: which are stored, which are sums of those, and what of them is asked for.
 
 A slice of 5 s is five of 1 s, a day is 24 hours: what a stored precision divides into at most 24 slots is added up
 when it is read. By default that leaves 1 s, 1 min and 1 h to be stored, so an update writes three numbers. A stored
@@ -8,13 +8,21 @@ one is kept for as long as the longest that is made of it needs. All slices begi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
+from itertools import accumulate, islice, repeat
+from operator import add
+from typing import Any
 
 from components.conf import conf
-from components.exceptions import InvalidPrecision
+from components.exceptions import InvalidPrecision, InvalidRange
+from components.services.counters.series import Fill, Sample, Series, instant
 
 _MOST_SLOTS = 24  # in a slice: hours in a day
+_AT_ONCE = 20_000  # slots that a script looks at: a few milliseconds of the server
 
 #: Slots in one key. So few that Redis keeps them in a few bytes each, and finds one by looking through them.
 WINDOW = 120
@@ -34,12 +42,12 @@ class Plan:
             stored = next((each for each in reversed(self.kept) if _divides(each, precision)), precision)
             self.made_of[precision] = stored
             self.kept[stored] = max(self.kept.get(stored, 0), precision * samples)
-        #: What is stored, as the script takes it.
+        #: What is stored, as add.lua takes it.
         self.stored = " ".join(f"{stored}:{seconds}" for stored, seconds in self.kept.items())
         self.coarsest = max(self.kept)
 
     def check(self, precision: object) -> int:
-        """*precision*, if it is one. Raises InvalidPrecision."""
+        """Return *precision* if it is one of these. Raises InvalidPrecision."""
         if type(precision) is not int or precision not in self.made_of:
             known = ", ".join(f"{each:,}" for each in self.precisions)
             raise InvalidPrecision(
@@ -48,11 +56,11 @@ class Plan:
         return precision
 
     def slices(self, precision: int) -> int:
-        """How many slices of it are kept, with the one that is not yet over."""
+        """Return how many slices of it are kept, with the one that is not yet over."""
         return self.kept[self.made_of[precision]] // precision
 
     def longest_ttl(self, stored: int) -> int:
-        """Seconds, within which the time to live of each key of a stored precision lies."""
+        """Return the most seconds that a key of a stored precision has to live."""
         return WINDOW * stored + self.kept[stored]
 
 
@@ -61,8 +69,112 @@ def _divides(stored: int, precision: int) -> bool:
 
 
 def plan() -> Plan:
-    """The one of the settings, as of now."""
+    """Return the plan that the settings say now."""
     return _plan(tuple(conf().counter_precisions), conf().counter_samples)
 
 
 _plan = cache(Plan)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which slices of counters are asked for."""
+
+    plan: Plan
+    precision: int
+    #: Seconds since 1970; None if nothing was said.
+    since: int | None
+    until: int | None
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments of _slices.lua."""
+        stored = self.plan.made_of[self.precision]
+        return {
+            "slice": self.precision,
+            "precision": stored,
+            "kept": self.plan.kept[stored],
+            "since": "" if self.since is None else self.since,
+            "many": self.plan.samples,
+            "till": "" if self.until is None else self.until,
+        }
+
+    @property
+    def names_at_once(self) -> int:
+        """How many counters a script may look at."""
+        return max(1, _AT_ONCE // self._most_slots())
+
+    def _most_slots(self) -> int:
+        stored = self.plan.made_of[self.precision]
+        kept = self.plan.kept[stored]
+        if self.since is None:
+            seconds = (self.plan.samples + 1) * self.precision
+        else:
+            seconds = kept if self.until is None else self.until - self.since + 2 * self.precision
+        return min(kept, seconds) // stored
+
+    def slices(self, now: float) -> range:
+        """Return the slices, as multiples of the precision, when it is *now* for the server. Raises InvalidRange."""
+        last = min(int(now), math.inf if self.until is None else self.until - 1) // self.precision
+        oldest = int(now) // self.precision - self.plan.slices(self.precision) + 1
+        if self.since is None:
+            first = max(oldest, int(last) - self.plan.samples + 1)
+        else:
+            first = self.since // self.precision
+            if self.since > now:
+                raise InvalidRange(
+                    f"{instant(self.since)} lies ahead: the server's clock says {instant(now)}."
+                )
+        if first < oldest or last < oldest:
+            raise InvalidRange(
+                f"{instant(max(0, min(first, last) * self.precision))} is too long ago: of slices of "
+                f"{self.precision:,} s the last {self.plan.slices(self.precision):,} are kept. Ask for longer ones."
+            )
+        return range(first, int(last) + 1)
+
+    def series(self, name: str, now: float, first: int, text: bytes, fill: Fill) -> Series:
+        """Return what read.lua answered for one counter, whose first slice begins at the second *first*."""
+        slices = self.slices(now)
+        ahead = slices.start - first // self.precision
+        # Another node's clock may be so far ahead of the one that says now that it has not answered of the first.
+        texts = [b""] * -ahead + text.split(b",")[max(0, ahead) :]
+        counts = [int(each) if each else None for each in texts[: len(slices)]]
+        counts += [None] * (len(slices) - len(counts))
+        at, step = instant(slices.start * self.precision), timedelta(seconds=self.precision)
+        instants = islice(accumulate(repeat(step), add, initial=at), len(slices))
+        filler = None if fill == "skip" else fill
+        return Series(
+            [
+                Sample(at, filler if count is None else count)
+                for at, count in zip(instants, counts, strict=True)
+                if count is not None or fill != "skip"
+            ],
+            name=name,
+            precision=self.precision,
+            since=at,
+            until=instant(min(now, slices.stop * self.precision)),
+            total=sum(filter(None, counts)),
+        )
+
+
+def ask(precision: object, since: object, until: object) -> Asked:
+    """Return what is asked for. Raises InvalidPrecision and InvalidRange."""
+    chosen = plan()
+    first = None if since is None else math.floor(_seconds("since", since))
+    end = None if until is None else math.ceil(_seconds("until", until))
+    if since is not None and until is not None and _seconds("since", since) >= _seconds("until", until):
+        raise InvalidRange(f"The time is turned round: since is {since}, until is {until}.")
+    return Asked(chosen, chosen.check(precision), first, end)
+
+
+def _seconds(what: str, at: object) -> float:
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise InvalidRange(f"{what} is {at!r}; it must be an aware datetime.")
+    return at.timestamp()
+
+
+def check_fill(fill: object) -> Fill:
+    """Return *fill* if gaps can be filled with it. Raises ValueError."""
+    if fill is None or fill == "skip" or type(fill) is int:
+        return fill
+    raise ValueError(f'fill is {fill!r}; it must be a whole number, None or "skip".')

@@ -4,10 +4,10 @@ rows_view(): an address where cached rows of one model are read as JSON, for pag
     path("stock", rows_view(Item.cached, fields=["stock"], readable=everybody))  # ?pk=1&pk=2
     path("stock/<str:pk>", rows_view(Item.cached, fields=["stock"], readable=everybody))
 
-No model is served that nobody made an address for, no field that is not named there, and no row but by *readable*.
-A hit is one round trip to Redis, and no query where everybody may read. The ETag is that of the values, not of when
-they were loaded: who asks every second is told 304 until a value changes. There is no Last-Modified, since nobody
-knows when one did.
+Only models are served for which a project makes an address, only fields that are named there, and only rows that
+*readable* allows. A hit is one round trip to Redis, and no query where everybody may read. The ETag depends on the
+values, not on when they were loaded: a client that asks every second gets 304 until a value changes. There is no
+Last-Modified, since nobody knows when a value changed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from components.exceptions import InvalidName
 from components.kit.values import MAX_NAME
 from components.services.rows.models import CachedRows, FrozenRow
 
-#: Given the id of who asks and keys as text: which rows of these he may read. In a thread that may use the database.
+#: Given the id of a user, and keys as text, it returns the keys of the rows that they may read. It is called in a
+#: thread that may use the database.
 Readable = Callable[[str, Sequence[str]], Collection[str]]
 
 _throttle = Throttle(rate=10, burst=30, why="Ask for several rows at once, and less often.")
 
 
 def everybody(user: str, keys: Sequence[str]) -> Collection[str]:
-    """All rows are for everybody, also for who is not logged in. Nobody asks who that is, or counts how often."""
+    """Let everybody read all rows, logged in or not. Clients are neither authenticated nor throttled."""
     return keys
 
 
@@ -46,9 +47,9 @@ def rows_view(
     rows: CachedRows, *, fields: Sequence[str], readable: Readable | None = None, most: int = 100
 ) -> View:
     """
-    The view that tells *fields* of the *rows*, by the names of their columns; *most* of them at once.
+    Return a view that serves *fields* of the *rows*, by the names of their columns; at most *most* rows at once.
 
-    Who is logged in may read what *readable* says: by default all, if the admin lets him view the model.
+    Users may read what *readable* allows: by default all rows, if the admin lets them view the model.
     Raises ImproperlyConfigured.
     """
     served = _Served(rows, fields, readable, most)
@@ -60,7 +61,7 @@ async def _nobody(request: HttpRequest) -> str:
 
 
 class _Served:
-    """What is read at one address."""
+    """What one address serves."""
 
     def __init__(self, rows: CachedRows, fields: Sequence[str], readable: Readable | None, most: int) -> None:
         self._rows, self._readable, self._most = rows, readable or self._by_permission, most
@@ -74,7 +75,7 @@ class _Served:
         self._columns = [(name, rows.shape.kinds[places[name]].encode) for name in fields]
 
     async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
-        """GET ?pk=1&pk=2: {"rows": {"1": …}} with those that there are. GET of one: its values."""
+        """Answer GET ?pk=1&pk=2 with {"rows": {"1": …}}, those that there are; GET of one row with its values."""
         if pk is None:
             pks = list(dict.fromkeys(texts(request, "pk", most=self._most)))
             found = await self._find(request, user, pks)
@@ -86,7 +87,7 @@ class _Served:
         return self._answer(self._told(found[pk]), [pk], found)
 
     async def _find(self, request: HttpRequest, user: str, pks: Sequence[str]) -> Mapping[str, FrozenRow]:
-        """Those that there are and that *user* may read. Raises Problem, RowNotLoaded, RedisUnavailable."""
+        """Return the rows that there are and that *user* may read. Raises Problem, RowNotLoaded, RedisUnavailable."""
         if not self._is_public:
             _throttle.check(user)
         for each in pks:
@@ -99,24 +100,24 @@ class _Served:
         return await sync_to_async(self._rows.get_many)(wanted)
 
     def _check(self, pk: str) -> None:
-        """Raises Problem if no row can have this key."""
+        """Raise Problem if no row can have this key."""
         try:
             key = self._rows.key(pk)
         except InvalidName:
             key = ""
-        if not key or len(pk) > MAX_NAME or "\0" in pk:  # of which PostgreSQL wants to know nothing
+        if not key or len(pk) > MAX_NAME or "\0" in pk:  # PostgreSQL refuses a NUL
             raise invalid("pk", f"No row can have the key {pk[:50]!r}.")
 
     def _by_permission(self, user: str, keys: Sequence[str]) -> Collection[str]:
         return keys if may_view(user, self._rows.model) else ()
 
     def _told(self, row: FrozenRow) -> dict[str, Any]:
-        """The values as they are stored."""
+        """Return the values as they are stored."""
         values = [(name, encode, row.cached[name]) for name, encode in self._columns]
         return {name: None if value is None else encode(value) for name, encode, value in values}
 
     def _answer(self, told: dict[str, Any], pks: Sequence[str], found: Mapping[str, FrozenRow]) -> Answer:
-        """To be kept for as long as all of it is younger than its delay; not, if a row may come."""
+        """Answer; clients may keep it while all of it is younger than its delay, but not if a row is missing."""
         left = min((self._rows.delay - row.cached.age for row in found.values()), default=0.0)
         kept = max(0, floor(left)) if len(found) == len(pks) else 0
         return Answer(told, max_age=kept, is_public=self._is_public)

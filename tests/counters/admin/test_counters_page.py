@@ -14,7 +14,7 @@ from django.test.utils import override_settings
 
 import components
 from components.services.counters import Counter, CounterReader
-from components.services.counters.buffers import DROPPED, DROPPED_TIME, OUTAGES
+from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.templatetags.control_room import legible
 from tests.control_room.pages import FRAMELESS, rows_of, text_of, words
 from tests.counters.admin.counting import counted, this_minute

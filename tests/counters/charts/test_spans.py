@@ -140,7 +140,6 @@ def test_families_are_lines_with_the_slices_of_the_others(redis):
 
 def test_of_a_large_family_those_that_counted_most_are_added_up(redis, monkeypatch):
     monkeypatch.setattr("components.services.counters.charts.spans.MOST_SUMMED", 2)
-    monkeypatch.setattr("components.services.counters.charts.families.MOST_SUMMED", 2)
     for name, count in (("sales:wood", 2), ("sales:iron", 5), ("sales:clay", 3)):
         Counter(name).update(count)
 

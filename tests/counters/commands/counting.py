@@ -17,10 +17,10 @@ import django
 
 django.setup()
 
-from components.services.counters import Counter, buffers, count, flush  # noqa: E402  (needs the settings)
+from components.services.counters import Counter, buffer, count, flush  # noqa: E402  (needs the settings)
 from tests.support.waiting import eventually  # noqa: E402
 
-buffers.INTERVAL = 3_600.0
+buffer.INTERVAL = 3_600.0
 
 
 def tell() -> None:
@@ -44,7 +44,7 @@ def wait_for_a_signal() -> None:
 def wait_with_a_held_lock() -> None:
     """As if the signal came while the connection pool was in use: the thread that sends needs it, too."""
     flush()
-    with buffers.get_client().connection_pool._lock:  # type: ignore[attr-defined]
+    with buffer.get_client().connection_pool._lock:  # type: ignore[attr-defined]
         count("hits", 10)
         wait_for_a_signal()
 
@@ -53,7 +53,7 @@ def wind_up_as_a_server() -> None:
     """A handler of its own; when all is done, the signal is let through, and no atexit comes."""
     asked = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: asked.set())
-    buffers.prepare()
+    buffer.prepare()
     tell()
     asked.wait()
     count("hits", 5)
@@ -64,7 +64,7 @@ def wind_up_as_a_server() -> None:
 
 def ignore_the_signal() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    buffers.prepare()
+    buffer.prepare()
     tell()
     sys.stdin.read()
     eventually(lambda: Counter("go").get(3_600).total)

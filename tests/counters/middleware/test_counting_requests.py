@@ -19,7 +19,7 @@ from redis import Redis
 from components import middleware
 from components.embedded import EmbeddedServer
 from components.middleware import CountRequestsMiddleware
-from components.services.counters import Counter, CounterReader, Ranked, buffers, flush
+from components.services.counters import Counter, CounterReader, Ranked, buffer, flush
 from components.testing import redis_at
 from tests.support.waiting import eventually
 
@@ -54,7 +54,7 @@ urlpatterns = [
 
 @pytest.fixture(autouse=True)
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
     with override_settings(
         ROOT_URLCONF=__name__, MIDDLEWARE=[COUNTING, "django.middleware.common.CommonMiddleware"]
     ):
@@ -142,19 +142,19 @@ def test_it_can_be_turned_off() -> None:
         CountRequestsMiddleware(lambda request: HttpResponse())
 
     assert Client().get("/status/204/").status_code == 204
-    assert not buffers._buffer.counts
+    assert not buffer._buffer.counts
 
 
 def test_an_outage_breaks_no_request_and_is_seen_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buffers, "INTERVAL", 0.01)
+    monkeypatch.setattr(buffer, "INTERVAL", 0.01)
     with EmbeddedServer(tmp_path / "redis", appendfsync="always") as server, redis_at(server.url):
         server.kill()
         answers = [Client().get("/status/200/").status_code for _ in range(20)]
-        assert eventually(lambda: buffers._buffer._is_away)
+        assert eventually(lambda: buffer._buffer._is_away)
         server.start()
 
         assert answers == [200] * 20
         assert eventually(lambda: Counter("requests:status").get(86_400).total == 20)
-        assert eventually(lambda: Counter(buffers.OUTAGES).get(86_400).total == 1)
+        assert eventually(lambda: Counter(buffer.OUTAGES).get(86_400).total == 1)

@@ -9,7 +9,7 @@ from redis import Redis
 
 from components.kit.buckets import BUCKETS, bucket
 from components.services.counters import Counter, CounterReader
-from components.services.counters import keys as counters_keys
+from components.services.counters.keys import CounterKeys
 from components.services.locks import LockReader, lock
 from components.services.locks.keys import LockKeys, index
 from components.services.locks.named import key_of
@@ -56,7 +56,7 @@ def test_semaphores(redis: Redis, score: float) -> None:
 def test_counters(redis: Redis, score: float) -> None:
     Counter("good:one").update(3)
     for tag in BUCKETS:
-        redis.zadd(counters_keys.counter_names(tag), dict.fromkeys(NAMES, score))
+        redis.zadd(CounterKeys(tag).names, dict.fromkeys(NAMES, score))
 
     assert "good:one" in [info.name for info in CounterReader().page(limit=10_000)]
 

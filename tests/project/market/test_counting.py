@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from redis import Redis
 
-from components.services.counters import buffers, flush
+from components.services.counters import buffer, flush
 
 SALES = "admin:market_sale_changelist"
 
@@ -19,7 +19,7 @@ SALES = "admin:market_sale_changelist"
 @pytest.fixture(autouse=True)
 def by_hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Requests are counted, and nothing is sent but by flush()."""
-    monkeypatch.setattr(buffers, "INTERVAL", 3_600.0)
+    monkeypatch.setattr(buffer, "INTERVAL", 3_600.0)
     counting = "components.middleware.CountRequestsMiddleware"
     with override_settings(MIDDLEWARE=[counting, *settings.MIDDLEWARE]):
         yield

@@ -18,7 +18,7 @@ from redis import Redis
 
 from components.services.rows import RowReader
 from components.services.rows.models import cached_rows
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 from project.market import flash, tasks, trading
 from project.market.ledger import NotEnoughFunds, OneEach, PriceChanged, Refusal, SaleOver, SoldOut
 from project.market.models import FlashPurchase, FlashSale, Item, Player

@@ -19,7 +19,7 @@ from redis import Redis
 from components.exceptions import InvalidDuration, InvalidName, RedisUnavailable, RowNotSerializable
 from components.services.rows import LEASE, RowReader
 from components.services.rows.models import CachedRows, cached_rows
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 from tests.db.models import DearWare, Shelf, Token, Ware
 from tests.fixtures.databases import forget
 from tests.support.rows import let_pass

@@ -19,7 +19,7 @@ from redis import Redis
 from components.exceptions import InvalidName, RowTooLarge
 from components.services.rows import Loader, RowReader
 from components.services.rows.models import CachedRows, cached_rows
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 from tests.db.models import Token, Ware
 from tests.support.rows import let_pass
 from tests.support.waiting import eventually

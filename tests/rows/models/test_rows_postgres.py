@@ -19,7 +19,7 @@ from redis import Redis
 
 from components.services.rows import RowReader
 from components.services.rows.models import CachedRows
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 from tests.support.postgres import PostgresServer
 
 ALIAS = "garage"

@@ -15,7 +15,7 @@ from components.embedded import EmbeddedServer
 from components.kit.scripts import Script
 from components.kit.worker.pulse import Pulse
 from components.services.rows import RowReader, Shape
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 from components.testing import redis_at
 from tests.support.rows import SHAPE, cache
 from tests.support.waiting import eventually

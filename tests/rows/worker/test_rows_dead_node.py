@@ -14,7 +14,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.buckets import bucket
 from components.services.rows import Loader, Shape, member
 from components.services.rows.keys import RowKeys
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 from tests.support.cluster import Node, three_masters
 from tests.support.rows import SHAPE, bodies, cache, claimed
 from tests.support.waiting import eventually

@@ -23,10 +23,10 @@ from components.control_room.names import NamedPages, searched, shortened
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin.picking import Choice, Picked
-from components.services.counters.buffers import DROPPED, DROPPED_TIME, OUTAGES
+from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.services.counters.charts import MOST_LINES, Chart, Span
 from components.services.counters.precisions import plan
-from components.services.counters.records import family_of
+from components.services.counters.series import family_of
 from components.templatetags.control_room import legible
 
 FAMILIES = 100  # that the first page lists
@@ -149,7 +149,7 @@ class CounterAdmin(NamedPages):
     def _answer(
         self, request: HttpRequest, template: str, title: str, picked: Picked, context: dict[str, Any]
     ) -> Page:
-        """A page with a form that picks the time; what cannot be asked is said above it."""
+        """Return a page with a form that picks the time. What cannot be asked is said above it."""
         problem = context.get("problem")
         return self.render(
             request,
@@ -167,7 +167,7 @@ class CounterAdmin(NamedPages):
         )
 
     def _find(self, text: str, families: Sequence[str]) -> str:
-        """Where what is called so is; "" if there is nothing."""
+        """Return the address of the counter or family that is called so; "" if there is none."""
         coarsest = plan().precisions[-1]
         try:
             if CounterReader().read([text], coarsest, fill="skip")[text]:
@@ -183,7 +183,7 @@ def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
 
 
 def _trouble(reader: CounterReader) -> list[Series]:
-    """What processes could not send, and how often Redis was away for them, lately."""
+    """Return what processes could not send lately, and how often Redis was away for them."""
     found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
 

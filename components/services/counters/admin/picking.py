@@ -37,7 +37,7 @@ class Choice:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Choice:
-        """Those that the address names, and one that was typed in addition, each once. "tasks:*" names a family."""
+        """Return what the address names, and what was typed in addition, each once. "tasks:*" names a family."""
         typed, families = request.GET.get("add", "").strip(), request.GET.getlist("family")
         names = list[str]()
         for name in [*request.GET.getlist("counter"), typed]:
@@ -71,8 +71,8 @@ class Choice:
 
     def lines(self, span: Span, most: int) -> list[Series]:
         """
-        What was counted. Raises InvalidLimit if they are more than *most*, or more families than a chart has lines,
-        and what the span raises.
+        Return what was counted. Raises InvalidLimit for more than *most* lines, or more families than a chart has
+        lines, and what the span raises.
         """
         if self.size > most:
             raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
@@ -95,7 +95,7 @@ class Picked:
         return cls(*(request.GET.get(name, "").strip() for name in ("span", "precision", "from", "until")))
 
     def asked(self, most: int = MOST_SLICES) -> Span:
-        """Raises InvalidPrecision and InvalidRange."""
+        """Return the time that is picked. Raises InvalidPrecision and InvalidRange."""
         precision = self._precision
         since, until = _instant("From", self.since), _instant("Until", self.until)
         if until and not since:
@@ -104,7 +104,7 @@ class Picked:
 
     @property
     def seconds(self) -> int:
-        """Of the last so long, which is not asked where there is an instant. Raises InvalidRange."""
+        """The length of the time that ends now; it has no meaning if there is an instant. Raises InvalidRange."""
         if not self.span:
             offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
@@ -124,13 +124,13 @@ class Picked:
 
     @property
     def given(self) -> dict[str, str]:
-        """What of it was said."""
+        """What was picked, by the names of the form."""
         pairs = {"span": self.span, "precision": self.precision, "from": self.since, "until": self.until}
         return {name: value for name, value in pairs.items() if value}
 
     @property
     def query(self) -> str:
-        """As the end of another address about the same time."""
+        """The end of another address about the same time."""
         return f"&{urlencode(self.given)}" if self.given else ""
 
     @property
@@ -157,7 +157,7 @@ def _is_number(text: str) -> bool:
 
 
 def _instant(what: str, text: str) -> datetime | None:
-    """Raises InvalidRange."""
+    """Return the instant in UTC; None if nothing was picked. Raises InvalidRange."""
     if not text:
         return None
     try:
@@ -173,7 +173,7 @@ def _instant(what: str, text: str) -> datetime | None:
 
 
 def _local(text: str) -> str:
-    """As the browser's picker takes it; what is no instant comes back empty."""
+    """Return it as the browser's picker takes it; "" if it is not an instant."""
     try:
         found = _instant("", text)
     except InvalidRange:

@@ -4,9 +4,14 @@ draw them as SVG.
 """
 
 from components.services.counters.charts.bars import MOST_LAYERS, Bars
-from components.services.counters.charts.families import MOST_SUMMED, FamilySeries
 from components.services.counters.charts.figures import MOST_LINES, Chart, Line, sparkline
-from components.services.counters.charts.spans import MOST_SLICES, Span, offered_spans
+from components.services.counters.charts.spans import (
+    MOST_SLICES,
+    MOST_SUMMED,
+    FamilySeries,
+    Span,
+    offered_spans,
+)
 
 __all__ = [
     "MOST_LAYERS",

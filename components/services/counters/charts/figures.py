@@ -17,9 +17,9 @@ from functools import cached_property
 from django.utils import timezone
 
 from components.services.counters import Sample, Series
-from components.services.counters.charts.families import FamilySeries
 from components.services.counters.charts.scales import Scale, clock_ticks, short, spent
-from components.services.counters.records import is_time
+from components.services.counters.charts.spans import FamilySeries
+from components.services.counters.series import is_time
 
 #: So many lines can be told apart.
 MOST_LINES = 8

@@ -15,7 +15,7 @@ from math import ceil, floor, gcd, log10
 from django.utils.formats import number_format
 
 from components.services.counters import Series
-from components.services.counters.records import is_time
+from components.services.counters.series import is_time
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
 _QUARTER = 900  # seconds: by multiples of it clocks differ between time zones

@@ -1,8 +1,8 @@
 """
 Span: the time that charts are about, which is the last so many seconds or from one instant to another.
 
-"The last hour" ends now by the clock of Redis, and nobody else's: where the default slices of a precision are not
-just that hour, the clock is asked first. Without a precision it is the finest that a chart has room for, and that is
+"The last hour" ends now by the clock of Redis: where the default slices of a precision are not exactly that hour, the
+clock is asked first. Without a precision it is the finest that a chart has room for, and that is
 kept for so long.
 """
 
@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from typing import TypedDict
 
 from components.exceptions import InvalidRange
-from components.services.counters import CounterReader, Ranked, Series
-from components.services.counters.charts.families import MOST_SUMMED, FamilySeries
+from components.services.counters import CounterReader, Ranked, Sample, Series
 from components.services.counters.precisions import Plan, plan
 
 _HOUR, _DAY = 3_600, 86_400  # seconds
@@ -25,6 +24,40 @@ SPANS = (120, 600, _HOUR, 2 * _HOUR, 6 * _HOUR, _DAY, 5 * _DAY, 7 * _DAY, 30 * _
 MOST_SLICES = 1_000
 _ROOM = 240  # slices that a chart is given if nobody asks for others
 _ANY = "counters"  # a name of which to ask what the time is
+
+#: Counters of a family, those that counted most: to add up more would take a request longer than a refresh may.
+MOST_SUMMED = 250
+
+
+class FamilySeries(Series):
+    """The counters of a family together. It begins and ends as they do."""
+
+    family: str
+    #: How many counters they are.
+    size: int
+
+    @classmethod
+    def of(cls, family: str, members: Sequence[Series], like: Series) -> FamilySeries:
+        """Return the sum of *members*. *like* is a series that was read with them, since there may be none."""
+        counted = [
+            [each.count for each in slices if each.count is not None] for slices in zip(*members, strict=True)
+        ]
+        counts = [sum(some) if some else None for some in counted] or [None] * len(like)
+        summed = cls(
+            [Sample(each.at, count) for each, count in zip(like, counts, strict=True)],
+            name=f"{family}:*",
+            precision=like.precision,
+            since=like.since,
+            until=like.until,
+            total=sum(filter(None, counts)),
+        )
+        summed.family, summed.size = family, len(members)
+        return summed
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all counters of the family."""
+        return self.size < MOST_SUMMED
 
 
 class Between(TypedDict, total=False):
@@ -45,17 +78,17 @@ class Span:
     most: int = MOST_SLICES
 
     def read(self, names: Sequence[str]) -> dict[str, Series]:
-        """What was counted in it. Where nothing was, a sample is None."""
+        """Return what was counted in it, by name. Where nothing was counted, a sample is None."""
         precision, between = self._asked()
         return CounterReader().read(names, precision, fill=None, **between)
 
     def top(self, family: str, limit: int) -> list[Ranked]:
-        """Those of a family that counted most in it. Raises InvalidLimit and InvalidName."""
+        """Return the counters of a family that counted most in it. Raises InvalidLimit and InvalidName."""
         precision, between = self._asked()
         return CounterReader().top(family, limit, precision=precision, **between)
 
     def lines(self, names: Sequence[str], families: Sequence[str] = ()) -> list[Series]:
-        """Counters, and families as one line each, all with the same slices. Raises InvalidName."""
+        """Return counters, and families as one line each, all with the same slices. Raises InvalidName."""
         members = {family: [each.name for each in self.top(family, MOST_SUMMED)] for family in families}
         found = self.read([*names, *(name for some in members.values() for name in some), _ANY])
         like = found[_ANY]
@@ -111,7 +144,7 @@ class Span:
 
 
 def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
-    """The finest precision of which there is room for so many seconds, and that reaches back so far."""
+    """Return the finest precision that has room for so many seconds, and reaches back so far."""
     for precision in chosen.precisions:
         reach = (chosen.slices(precision) - spare) * precision
         if seconds / precision <= _ROOM and ago <= reach:
@@ -120,6 +153,6 @@ def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
 
 
 def offered_spans() -> list[int]:
-    """Seconds that can be asked for, as the settings are: none is longer than what is kept."""
+    """Return the lengths in seconds that can be asked for: by the settings, none is longer than what is kept."""
     longest = max(precision * plan().slices(precision) for precision in plan().precisions)
     return [*(each for each in SPANS if each < longest), longest]

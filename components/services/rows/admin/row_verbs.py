@@ -1,8 +1,8 @@
 """
-What can be done to cached rows, to one or to all of a model: refresh, remove, another delay.
+What can be done to one cached row, or to all rows of a model: refresh, remove, change the delay.
 
-All of a model is done in parts, by RowControls. One request takes about MOST rows; then it leads back to the
-question, for the rest of the buckets. What is done twice is as done once.
+All rows of a model are done in parts, by RowControls. One request takes about MOST rows, and then leads back to the
+question, for the rest of the buckets. Doing something twice has the same effect as doing it once.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Target:
 
     @property
     def effect(self) -> str:
-        """How it stands."""
+        """How the target stands."""
         if self.key is None:
             return f"{rows(self.count)} of {self.label} {'is' if self.count == 1 else 'are'} on the schedule."
         if self.info is None or self.info.delay is None:
@@ -197,7 +197,7 @@ class RowVerbs(NamedPages):
         )
 
     def _set_delay(self, request: HttpRequest, target: Target, delay: float) -> str:
-        """Do it and say so; where to go then."""
+        """Change the delay and say so. Return the address to go to."""
         if target.info and target.info.delay == delay:
             idle = f"The delay of the row {target.label} is {duration(delay)} already."
             self.message_user(request, idle, messages.INFO)
@@ -226,14 +226,14 @@ class RowVerbs(NamedPages):
 
 
 def known_caches(reader: RowReader) -> dict[str, CacheInfo]:
-    """Those that have rows on the schedule, and those that models declare, by their names."""
+    """Return the caches that have rows on the schedule or that models declare, by their names."""
     known = {name: CacheInfo(name, 0, 0, 0.0, False) for name in cached_rows()}
     known |= {info.name: info for info in reader.names()}
     return dict(sorted(known.items()))
 
 
 def find_row(wanted: str) -> RowInfo | None:
-    """The row that is written "market.item:42"."""
+    """Return the row that is written "market.item:42"; None if there is none."""
     name, key = name_and_key(wanted)
     try:
         return RowReader().find(name, key)
@@ -242,7 +242,7 @@ def find_row(wanted: str) -> RowInfo | None:
 
 
 def split(wanted: str) -> tuple[str, str]:
-    """Name and key of a row; what can be none is a 404 in words."""
+    """Return the name and the key of a row. Raises Http404, with the reason, if they cannot be such."""
     name, key = name_and_key(wanted)
     try:
         return check_cache_name(name), check_key(key)
@@ -267,9 +267,9 @@ def _effects_of_removal(target: Target) -> list[str]:
         return [
             "They leave the schedule, and what is kept of them is dropped. No daemon loads them any more.",
             "Rows of it that were cached because somebody read them stay until they are too old.",
-            "In the database nothing changes. Who reads one loads it from there.",
+            "In the database nothing changes. Readers load them from there.",
         ]
     return [
         "It leaves the schedule, and what is kept of it is dropped. No daemon loads it any more.",
-        "In the database nothing changes. Who reads it loads it from there.",
+        "In the database nothing changes. Readers load it from there.",
     ]

@@ -1,9 +1,9 @@
 """
 The Cached rows page: what is on the schedule, when it is due and how late, how old and large it is, what fails.
 
-It looks through RowReader, so a page of the list costs eight round trips, however many rows there are; a list of one
-model's rows, or of those that fail, looks for them and says where it ends. Values are not shown: who may look after a
-cache need not see what is in it. What is done to rows is in row_verbs.py.
+A page of the list costs eight round trips, however many rows there are. A list of one model's rows, or of those that
+fail, searches for them and says where it ends. Values are not shown: people who look after a cache need not see what
+is in it. row_verbs.py has the pages that change something.
 """
 
 from __future__ import annotations
@@ -18,11 +18,31 @@ from components.conf import conf
 from components.control_room.base import Paging, Permission
 from components.control_room.names import NamedPages, searched, shortened
 from components.exceptions import InvalidName
+from components.services.counters import beside
+from components.services.counters.charts import Span
 from components.services.rows import LEASE, REACH, CacheInfo, Listed, RowInfo, RowReader, member
-from components.services.rows.admin.hits import HitRate, hit_rates
 from components.services.rows.admin.row_verbs import RowVerbs, find_row, known_caches
 from components.services.rows.models import CachedRows, cached_rows
 from components.templatetags.control_room import legible
+
+_HOUR = 3_600  # seconds
+
+
+@dataclass(frozen=True)
+class HitRate:
+    """How many of the rows that were read were there, as counted in the last hour."""
+
+    hits: int
+    misses: int
+
+    @property
+    def reads(self) -> int:
+        return self.hits + self.misses
+
+    @property
+    def percent(self) -> float | None:
+        """None if nothing was read."""
+        return 100 * self.hits / self.reads if self.reads else None
 
 
 @dataclass(frozen=True)
@@ -41,7 +61,7 @@ class Row:
 
     @property
     def is_late(self) -> bool:
-        """Readers no longer have it, if it was ever loaded."""
+        """Whether readers no longer have it, if it was ever loaded."""
         return self.info.late > LEASE
 
 
@@ -79,7 +99,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
         ]
 
     def find_url(self, name: str) -> str:
-        """Of a row, or of all rows of a name, which has no colon."""
+        """Return the address of a row, or of all rows of a name, which has no colon."""
         return self.url("row", row=name) if ":" in name else self.url("model", model=name)
 
     def may(self, request: HttpRequest, what: Permission) -> bool:
@@ -186,7 +206,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
 
 
 def _is_known(info: RowInfo) -> bool:
-    """Whether its name has a page."""
+    """Return whether its name has a page."""
     return info.delay is not None or info.name in cached_rows()
 
 
@@ -196,3 +216,11 @@ def _rows(infos: Sequence[RowInfo]) -> list[Row]:
 
 def _cache(info: CacheInfo, rates: dict[str, HitRate]) -> Cache:
     return Cache(info.name, info, rates[info.name], cached_rows().get(info.name))
+
+
+def hit_rates(names: Iterable[str]) -> dict[str, HitRate]:
+    """Return those of the rows of each name, and of all rows as "". One or two round trips to each node."""
+    pairs = {"": ("rows:hit", "rows:missed")}
+    pairs |= {name: (beside(f"rows:{name}", "hit"), beside(f"rows:{name}", "missed")) for name in names}
+    found = Span(_HOUR).read([counter for pair in pairs.values() for counter in pair])
+    return {name: HitRate(found[hit].total, found[missed].total) for name, (hit, missed) in pairs.items()}

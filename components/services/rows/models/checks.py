@@ -1,8 +1,8 @@
 """
 System checks of cached rows: what is wrong with how they are declared, before a reader or a daemon meets it.
 
-A delay of 0 and a name that is taken are refused when the model is declared. All else must wait until all models are
-there, since fields point at other models. No check opens a connection.
+A delay of 0 and a name that is taken are refused when the model is declared. Everything else has to wait until all
+models are loaded, since fields point at other models. No check opens a connection.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from django.db import connections
 
 from components.exceptions import InvalidName, InvalidShape
 from components.services.rows import RowCache, Shape
+from components.services.rows.models.cached import CachedRows, cached_rows
 from components.services.rows.models.fields import AS_TEXT
-from components.services.rows.models.models import CachedRows, cached_rows
 
 
 def check_rows(**kwargs: Any) -> list[CheckMessage]:
-    """E007: fields. E008: the key. E009: the name, the database. W005: a field of which nothing is known."""
+    """Check fields (E007), key (E008), name and database (E009), and warn of fields of unknown kinds (W005)."""
     return [message for rows in cached_rows().values() for message in _of(rows)]
 
 
@@ -61,8 +61,8 @@ def _problems(rows: CachedRows) -> Iterator[tuple[str, str, str]]:
 
 
 def _unknown(rows: CachedRows) -> Iterator[CheckMessage]:
-    """Only where nobody has named the field: who did knows what it holds."""
-    if rows.names_its_fields:  # then they may be wrong as well, which is told above
+    """Warn of such fields unless they were named: then the project knows what they hold."""
+    if rows.names_its_fields:  # they may also be wrong, which is reported above
         return
     for field, kind in zip(rows.fields, rows.shape.kinds, strict=True):
         if kind.name.startswith(AS_TEXT):

@@ -1,8 +1,8 @@
 """
-Of which kind the values of a field are: by the class that Django knows it as, also where it is derived from.
+The kinds of fields: of which kind the values of a model's field are, by the class that Django knows it as.
 
-A field of no known class is written as its own serialization says (value_to_string, to_python), if the value comes
-back as it was; else its row is refused. A foreign key is what it points at.
+A field of no known class is written by its own serialization (value_to_string, to_python) if the value comes back as
+it was; else its row is refused. A foreign key has the kind of the field that it points at.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db import models
 from components.exceptions import RowNotSerializable
 from components.services.rows import KINDS, Kind, list_of
 
-#: How the kinds begin of which nothing is known but the field's own serialization.
+#: How the names of kinds begin that are only known by the field's own serialization.
 AS_TEXT = "text of "
 #: By Field.get_internal_type().
 _KINDS = {
@@ -40,7 +40,7 @@ _KINDS = {
 
 
 def kind_of(field: models.Field[Any, Any]) -> Kind:
-    """The kind of a concrete field's values."""
+    """Return the kind of a concrete field's values."""
     if field.is_relation and getattr(field, "remote_field", None):
         return kind_of(field.target_field)  # type: ignore[attr-defined]
     if isinstance(field, models.JSONField):
@@ -53,14 +53,14 @@ def kind_of(field: models.Field[Any, Any]) -> Kind:
     if isinstance(field, models.GeneratedField):
         return kind_of(field.output_field)  # type: ignore[arg-type]
     name = _KINDS.get(field.get_internal_type())
-    # One that converts what it finds in the database has values of which the class of the column says nothing.
+    # If it converts what it finds in the database, the class of the column says nothing of its values.
     if name is None or hasattr(field, "from_db_value"):
         return _as_text(field)
     return KINDS[name]
 
 
 def _json(field: models.JSONField[Any, Any]) -> Kind:
-    """As it is; with an encoder or a decoder of its own, as text by these."""
+    """Return JSON as it is; with an encoder or a decoder of its own, text by these."""
     if field.encoder is None and field.decoder is None:
         return KINDS["json"]
     return Kind(

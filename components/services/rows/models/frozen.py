@@ -12,7 +12,8 @@ class FrozenRow:
     """
     The values of a row as attributes, by the names of the columns: owner_id for a foreign key owner.
 
-    *cached* says when it was loaded and how old it is. What was not cached is an AttributeError, not a query.
+    *cached* says when it was loaded and how old it is. Reading a field that is not cached raises AttributeError;
+    there is no query.
     """
 
     __slots__ = ("cached",)
@@ -37,7 +38,7 @@ class FrozenRow:
         self.__setattr__(name, None)
 
     def save(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raises TypeError."""
+        """Raise TypeError."""
         raise TypeError(f"{self!r} is a cached row, which cannot be saved: get the instance itself.")
 
     delete = save
@@ -58,7 +59,7 @@ _set_row = FrozenRow.__dict__["cached"].__set__
 
 
 def frozen_class(label: str, names: Iterable[str]) -> type[FrozenRow]:
-    """That of the rows of one model. A column whose name is taken, save, is read as row.cached["save"]."""
+    """Return the class for rows of one model. A column with a name that is taken is read as row.cached["save"]."""
     columns = {name: _column(name) for name in names if not hasattr(FrozenRow, name)}
     return type(
         f"Frozen{label.rpartition('.')[2]}", (FrozenRow,), {"__slots__": (), "_label": label, **columns}

@@ -1,7 +1,7 @@
 """
-Writes: which rows a write has changed, as Django's signals tell it, and that the cache is told after the commit.
+Writes: invalidate the rows that a write has changed, as Django's signals tell it, after the commit.
 
-The receivers are those of the models that share rows with the cached one (families.py).
+Signals are received from the models that share rows with the cached one (kit/model_families.py).
 
 A row that is known by something else than its primary key may have another key in memory than in the database. So
 before such a row is saved or deleted, the database is asked what its key is.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import connections, models, transaction
 from django.db.models import QuerySet
@@ -24,7 +24,9 @@ from django.db.models.signals import post_delete, post_save, pre_delete, pre_sav
 from components.exceptions import InvalidName
 from components.kit.model_families import family
 from components.services.rows.members import check_key
-from components.services.rows.models.sources import Source
+
+if TYPE_CHECKING:
+    from components.services.rows.models.cached import CachedRows
 
 logger = logging.getLogger(__name__)
 
@@ -35,9 +37,9 @@ MOST_REFERRING = 10_000
 
 
 class Writes:
-    """Those of the rows of *source*; *invalidate* is told their keys."""
+    """The writes to rows of *source*; *invalidate* is called with the keys of what they change."""
 
-    def __init__(self, name: str, source: Source, invalidate: Callable[..., None]) -> None:
+    def __init__(self, name: str, source: CachedRows, invalidate: Callable[..., None]) -> None:
         self._name, self._source, self._invalidate = name, source, invalidate
         self._relations = [
             each for each in _relations(source.model) if each.remote_field.on_delete not in _TOLD
@@ -46,13 +48,13 @@ class Writes:
         for relation in self._relations:
             if not isinstance(
                 relation.remote_field.model, str
-            ):  # one that is not there yet is watched when it is
+            ):  # a model that is not there yet is watched later
                 known.update(family(relation.remote_field.model))
         for model in known:
             self.watch(model)
 
     def watch(self, model: type[models.Model]) -> None:
-        """Heed writes of *model*, if it shares rows with the cached one, and deletions, if that refers to it."""
+        """Heed writes of *model* if it shares rows with the cached one, and deletions if that refers to it."""
         if any(_is_a(model, relation) for relation in self._relations):
             uid = f"components.rows:{self._name}:referred"
             pre_delete.connect(self._before_referred_delete, sender=model, dispatch_uid=uid)
@@ -73,7 +75,7 @@ class Writes:
     def _before_delete(
         self, sender: type[models.Model], instance: Any, using: str, origin: Any = None, **kwargs: Any
     ) -> None:
-        """What a query set deletes was just read; an instance may have been changed since."""
+        """Remember the key. What a query set deletes was just read; an instance may have been changed since."""
         is_fresh = isinstance(origin, QuerySet)
         self._keep(instance, (self._key if is_fresh else self._stored_key)(sender, instance, using))
 
@@ -114,10 +116,10 @@ class Writes:
             return
         connection = connections[using]
         if connection.in_atomic_block or connection.get_autocommit():
-            # A cache that is behind is no reason to tell that the write has failed: it is logged.
+            # If the cache cannot be told, the write has not failed: that is only logged.
             transaction.on_commit(lambda: self._invalidate(*keys), using=using, robust=True)
             return
-        try:  # of a transaction that is managed by hand nobody tells when it is committed
+        try:  # no signal tells when a transaction that is managed by hand is committed
             self._invalidate(*keys)
         except Exception:
             logger.exception("The rows %s of %s are not invalidated.", sorted(keys), self._name)
@@ -127,7 +129,7 @@ class Writes:
         return self._source.key_column.attname
 
     def _key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
-        """That of the row that *instance* is; None if it has none that can be cached."""
+        """Return the key of the row that *instance* is; None if it has none that can be cached."""
         value = instance.__dict__.get(self._attname)
         if value is None and self._source.is_known_by_pk and _is_linked(self._source.model, sender):
             value = instance.pk
@@ -136,7 +138,7 @@ class Writes:
         return self._written(value)
 
     def _stored_key(self, sender: type[models.Model], instance: Any, using: str) -> str | None:
-        """As the database has it."""
+        """Return the key that the database has for it."""
         model, pk = self._source.model, self._source.model._meta.pk
         is_parent = pk.attname not in instance.__dict__
         known = {sender._meta.pk.name: instance.pk} if is_parent else {"pk": instance.__dict__[pk.attname]}
@@ -147,7 +149,7 @@ class Writes:
     def _written(self, value: Any) -> str | None:
         try:
             return check_key(self._source.key(value))
-        except InvalidName:  # nobody can have asked for it
+        except InvalidName:  # no reader can have asked for it
             return None
 
 
@@ -177,7 +179,7 @@ def _is_a(model: type[models.Model], relation: Any) -> bool:
 
 
 def _is_linked(child: type[models.Model], parent: type[models.Model]) -> bool:
-    """Whether the primary key of *child* is that of *parent*, by a link, or by one after another."""
+    """Return whether the primary key of *child* is that of *parent*, by one link or several."""
     pk: Any = child._meta.pk
     while pk.is_relation:
         if pk.remote_field.model._meta.concrete_model is parent._meta.concrete_model:

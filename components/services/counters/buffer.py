@@ -1,11 +1,11 @@
 """
 The buffer of this process: counts are added in memory, and sent once a second in few calls, by a thread.
 
-Nobody who counts ever waits: who finds the buffer in use, be it by another thread or by what this one was doing when
-a signal came, leaves his count in a queue beside it. A call that was not answered is sent again unchanged, and what
-is counted meanwhile is added up, so Redis may be away for long. On a cluster that holds for the buckets of a node
-that is away; the others get theirs. A process that is killed takes its last second with it; one that ends otherwise
-sends it (kit/endings.py). A forked child begins with nothing: its parent sends what it had.
+Counting never waits: if the buffer is in use, by another thread or by what this one was doing when a signal came, the
+count is left in a queue beside it. A call that was not answered is sent again unchanged, and what is counted
+meanwhile is added up, so Redis may be away for long. On a cluster that holds for the buckets of a node that is away;
+the others get theirs. A process that is killed loses its last second; one that ends otherwise sends it
+(kit/endings.py). A forked child begins with nothing: its parent sends what it had.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from components.kit.endings import at_end
 from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
 from components.kit.values import check_name
-from components.services.counters.core import Addition, add_script, additions, check_count
+from components.services.counters.additions import ADD, PATIENCE, Addition, additions, check_count
+from components.services.counters.additions import forget as forget_sources
 from components.services.counters.precisions import plan
-from components.services.counters.records import is_time
-from components.services.counters.sources import PATIENCE
-from components.services.counters.sources import forget as forget_sources
+from components.services.counters.series import is_time
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ MAX_NAMES = 100_000
 _LONGEST_HOLD = 1.0  # seconds; who counts holds the buffer for microseconds
 _LAST_WAIT = 5.0  # seconds that the end of a process waits for a sending under way
 
-#: Counters about this buffer itself.
+#: Counters of this buffer itself.
 DROPPED, DROPPED_TIME, OUTAGES = "counters:dropped", "counters-us:dropped", "counters:outages"
 
 _ONE = 1
@@ -61,7 +60,7 @@ class Buffer:
         self._was_answered = False
 
     def begin(self, name: str, count: int) -> None:
-        """The first of a name since the last sending; by who holds the guard. Raises InvalidName."""
+        """Count the first of a name since the last sending. The caller holds the guard. Raises InvalidName."""
         check_name("counter", name)
         if len(self.counts) >= MAX_NAMES:
             name, count = DROPPED_TIME if is_time(name) else DROPPED, abs(count)
@@ -72,11 +71,11 @@ class Buffer:
             self._start()
 
     def leave(self, name: str, count: int) -> None:
-        """By who has not got the guard. Raises InvalidName."""
+        """Leave a count in the queue, for a caller that did not get the guard. Raises InvalidName."""
         self._inbox.put((check_name("counter", name), count))
 
     def flush(self) -> None:
-        """Send all. Raises RedisUnavailable; what was not answered is kept."""
+        """Send everything. Raises RedisUnavailable; then what was not answered is kept."""
         with self._sending:
             try:
                 self._flush()
@@ -84,7 +83,7 @@ class Buffer:
                 self._inbox.put(None)  # the thread looks whether anything is left
 
     def finish(self) -> None:
-        """flush() at the end of the process: not where all of Redis was away a moment ago."""
+        """Send everything at the end of the process, unless all of Redis was away a moment ago."""
         is_sent = False
         if (not self._is_away or self._was_answered) and self._sending.acquire(timeout=_LAST_WAIT):
             try:
@@ -121,7 +120,7 @@ class Buffer:
                 self._try_flush()
 
     def _try_flush(self) -> bool:
-        """Whether all was sent."""
+        """Send everything. Return whether that succeeded."""
         try:
             self._flush()
         except Exception as error:  # noqa: BLE001  (wrong settings too: counting must harm nobody)
@@ -151,7 +150,7 @@ class Buffer:
             raise failed
 
     def _take_all(self, but: Container[str]) -> dict[str, int]:
-        """Take what is counted, *but* what belongs to these buckets: their last calls are not answered yet."""
+        """Take what is counted, except for the buckets *but*, whose last calls are not answered yet."""
         self._fold(self._late())
         with self._holding():
             counts, self.counts = self.counts, {}
@@ -168,17 +167,17 @@ class Buffer:
         return late
 
     def _fold(self, late: list[tuple[str, int] | None]) -> None:
-        """Add what was left beside the buffer."""
+        """Add what was left in the queue."""
         with self._holding():
             for name, number in filter(None, late):
                 self.counts[name] = self.counts.get(name, 0) + number
 
     def _send(self, calls: Iterable[Addition]) -> Exception | None:
-        """Send these of what is unanswered. Return the error of a node that is away; the others count theirs."""
+        """Send these unanswered calls. Return the error of a node that is away; the other nodes count theirs."""
         calls = list(calls)
         if not calls:
             return None
-        outcomes = add_script.outcomes(get_client(), [(call.keys, call.args) for call in calls])
+        outcomes = ADD.outcomes(get_client(), [each.call for each in calls])
         failed = None
         for call, outcome in zip(calls, outcomes, strict=True):
             if isinstance(outcome, Exception):
@@ -196,7 +195,7 @@ class Buffer:
         return failed
 
     def _give_up(self, calls: list[Addition]) -> None:
-        """Sent once more, they might count twice, or be refused again."""
+        """Drop these calls: sent once more, they might count twice, or be refused again."""
         with self._holding():
             for name, sizes in (
                 (DROPPED, [call.size for call in calls]),
@@ -210,7 +209,7 @@ class Buffer:
 
     @contextmanager
     def _holding(self) -> Iterator[None]:
-        """The guard, or a new one where an exception that a signal's handler raised left it held for good."""
+        """Hold the guard, or a new one if an exception in a signal handler left the old one held for good."""
         guard = self.guard
         if not guard.acquire(timeout=_LONGEST_HOLD):
             guard = threading.Lock()
@@ -237,9 +236,9 @@ _buffer = Buffer()
 
 def count(name: str, count: int = 1) -> None:
     """
-    Count in this process what is called *name*: Counter(name).count(count), in one line.
+    Add *count* to the counter *name* in this process, as Counter(name).count(count) does.
 
-    Raises InvalidName and InvalidCount; nothing else, and it never waits.
+    It never waits. Raises InvalidName and InvalidCount, and nothing else.
     """
     if count is not _ONE:
         check_count(count)
@@ -257,22 +256,22 @@ def count(name: str, count: int = 1) -> None:
 
 
 def flush() -> None:
-    """Send now what this process has counted. Raises RedisUnavailable; it is sent later, then."""
+    """Send now what this process has counted. Raises RedisUnavailable; then it is sent later."""
     _buffer.flush()
 
 
 async def aflush() -> None:
-    """flush(), awaited: in a thread, which it may have to wait for."""
+    """flush(), awaited, in a thread."""
     await asyncio.to_thread(flush)
 
 
 def prepare() -> None:
-    """See to the end of this process; called in the main thread, on SIGTERM as well."""
+    """Send what is counted when this process ends; if the main thread calls it, on SIGTERM as well."""
     at_end(finish)
 
 
 def forget() -> None:
-    """Drop what this process has counted and not sent, as a test does after which all is gone."""
+    """Drop what this process has counted and not sent, as tests do that empty Redis."""
     global _buffer
     before, _buffer = _buffer, Buffer()
     before.close()
@@ -280,7 +279,7 @@ def forget() -> None:
 
 
 def finish() -> None:
-    """Send what this process has counted, at an end without atexit. What cannot be sent is lost, and told."""
+    """Send what this process has counted, since it ends. What cannot be sent is lost, and logged."""
     _buffer.finish()
 
 

@@ -1,15 +1,15 @@
-"""What counters say: facts, as frozen dataclasses. Instants are aware, in UTC."""
+"""Series: what one counter has counted, slice by slice. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from components.kit.instants import EPOCH
 
-#: What stands in a slice in which nothing was counted: a number, None, or "skip" where it is to be left out.
+#: What stands for a slice in which nothing was counted: a number, None, or "skip" to leave it out.
 Fill: TypeAlias = int | Literal["skip"] | None
 
 
@@ -40,7 +40,7 @@ class Series(list[Sample]):
         self.name = name
         #: Seconds of each slice.
         self.precision = precision
-        #: When the first slice begins, and when the last one ends, or the server's now in it.
+        #: When the first slice begins, and when the last one ends, or the server's time if that is earlier.
         self.since, self.until = since, until
         #: What was counted in all that time, whatever fills the gaps.
         self.total = total
@@ -52,32 +52,16 @@ class Series(list[Sample]):
         return self.total / seconds if seconds > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """A counter among those of its family."""
-
-    name: str
-    count: int
-
-
-@dataclass(frozen=True)
-class CounterInfo:
-    """That a counter is there."""
-
-    name: str
-    #: When it was first counted in the slot of the coarsest stored precision in which it was last counted.
-    seen_at: datetime
-
-
 def instant(seconds: float) -> datetime:
-    return _EPOCH + timedelta(seconds=seconds)
+    """Return the instant so many seconds after 1970."""
+    return EPOCH + timedelta(seconds=seconds)
 
 
 def is_time(name: str) -> bool:
-    """Return whether what is called *name* counts microseconds: "pay-us:card", as timed() has it."""
+    """Return whether the counter *name* counts microseconds: "pay-us:card", as timed() names it."""
     return name.partition(":")[0].endswith("-us")
 
 
 def family_of(name: str) -> str | None:
-    """What stands before the first colon of a name; None if nothing does."""
+    """Return what stands before the first colon of a name; None if nothing does."""
     return name.partition(":")[0] or None if ":" in name else None

@@ -1,9 +1,10 @@
 """
 RowWorker: loads cached rows that are due, in batches: one claim, one query for each model, one write (chapter 2.4).
 
-Any number of them may run. A row that fails is due again later and stops no other; a database that does not answer
-gives its rows back for a while, the longer the more often. While Redis is away the loop says so once and goes on when
-it is back; what was loaded is loaded again then. One that dies leaves claims, which end after their lease.
+Any number of workers may run. A row that fails is due again later and stops no other row. If a database does not
+answer, its rows are given back for a while, the longer the more often. While Redis is away the loop logs that once,
+and goes on when it is back; then what was loaded is loaded again. A worker that dies leaves claims, which end after
+their lease.
 """
 
 from __future__ import annotations
@@ -11,21 +12,64 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from components.exceptions import RedisUnavailable, RowsUnavailable
+from components.exceptions import RedisUnavailable, RowNotSerializable, RowsUnavailable, RowTooLarge
 from components.kit.worker.outage import Outage, sentence
 from components.kit.worker.pulse import Pulse
 from components.kit.worker.signals import Killed, Signals
-from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, member
-from components.services.rows.worker.batches import Batch, Source, by_name
+from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, member, name_and_key
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_NAP = 0.1  # seconds between two looks: what is scheduled or invalidated meanwhile waits for so long
-#: Seconds for which rows are given back whose database does not answer.
+_LONGEST_NAP = 0.1  # seconds between two looks: for so long waits what is scheduled or invalidated meanwhile
+#: Seconds for which rows are given back if their database does not answer.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 _PULSE = 5.0  # seconds between two touches of the file
+
+
+class Loaded(Protocol):
+    """What became of the rows that were asked for. Those in neither are deleted."""
+
+    values: dict[str, Sequence[Any]]
+    errors: dict[str, str]
+
+
+class Source(Protocol):
+    """Where the rows of one name come from."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    def load_all(self, keys: Sequence[str]) -> Loaded:
+        """Load these rows. Raises RowsUnavailable."""
+
+
+@dataclass
+class _Batch:
+    """What is to be stored of the rows that were claimed, and what has failed, by member."""
+
+    rows: dict[str, Stored] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+    def fail(self, name: str, keys: Sequence[str], error: str) -> None:
+        self.errors.update((member(name, key), error) for key in keys)
+
+    def take(self, name: str, keys: Sequence[str], shape: Shape, loaded: Loaded) -> None:
+        for key in keys:
+            each = member(name, key)
+            if key in loaded.errors:
+                self.errors[each] = loaded.errors[key]
+            elif key not in loaded.values:
+                self.rows[each] = Stored(False, shape.deleted)
+            else:
+                try:
+                    self.rows[each] = Stored(True, shape.encode(each, loaded.values[key]))
+                except (RowNotSerializable, RowTooLarge) as error:
+                    self.errors[each] = str(error)
 
 
 class RowWorker:
@@ -36,7 +80,7 @@ class RowWorker:
     ) -> None:
         self.loader = Loader(lease=lease)
         self.pulse: Pulse | None = None
-        #: Its end is that of the process.
+        #: Whether the process ends with it.
         self.ends_process = False
         self.outage = Outage(harmless=lease)
         self._sources, self._batch = sources, batch
@@ -48,10 +92,10 @@ class RowWorker:
         #: Why the last claim could not ask all nodes of a cluster.
         self._unasked: RedisUnavailable | None = None
 
-    # These are safe from signal handlers and other threads.
+    # These may be called by signal handlers and other threads.
 
     def stop(self) -> None:
-        """End when what is claimed is stored."""
+        """End as soon as what is claimed is stored."""
         self._stop.set()
         self._wake.set()
 
@@ -64,7 +108,7 @@ class RowWorker:
         logger.info("%d rows loaded so far.", self._done)
 
     def run(self) -> int:
-        """Work until stopped; the exit code. Raises RedisUnavailable only if Redis does not answer at the start."""
+        """Work until stopped. Return the exit code. Raises RedisUnavailable if Redis does not answer at the start."""
         self.loader.claim(0)
         pause = 0.0
         try:
@@ -77,7 +121,7 @@ class RowWorker:
         return 0
 
     def tick(self) -> float:
-        """Load what is due; the seconds until the next look."""
+        """Load what is due, and return the seconds until the next look."""
         if self.pulse and time.monotonic() >= self._next_pulse:
             self.pulse.beat()
             self._next_pulse = time.monotonic() + _PULSE
@@ -91,23 +135,23 @@ class RowWorker:
         return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
 
     def handle(self, claims: Claims) -> None:
-        """Load what is claimed, one query for each name, and tell what became of it."""
-        batch, began_at = Batch(), time.monotonic()
-        for name, keys in by_name(claims).items():
+        """Load what is claimed, with one query for each name, and store it or note its errors."""
+        batch, began_at = _Batch(), time.monotonic()
+        for name, keys in _by_name(claims).items():
             self._load(name, keys, claims, batch)
             if time.monotonic() - began_at > self.loader.lease / 3:
                 self._tell(claims, batch)  # what is loaded shall not wait for the rest
-                batch = Batch()
+                batch = _Batch()
         self._tell(claims, batch)
 
-    def _tell(self, claims: Claims, batch: Batch) -> None:
+    def _tell(self, claims: Claims, batch: _Batch) -> None:
         if batch.rows:
             refused = self.loader.store(claims.claims, batch.rows)
             self._done += len(batch.rows) - len(refused)
         if batch.errors:
             self.loader.fail(claims.claims, batch.errors)
 
-    def _load(self, name: str, keys: Sequence[str], claims: Claims, batch: Batch) -> None:
+    def _load(self, name: str, keys: Sequence[str], claims: Claims, batch: _Batch) -> None:
         source = self._sources.get(name)
         if source is None:
             batch.fail(name, keys, f"No model has rows called {name!r} in this release.")
@@ -142,3 +186,13 @@ class RowWorker:
     def _sleep(self, seconds: float) -> None:
         self._wake.wait(seconds)
         self._wake.clear()
+
+
+def _by_name(claims: Claims) -> dict[str, list[str]]:
+    """Return the keys of what is claimed, by the name of the cache."""
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    for claim in claims.claims:
+        for each in claim.members:
+            name, key = name_and_key(each)
+            keys[name].append(key)
+    return keys

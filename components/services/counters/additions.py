@@ -1,0 +1,132 @@
+"""
+Additions: the calls that add to counters, and the sources that number them, so that each counts once.
+
+A counter has a hash for each stored precision and window of 120 slots. The script names it by the server's time, so
+no client's clock has a part in it, and gives it an end when it is made: there is nothing to clean. Counters lie in
+buckets, so that one call adds to many of them, and the bucket knows their names by when each was last seen.
+
+A source has at most one call under way. Its calls have rising numbers, and Redis keeps the last one's for an hour: a
+call that comes again, or too late, does not have a larger one. So what is remembered grows with how many send at
+once, not with what they send. A process that dies leaves its numbers to that hour; a forked child has sources of its
+own.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from components.exceptions import CountRefused, InvalidCount
+from components.kit.buckets import bucket
+from components.kit.scripts import Call, Script
+from components.services.counters.keys import SourceKeys
+from components.services.counters.precisions import plan
+from components.services.counters.series import is_time
+
+ADD = Script("counters/add")
+
+#: Up to here Lua counts exactly; a slot that would count further stays there.
+MAX_COUNT = 2**53 - 1
+#: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
+PATIENCE = 1_800
+_BATCH = 500  # counters in a call: a few milliseconds of the server
+
+
+class Source:
+    """Sends to the bucket *tag*, one call at a time."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag, self.id = tag, secrets.token_hex(8)
+        #: For the script: made once, since each update needs them.
+        self.keys = ADD.contract.keys_of(SourceKeys(tag, self.id))
+        self._number = 0
+
+    def next_number(self) -> int:
+        self._number += 1
+        return self._number
+
+
+#: The sources that have no call under way, by bucket. A deque needs no lock.
+_idle: defaultdict[str, deque[Source]] = defaultdict(deque)
+
+
+def _take(tag: str) -> Source:
+    """Return a source for a call to the bucket *tag*; Addition.is_over() gives it back."""
+    try:
+        source = _idle[tag].pop()
+    except IndexError:
+        return Source(tag)
+    is_valid = source.keys[0] == SourceKeys(tag, source.id).samples  # the prefix is a setting
+    return source if is_valid else Source(tag)
+
+
+def forget() -> None:
+    """Begin anew, with other sources."""
+    _idle.clear()
+
+
+os.register_at_fork(after_in_child=forget)
+
+
+@dataclass(slots=True, eq=False)  # not frozen, which costs half a microsecond in each update
+class Addition:
+    """A call that adds to counters of one bucket. It counts once, however often it is sent before it is over."""
+
+    source: Source
+    call: Call
+    #: What it adds, to be reported if it is lost: of what was counted, and of microseconds.
+    size: int
+    microseconds: int
+    #: When it was sent first, by components.kit.leases.clock().
+    sent_at: float = 0.0
+
+    @property
+    def tag(self) -> str:
+        return self.source.tag
+
+    def check(self, answer: int) -> None:
+        """Raise CountRefused if the script was ended by an error."""
+        if not answer:
+            raise CountRefused(
+                f"A key of counters in the bucket {self.tag} holds something else; "
+                "`manage.py cleancounters` removes it."
+            )
+
+    def is_over(self) -> None:
+        """Give the source back: this was answered, or will not be sent again."""
+        _idle[self.tag].append(self.source)
+
+
+def addition(tag: str, counts: Iterable[tuple[str, int]]) -> Addition:
+    """Return a call that adds *counts* to counters of the bucket *tag*."""
+    source, sizes = _take(tag), {False: 0, True: 0}
+    counted: list[str | int] = []
+    for name, count in counts:
+        counted += (name, count)
+        sizes[is_time(name)] += abs(count)
+    args = ADD.contract.args_of({"call": source.next_number(), "plan": plan().stored, "counted": counted})
+    return Addition(source, (source.keys, args), sizes[False], sizes[True])
+
+
+def additions(counts: Mapping[str, int]) -> list[Addition]:
+    """Return as few calls as can add all of *counts*."""
+    by_bucket: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for name, count in counts.items():
+        by_bucket[bucket(name)].append((name, max(-MAX_COUNT, min(MAX_COUNT, count))))
+    calls = []
+    for tag, pairs in by_bucket.items():
+        rest = iter(pairs)
+        while some := list(islice(rest, _BATCH)):
+            calls.append(addition(tag, some))
+    return calls
+
+
+def check_count(count: object) -> int:
+    """Return *count* if so many can be counted. Raises InvalidCount."""
+    if type(count) is not int or not -MAX_COUNT <= count <= MAX_COUNT:
+        raise InvalidCount(f"The count is {count!r}; it must be a whole number, between -2^53 and 2^53.")
+    return count

@@ -1,0 +1,97 @@
+"""
+Counter: how often something happened, over time.
+
+update() is sent at once and raises what goes wrong. count() is for what happens often: it adds in the memory of this
+process, which is sent once a second (buffer.py). Either counts in the slice in which it arrives, by the server's
+clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from components.kit.buckets import bucket
+from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import Script
+from components.kit.together import together
+from components.kit.twins import twins
+from components.kit.values import check_name
+from components.services.counters import buffer
+from components.services.counters.additions import ADD, Addition, addition, check_count
+from components.services.counters.keys import CounterKeys
+from components.services.counters.precisions import ask, check_fill
+from components.services.counters.series import Fill, Series
+
+READ = Script("counters/read")
+
+
+class Counter:
+    """
+    The counter *name*: text of 1 to 500 characters. What stands before a colon in it is its family.
+
+    Raises InvalidName. Every method but count() raises RedisUnavailable.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = check_name("counter", name)
+
+    def update(self, count: int = 1) -> None:
+        """
+        Add *count* now. If the reply is lost and asked for again, nothing more is added.
+
+        0 only says that the counter is there: its slice is no gap. Raises InvalidCount. After RedisUnavailable it is
+        open whether it was counted.
+        """
+        added = self._addition(count)
+        keys, args = added.call
+        try:
+            client = get_client()
+            done = ADD.quick(client, keys, args)
+            added.check(ADD(client, keys=keys, args=args) if done is None else done)
+        finally:
+            added.is_over()
+
+    async def aupdate(self, count: int = 1) -> None:
+        """update(), awaited. Those of one event loop travel together."""
+        added = self._addition(count)
+        try:
+            [done] = await together(ADD, [added.call])
+            added.check(done)
+        finally:
+            added.is_over()
+
+    def count(self, count: int = 1) -> None:
+        """
+        Add *count* in this process, which sends it within about a second.
+
+        It never waits, and never fails because of Redis. A process that is killed loses what it counted in its last
+        second. Raises InvalidCount.
+        """
+        buffer.count(self.name, count)
+
+    async def _get(
+        self,
+        client: AnyRedis,
+        precision: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fill: Fill = 0,
+    ) -> Series:
+        """
+        Return the slices of *precision* seconds, oldest first, from the one that holds *since* to that before
+        *until*.
+
+        By default these are the last ones, as many as COMPONENTS["COUNTER_SAMPLES"] says, to the one that is not yet
+        over. *fill* stands where nothing was counted: a number, None, or "skip" to leave such slices out.
+        Raises InvalidPrecision; InvalidRange, also for what lies ahead or is no longer kept.
+        """
+        asked, fill = ask(precision, since, until), check_fill(fill)
+        found = await READ.run(client, CounterKeys(bucket(self.name)), names=[self.name], **asked.args)
+        now, first, text = found
+        return asked.series(self.name, int(now) / 1_000_000, int(first), text, fill)
+
+    get, aget = twins(_get)
+
+    def _addition(self, count: int) -> Addition:
+        return addition(bucket(self.name), [(self.name, check_count(count))])

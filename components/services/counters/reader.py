@@ -1,0 +1,189 @@
+"""
+CounterReader: several counters at once, the first of a family, and which counters there are.
+
+A call goes to each bucket that is asked, all to one node together. The first of a family are found by adding up those
+that were seen in the time asked for, a few hundred of them in a call, so that no call takes long. Nothing changes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from components.exceptions import InvalidLimit
+from components.kit.buckets import BUCKETS, bucket
+from components.kit.client import AnyRedis
+from components.kit.scripts import Script, reading
+from components.kit.stored import instant_of, text_of
+from components.kit.twins import twins
+from components.kit.values import check_name, is_name
+from components.services.counters.counter import READ
+from components.services.counters.keys import CounterKeys, FamilyKeys
+from components.services.counters.precisions import Asked, ask, check_fill
+from components.services.counters.series import Fill, Series
+
+TOP = Script("counters/top")
+
+_MOST = 10_000  # of a family, or of names
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A counter among those of its family."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class CounterInfo:
+    """That a counter is there."""
+
+    name: str
+    #: When it was first counted in the slot of the coarsest stored precision in which it was last counted.
+    seen_at: datetime
+
+
+class CounterReader:
+    """What was counted. Every method raises RedisUnavailable."""
+
+    async def _read(
+        self,
+        client: AnyRedis,
+        names: Sequence[str],
+        precision: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        fill: Fill = 0,
+    ) -> dict[str, Series]:
+        """
+        Return the series of several counters, by name, in one round trip to each node.
+
+        They are as Counter.get() returns them, and all begin and end alike. Raises what that raises, and InvalidName.
+        """
+        asked, fill = ask(precision, since, until), check_fill(fill)
+        parts = _parts(asked, dict.fromkeys(check_name("counter", name) for name in names))
+        calls = [READ.call(CounterKeys(tag), names=some, **asked.args) for tag, some in parts]
+        answers = await READ.amany(client, calls) if calls else []
+        now = min((int(each[0]) for each in answers), default=0) / 1_000_000
+        found = {
+            name: asked.series(name, now, int(first), text, fill)
+            for (_tag, some), (_now, first, *texts) in zip(parts, answers, strict=True)
+            for name, text in zip(some, texts, strict=True)
+        }
+        return {name: found[name] for name in names}
+
+    read, aread = twins(_read)
+
+    async def _top(
+        self,
+        client: AnyRedis,
+        family: str,
+        limit: int = 10,
+        *,
+        precision: int = 3_600,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[Ranked]:
+        """
+        Return the counters of a family that counted most in the slices that Counter.get() would return, first first.
+
+        The cost is the number of these counters times that of the slices. Raises InvalidLimit, InvalidName, and what
+        get() raises.
+        """
+        asked, wanted = ask(precision, since, until), _check_limit(limit)
+        check_name("family of counters", family)
+        request = {**asked.args, "coarsest": asked.plan.coarsest, "some": asked.names_at_once, "best": wanted}
+        best: dict[str, int] = {}
+        unread = dict.fromkeys(BUCKETS, b"")
+        while unread:
+            calls = [
+                TOP.call(FamilyKeys(tag, family), after=after, **request) for tag, after in unread.items()
+            ]
+            for tag, (now, after, *pairs) in zip(list(unread), await TOP.amany(client, calls), strict=True):
+                asked.slices(int(now) / 1_000_000)  # raises what get() does
+                counts = zip(pairs[::2], pairs[1::2], strict=True)
+                best |= {text_of(name): int(count) for name, count in counts}
+                unread[tag] = after
+            best = dict(heapq.nsmallest(wanted, best.items(), key=lambda each: (-each[1], each[0])))
+            unread = {tag: after for tag, after in unread.items() if after}
+        return [Ranked(name, count) for name, count in best.items()]
+
+    top, atop = twins(_top)
+
+    async def _count(self, client: AnyRedis, family: str | None = None) -> int:
+        """Return how many counters there are, or how many of a family."""
+        return sum(await _ask(client, [("zcard", key) for key in _indexes(family)]))
+
+    count, acount = twins(_count)
+
+    async def _sizes(self, client: AnyRedis, families: Sequence[str]) -> dict[str, int]:
+        """Return how many counters each of these families has, in one round trip to each node."""
+        found = await _ask(client, [("zcard", key) for family in families for key in _indexes(family)])
+        many = len(BUCKETS)
+        return {family: sum(found[at * many : (at + 1) * many]) for at, family in enumerate(families)}
+
+    sizes, asizes = twins(_sizes)
+
+    async def _page(
+        self, client: AnyRedis, *, family: str | None = None, offset: int = 0, limit: int = 50
+    ) -> list[CounterInfo]:
+        """Return some of the counters, those that were seen last first. Raises InvalidLimit."""
+        indexes, limit = _indexes(family), _check_limit(limit)
+        if type(offset) is not int or not 0 <= offset <= _MOST:
+            raise InvalidLimit(f"The offset is {offset!r}; it must be a whole number from 0 to {_MOST:,}.")
+        # Any of them may lie in one bucket.
+        asked = [("zrange", key, 0, offset + limit - 1, True, True) for key in indexes]
+        seen = [each for found in await _ask(client, asked) for each in found]
+        last = heapq.nsmallest(offset + limit, seen, key=lambda each: (-each[1], each[0]))
+        named = ((text_of(name), instant_of(score / 1_000)) for name, score in last[offset:])
+        return [CounterInfo(name, at) for name, at in named if is_name(name)]  # others cannot be read
+
+    page, apage = twins(_page)
+
+    async def _families(self, client: AnyRedis) -> list[str]:
+        """Return what stands before a colon in the names of counters, in alphabetical order."""
+        found = await _ask(client, [("zrange", CounterKeys(tag).families, 0, -1) for tag in BUCKETS])
+        return sorted({name for some in found for name in map(text_of, some) if is_name(name)})
+
+    families, afamilies = twins(_families)
+
+
+def _parts(asked: Asked, names: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Return buckets, and names in them that one call may ask for."""
+    by_bucket: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        by_bucket[bucket(name)].append(name)
+    many = asked.names_at_once
+    return [
+        (tag, some[at : at + many]) for tag, some in by_bucket.items() for at in range(0, len(some), many)
+    ]
+
+
+def _indexes(family: str | None) -> list[str]:
+    """Return the keys of the names of all counters, or of a family. Raises InvalidName."""
+    if family is None:
+        return [CounterKeys(tag).names for tag in BUCKETS]
+    check_name("family of counters", family)
+    return [FamilyKeys(tag, family).family for tag in BUCKETS]
+
+
+async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def send() -> Any:
+        pipe = client.pipeline(transaction=False)
+        for command, *args in commands:
+            getattr(pipe, command)(*args)
+        return pipe.execute()
+
+    return list(await reading(send))
+
+
+def _check_limit(limit: object) -> int:
+    if type(limit) is not int or not 1 <= limit <= _MOST:
+        raise InvalidLimit(f"The limit is {limit!r}; it must be a whole number from 1 to {_MOST:,}.")
+    return limit

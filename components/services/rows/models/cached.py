@@ -1,0 +1,398 @@
+"""
+CachedRows: the cached rows of a model, and CachedRow, a model that has them.
+
+A reader loads the rows that it misses itself, once for all that miss them. Within a transaction it asks the database
+and stores nothing: it may see what is not committed, or what was so when the transaction began.
+
+Rows are loaded by one query for all of them. A row that makes the query fail is found by halving: it alone counts as
+an error, and the others are loaded. A database that does not answer is no error of any row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from asgiref.sync import sync_to_async
+from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
+from django.db import InterfaceError, OperationalError, ProgrammingError, connections, models, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Lookup, Q
+from django.db.models.signals import class_prepared
+from django.db.models.sql.compiler import SQLCompiler
+
+from components.exceptions import InvalidName, RowsUnavailable
+from components.services.rows import LEASE, Row, RowCache, Shape, Unshared, check_delay
+from components.services.rows.members import parts
+from components.services.rows.models.fields import kind_of
+from components.services.rows.models.frozen import FrozenRow, frozen_class
+from components.services.rows.models.writes import Writes
+
+#: Never cached, unless they are asked for by name.
+_SECRET = {"password"}
+_IN_QUERY = 30_000  # parameters: SQLite takes 32,766 of them, PostgreSQL 65,535
+
+
+class _Uncommitted(Unshared):
+    """Rows were to be loaded within a transaction, where they are not everybody's."""
+
+
+@dataclass
+class Loaded:
+    """The values of the rows that there are, by key; and why others could not be loaded."""
+
+    values: dict[str, Sequence[Any]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+class CachedRows:
+    """
+    The rows of *model*: of each the *fields* (None: all but passwords), by the unique field *key*.
+
+    A row on the schedule is loaded every *delay* seconds unless it has a delay of its own; a row that is on no
+    schedule is good for so long. They are called *name* in Redis, by default as the model: "market.item".
+    """
+
+    def __init__(
+        self,
+        model: type[models.Model],
+        *,
+        delay: float = 60.0,
+        fields: Sequence[str] | None = None,
+        key: str = "pk",
+        name: str | None = None,
+        using: str | None = None,
+    ) -> None:
+        self.model, self.key_name, self._names, self._using = model, key, fields, using
+        self.name, self.delay = name or model._meta.label_lower, check_delay(delay)
+        if not self.delay:
+            raise ImproperlyConfigured(
+                f"The rows of {self.name} have the delay {delay!r}: it must be above 0."
+            )
+        # A model of another registry is one of a test, or one that stands for a table while that is rebuilt.
+        if model._meta.apps is apps:
+            if self.name in _declared:
+                raise ImproperlyConfigured(
+                    f"Two models have rows called {self.name!r}; give one of them another name."
+                )
+            _declared[self.name] = self
+        self.writes = Writes(self.name, self, lambda *keys: self.cache.invalidate(*keys))
+
+    @cached_property
+    def cache(self) -> RowCache:
+        return RowCache(self.name, self.shape)
+
+    def schedule(self, pk: Any, delay: float | None = None) -> None:
+        """Let the row be loaded now, and again every *delay* seconds, as declared by default; 0 unschedules it."""
+        self.cache.schedule(self.key(pk), self.delay if delay is None else delay)
+
+    async def aschedule(self, pk: Any, delay: float | None = None) -> None:
+        """schedule(), awaited."""
+        await self.cache.aschedule(self.key(pk), self.delay if delay is None else delay)
+
+    def schedule_many(self, pks: Iterable[Any], delay: float | None = None) -> None:
+        """Do what schedule() does for several rows, in one round trip to each node."""
+        each = self.delay if delay is None else delay
+        self.cache.schedule_many({self.key(pk): each for pk in pks})
+
+    def unschedule(self, *pks: Any) -> None:
+        """Forget these rows."""
+        self.cache.unschedule(*map(self.key, pks))
+
+    def refresh(self, *pks: Any) -> set[Any]:
+        """Let these rows be loaded as soon as a daemon can. Return those that are on no schedule: none loads them."""
+        keys = {pk: self.key(pk) for pk in pks}
+        absent = self.cache.refresh(*keys.values())
+        return {pk for pk, key in keys.items() if key in absent}
+
+    def invalidate(self, *pks: Any) -> None:
+        """Drop these rows after a write that sends no signal. Call it after the commit."""
+        self.cache.invalidate(*map(self.key, pks))
+
+    def get(
+        self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> FrozenRow | None:
+        """
+        Return the row; None if there is none. It is loaded if it is not there, or older than *max_age* seconds.
+
+        If somebody else is loading it, wait for *wait* seconds, or with *stale* return the old one, if there is one.
+        Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, InvalidName, and RedisUnavailable.
+        """
+        return self.get_many([pk], wait=wait, max_age=max_age, stale=stale).get(pk)
+
+    async def aget(
+        self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> FrozenRow | None:
+        """get(), awaited."""
+        return (await self.aget_many([pk], wait=wait, max_age=max_age, stale=stale)).get(pk)
+
+    def get_many(
+        self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> dict[Any, FrozenRow]:
+        """Return the rows that there are, by *pks*. Others are loaded in one query. Raises what get() does."""
+        wanted = {pk: self.key(pk) for pk in pks}
+        options: dict[str, Any] = {"max_age": max_age, "stale": stale}
+        # A transaction may hold locks of the database: so it waits for nobody else to load.
+        if self._is_within_a_transaction():
+            found = self.cache.get_many(wanted.values(), **options)
+            found |= self._rows(self.load([key for key in wanted.values() if key not in found]))
+        else:
+            found = self.cache.get_or_load(wanted.values(), self.load, delay=self.delay, wait=wait, **options)
+        return self._frozen(wanted, found)
+
+    async def aget_many(
+        self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
+    ) -> dict[Any, FrozenRow]:
+        """get_many(), awaited."""
+        wanted = {pk: self.key(pk) for pk in pks}
+        options: dict[str, Any] = {"max_age": max_age, "stale": stale}
+        try:
+            found = await self.cache.aget_or_load(
+                wanted.values(), sync_to_async(self._load), delay=self.delay, wait=wait, **options
+            )
+        except _Uncommitted:
+            found = await self.cache.aget_many(wanted.values(), **options)
+            rest = [key for key in wanted.values() if key not in found]
+            found |= self._rows(await sync_to_async(self.load)(rest))
+        return self._frozen(wanted, found)
+
+    def _load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        if self._is_within_a_transaction():
+            raise _Uncommitted
+        return self.load(keys)
+
+    def _is_within_a_transaction(self) -> bool:
+        connection = connections[self.database]
+        is_open = connection.connection is not None  # what is cached is read without a database
+        return connection.in_atomic_block or (is_open and not connection.autocommit)
+
+    def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
+        """Return what was loaded as rows, as if they came from Redis."""
+        found = {}
+        for key, each in values.items():
+            found[key] = Row(self.shape, key, 0, json.loads(f"[0,1,{self.shape.encode(key, each)}]"))
+        return found
+
+    def _frozen(self, wanted: Mapping[Any, str], found: Mapping[str, Row]) -> dict[Any, FrozenRow]:
+        frozen = self._frozen_class
+        return {
+            pk: frozen(row)
+            for pk, key in wanted.items()
+            if (row := found.get(key)) is not None and not row.is_deleted
+        }
+
+    @cached_property
+    def _frozen_class(self) -> type[FrozenRow]:
+        return frozen_class(self.model._meta.label, self.shape.names)
+
+    @property
+    def database(self) -> str:
+        """The alias of its database: by default that of writes, since a replica may lag behind."""
+        return self._using or router.db_for_write(self.model)
+
+    @property
+    def is_known_by_pk(self) -> bool:
+        return self.key_name in ("pk", self.model._meta.pk.name)
+
+    @property
+    def names_its_fields(self) -> bool:
+        """Whether it was declared which fields are cached."""
+        return self._names is not None
+
+    @cached_property
+    def key_column(self) -> models.Field[Any, Any]:
+        """The unique field whose values the keys are. Raises ImproperlyConfigured."""
+        meta = self.model._meta
+        [found] = self._find([self.key_name])
+        if not found.unique:
+            raise ImproperlyConfigured(
+                f"{meta.label}.{self.key_name} is not unique: it cannot be the key of its rows."
+            )
+        return found
+
+    @cached_property
+    def key_field(self) -> models.Field[Any, Any]:
+        """The field that knows the type of the keys: what key_column points at, if that is a relation."""
+        found = self.key_column
+        while found.is_relation:
+            found = found.target_field  # type: ignore[attr-defined]
+        return found
+
+    @cached_property
+    def _has_whole_keys(self) -> bool:
+        return type(self.key_field).to_python is models.IntegerField.to_python
+
+    @cached_property
+    def fields(self) -> list[models.Field[Any, Any]]:
+        """The fields that are cached. Raises ImproperlyConfigured."""
+        meta = self.model._meta
+        if self._names is None:
+            return [each for each in meta.concrete_fields if each.name not in _SECRET]
+        if isinstance(self._names, str):
+            raise ImproperlyConfigured(
+                f"Cached rows of {meta.label}: the fields are the text {self._names!r} and no list."
+            )
+        return self._find(self._names)
+
+    def _find(self, names: Sequence[str]) -> list[models.Field[Any, Any]]:
+        meta = self.model._meta
+        try:
+            found = [meta.pk if name == "pk" else meta.get_field(name) for name in names]
+        except FieldDoesNotExist as error:
+            raise ImproperlyConfigured(f"Cached rows of {meta.label}: {error}.") from None
+        columns = [each for each in found if isinstance(each, models.Field) and each.column]
+        if len(columns) < len(found):
+            raise ImproperlyConfigured(
+                f"Cached rows of {meta.label}: one of {', '.join(names)} has no column."
+            )
+        return columns
+
+    @cached_property
+    def shape(self) -> Shape:
+        note = f"{self.model._meta.db_table} by {self.key_name}"
+        return Shape([(each.attname, kind_of(each)) for each in self.fields], note=note)
+
+    def key(self, value: Any) -> str:
+        """Return the *value* of the key field as text, in the one way that it is written. Raises InvalidName."""
+        if type(value) is int and self._has_whole_keys:
+            return str(value)  # most are so, and a page reads many
+        try:
+            found = self.key_field.to_python(value)
+        except (ValidationError, TypeError, ValueError, OverflowError):
+            found = None
+        if found is None:
+            raise InvalidName(f"A row of {self.model._meta.label} cannot have the key {value!r}.")
+        return _written(found)
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        """Return the values of the rows that there are, by key, in one query for 30,000. Raises what that raises."""
+        if not keys:
+            return {}
+        # By the values of the keys, since a database may write them in another way.
+        wanted = {self.key_field.to_python(key): key for key in keys}
+        columns = [each.attname for each in self.fields]
+        rows = self.model._base_manager.using(self.database).order_by().values_list(self.key_name, *columns)
+        found = (row for some in parts(wanted, _IN_QUERY) for row in rows.filter(self._among(some)))
+        return {wanted[key]: values for key, *values in found if key in wanted}
+
+    def _among(self, values: Sequence[Any]) -> Lookup[Any] | Q:
+        if self._has_whole_keys and connections[self.database].vendor == "postgresql":
+            return AnyOf(F(self.key_name), values)
+        return Q(**{f"{self.key_name}__in": values})
+
+    def load_all(self, keys: Sequence[str]) -> Loaded:
+        """Return what load() does, and why other rows cannot be loaded. Raises RowsUnavailable."""
+        loaded = Loaded()
+        self._load_into(loaded, [key for key in keys if self._can_be(key, loaded)])
+        return loaded
+
+    def _load_into(self, loaded: Loaded, keys: Sequence[str]) -> None:
+        try:
+            loaded.values.update(self.load(keys))
+        except (OperationalError, InterfaceError) as error:
+            connections[self.database].close()
+            raise RowsUnavailable(
+                f"{self.model._meta.label}: the database does not answer: {error}"
+            ) from error
+        except Exception as error:  # noqa: BLE001  (whatever a field raises for what it finds is an error of its row)
+            if len(keys) == 1 or isinstance(error, ProgrammingError):  # that of a table without a column
+                loaded.errors.update(dict.fromkeys(keys, f"{type(error).__name__}: {error}"))
+                return
+            half = len(keys) // 2
+            for some in (keys[:half], keys[half:]):
+                self._load_into(loaded, some)
+
+    def _can_be(self, key: str, loaded: Loaded) -> bool:
+        """Return whether it can be the key of a row. It may stem from a release with another key field."""
+        try:
+            if self.key(key) == key:
+                return True
+        except InvalidName:
+            pass
+        loaded.errors[key] = f"{key!r} is no key of {self.model._meta.label}"
+        return False
+
+
+def _written(key: Any) -> str:
+    """Return a key as text, the same for all that are equal: 1.00 and 1, noon in one zone and in another."""
+    if isinstance(key, Decimal) and key.is_finite():
+        text = format(key, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    if isinstance(key, datetime) and key.tzinfo:
+        return str(key.astimezone(UTC))
+    return str(key)
+
+
+class AnyOf(Lookup):
+    """
+    filter(AnyOf(F("pk"), [1, 2, 3])): rows by many whole numbers, sent to PostgreSQL as one parameter.
+
+    With pk__in each number is a parameter: to write a thousand of them takes longer than the query.
+    """
+
+    prepare_rhs = False
+
+    def __init__(self, column: F, values: Sequence[int]) -> None:
+        super().__init__(column, list(values))
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, Any]:
+        column, params = self.process_lhs(compiler, connection)
+        return f"{column} = ANY(%s)", [*params, self.rhs]
+
+
+_declared: dict[str, CachedRows] = {}
+
+
+def cached_rows() -> Mapping[str, CachedRows]:
+    """Return all that were declared, by their names."""
+    return MappingProxyType(_declared)
+
+
+def _watch(sender: type[models.Model], **kwargs: Any) -> None:
+    """Heed the writes of a model that is made after those with cached rows, such as a child or a proxy."""
+    for rows in _declared.values():
+        rows.writes.watch(sender)
+
+
+class_prepared.connect(_watch, dispatch_uid="components.rows.writes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caching:
+    """How the rows of a model are cached: the options of CachedRows."""
+
+    delay: float = 60.0
+    fields: Sequence[str] | None = None
+    key: str = "pk"
+    name: str | None = None
+    using: str | None = None
+
+
+class CachedRow(models.Model):
+    """
+    A model whose class has *cached*, its CachedRows, as its attribute *caching* says.
+
+    A model that derives from it has a cache of its own, a proxy that of its model. The rows of a model of another app
+    are cached by CachedRows(User, fields=[...]), in a module that ready() imports.
+    """
+
+    caching: ClassVar[Caching] = Caching()
+    cached: ClassVar[CachedRows]
+
+    class Meta:
+        abstract = True
+
+
+def _prepare(sender: type[Any], **kwargs: Any) -> None:
+    if issubclass(sender, CachedRow) and not sender._meta.abstract and not sender._meta.proxy:
+        sender.cached = CachedRows(sender, **asdict(sender.caching))
+
+
+class_prepared.connect(_prepare, dispatch_uid="components.rows")

@@ -1,1 +1,0 @@
-"""The daemon that refreshes cached rows."""
