@@ -19,8 +19,8 @@ _FORMATS = ("book", "combined", "json")
 
 class Command(BaseCommand):
     help = (
-        "Counts the lines that copylogs hands out, by day and by the country, region and city of their address; any "
-        "number of these may run, on any number of machines. Each line counts once, whichever of them dies. The "
+        "Counts the lines that copylogs hands out, by day and by the country, region and city of their address. Any "
+        "number of workers may run, on any number of machines; each line counts once, even if some of them die. The "
         "first SIGTERM or Ctrl-C flushes what is counted, the second ends at once. Exit codes: 0 stopped as asked; "
         "1 ended by an error; 2 wrong usage, no table of addresses, or Redis does not answer at the start."
     )
@@ -43,20 +43,20 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="DOTTED.CLASS",
-            help="Count by this class in place of places: block(columns) is given the lines, flush() says what to "
+            help="Count by this class instead of by places: block(columns) gets the lines, flush() returns what to "
             "add to which tables. May be given several times.",
         )
         parser.add_argument(
             "--aggregation",
             metavar="NAME",
-            help="What the callbacks count for. Each aggregation gets every line, once.",
+            help="The aggregation for which the callbacks count. Each aggregation gets every line once.",
         )
         parser.add_argument(
             "--lease",
             type=natural,
             default=int(LEASE),
             metavar="SECONDS",
-            help=f"After so long others count what a dead worker held (default: {LEASE:g}). A chunk must take less.",
+            help=f"Others count what a dead worker held after so long (default: {LEASE:g}). A chunk must take less.",
         )
         parser.add_argument("--drain", action="store_true", help="End when nothing is left to count.")
         add_heartbeat_file(parser)
@@ -77,12 +77,12 @@ class Command(BaseCommand):
 def _add_reading(parser: ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--format", choices=_FORMATS, default="book", help="What a line is like (default: book)."
+        "--format", choices=_FORMATS, default="book", help="The format of lines (default: book)."
     )
     which.add_argument(
         "--pattern",
         metavar="REGEX",
-        help="A regular expression for lines that are like nothing else, with groups called ip and time.",
+        help="A regular expression for lines of any other format, with groups named ip and time.",
     )
     parser.add_argument(
         "--json-keys",
@@ -93,11 +93,12 @@ def _add_reading(parser: ArgumentParser) -> None:
         "--days",
         type=natural,
         metavar="N",
-        help="Lines of days longer ago are late: counted as rejected (default: those before 1970).",
+        help="Reject lines of days longer ago as late (default: those before 1970).",
     )
     parser.add_argument(
         "--keep",
         type=natural,
         metavar="N",
-        help="Remove what was counted of days longer ago, once a day; their lines are late (default: keep all).",
+        help="Once a day, remove what was counted of days longer ago, and reject their lines as late (default: keep "
+        "all).",
     )

@@ -30,15 +30,15 @@ from components.services.logs import (
     find_files,
 )
 
-_NAMED = 3  # files of which the summary tells that their last line waits
+_NAMED = 3  # files whose last line waits that the summary names
 
 
 class Command(BaseCommand):
     help = (
         "Copies log files (plain, gzip, zstd) into Redis in chunks of whole lines, which aggregations count. It goes "
-        "on where it stopped, and copies no file twice, whatever its name. Exit codes: 0 all is copied; 1 something "
-        "could not be read, which is told with file, line and byte, and the rest is copied; 2 wrong usage, or Redis "
-        "does not answer."
+        "on where it stopped, and copies no file twice, whatever its name. Exit codes: 0 everything is copied; 1 "
+        "something could not be read, which is reported with file, line and byte, and the rest is copied; 2 wrong "
+        "usage, or Redis does not answer."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,14 +46,16 @@ class Command(BaseCommand):
             "paths", nargs="+", metavar="PATH", help="A file, a folder, a pattern, or - for standard input."
         )
         parser.add_argument(
-            "--job", default=DEFAULT_JOB, help=f"For the aggregations of this job (default: {DEFAULT_JOB})."
+            "--job",
+            default=DEFAULT_JOB,
+            help=f"Copy for the aggregations of this job (default: {DEFAULT_JOB}).",
         )
         parser.add_argument(
             "--limit",
             type=size,
             default=LIMIT,
             metavar="BYTES",
-            help="At most so many bytes, compressed, are in flight, over all producers: 256M (default), 1G.",
+            help="How many bytes, compressed, all producers may have in flight: 256M (default), 1G.",
         )
         parser.add_argument(
             "--chunk",
@@ -66,40 +68,41 @@ class Command(BaseCommand):
             "--format",
             choices=["auto", "plain"],
             default="auto",
-            help="auto: by its first bytes a file is gzip, zstd or plain (default). plain: all are plain.",
+            help="auto: the first bytes of a file tell whether it is gzip, zstd or plain (default). "
+            "plain: all are plain.",
         )
         parser.add_argument(
             "--complete",
             action="store_true",
-            help="No file grows any more: a last line without a newline counts at once. Otherwise it waits until its "
-            "newline comes, or nobody has written to the file for a day.",
+            help="Copy a last line without a newline at once, because no file grows any more. Otherwise it waits "
+            "until its newline comes, or until nobody has written to the file for a day.",
         )
         parser.add_argument(
             "--follow",
             action="store_true",
-            help="Go on: copy what files grow by, also when they are rotated, and files that come. SIGTERM and "
+            help="Keep running: copy what is added to files, also when they are rotated, and new files. SIGTERM and "
             "Ctrl-C end it. Redis may be away meanwhile.",
         )
         parser.add_argument(
             "--forget",
             type=_days,
             metavar="DAYS",
-            help="Afterwards, forget all files of the job that no copylogs has seen for so many days, from 1 on. One "
-            "that comes again is copied again.",
+            help="Afterwards, forget all files of the job that no copylogs has seen for so many days, from 1 on. A "
+            "file that comes again is copied again.",
         )
-        parser.add_argument("--no-progress", action="store_true", help="Tell only problems and the end.")
+        parser.add_argument("--no-progress", action="store_true", help="Report only problems and the result.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["follow"] and "-" in options["paths"]:
-            raise CommandError("--follow: standard input is read to its end anyway.", returncode=2)
+            raise CommandError(
+                "--follow cannot be used with standard input, which is read to its end anyway.", returncode=2
+            )
         if options["follow"] and options["complete"]:
             raise CommandError(
-                "--complete: followed files are those that grow; leave out one of them.", returncode=2
+                "--complete and --follow cannot be used together; leave out one of them.", returncode=2
             )
         if options["follow"] and options["forget"]:
-            raise CommandError(
-                "--forget: only after files that have an end; leave out --follow.", returncode=2
-            )
+            raise CommandError("--forget needs files that have an end; leave out --follow.", returncode=2)
         links: list[str] = []
         files = [] if options["follow"] else list(find_files(options["paths"], tell=links.append))
         self._progress = Progress(self.stdout, sum(map(_size, files)))
@@ -161,7 +164,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _interrupted_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does. Only the main thread hears signals; in another one nothing is changed."""
+    """Let SIGTERM do what Ctrl-C does. In other threads than the main one, which get no signals, do nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -173,7 +176,7 @@ def _interrupted_by_sigterm() -> Iterator[None]:
 
 
 def _follow(copier: Copier, paths: Sequence[str]) -> None:
-    """Until a signal ends it, wherever it is: what is not copied then, is found the next time."""
+    """Follow files until a signal ends it. What is not copied by then is copied the next time."""
     follower = Follower(copier, paths)
     with closing(follower), suppress(KeyboardInterrupt):
         while True:
@@ -182,7 +185,7 @@ def _follow(copier: Copier, paths: Sequence[str]) -> None:
 
 
 def _waiting(files: Sequence[str]) -> str:
-    """Say which files have a last line that is not copied yet."""
+    """Return a text about files whose last line is not copied yet."""
     names = [each.replace("\n", "?") for each in files[:_NAMED]]
     if more := len(files) - len(names):
         names.append(f"{more:,} more")
@@ -205,7 +208,7 @@ def _days(text: str) -> float:
 def _size(path: str) -> int:
     try:
         return Path(path).stat().st_size
-    except OSError:  # copying it will say why
+    except OSError:  # copying it will tell why
         return 0
 
 

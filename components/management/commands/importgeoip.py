@@ -25,19 +25,21 @@ _PACE = 2.0  # seconds between two lines of progress
 
 class Command(BaseCommand):
     help = (
-        "Imports where addresses live: from a MaxMind DB (GeoLite2, DB-IP: .mmdb), or from CSV, GeoLite2's or "
-        "GeoLiteCity's, blocks and locations together. Lookups go by the table of before until the new one is whole. "
-        "It can be stopped and repeated. Exit codes: 0; 1 if the files cannot be imported; 2 if Redis does not "
-        "answer, or a name or a package is wrong."
+        "Imports the places of addresses from a MaxMind DB (GeoLite2, DB-IP: .mmdb), or from the CSV files of "
+        "GeoLite2 or GeoLiteCity, blocks and locations together. Lookups use the old table until the new one is "
+        "whole. The command can be stopped and repeated. Exit codes: 0; 1 if the files cannot be imported; 2 if "
+        "Redis does not answer, or a name or a package is wrong."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "paths", nargs="*", metavar="PATH", help="A .mmdb, or all CSV files that belong together."
         )
-        parser.add_argument("--table", default="default", metavar="NAME", help="Its name (default: default).")
         parser.add_argument(
-            "--force", action="store_true", help="Store all of it anew, also what is there already."
+            "--table", default="default", metavar="NAME", help="The name of the table (default: default)."
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="Store everything again, even what is there already."
         )
         parser.add_argument(
             "--remove", action="store_true", help="Remove the table from Redis instead of importing one."
@@ -45,9 +47,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["remove"] and (options["paths"] or options["force"]):
-            raise CommandError("--remove stands alone, or with --table: it imports nothing.", returncode=2)
+            raise CommandError("--remove imports nothing. Use it alone, or with --table.", returncode=2)
         if not options["remove"] and not options["paths"]:
-            raise CommandError("Name a .mmdb, or CSV files of blocks and of locations.", returncode=2)
+            raise CommandError(
+                "No file is given. Name a .mmdb, or CSV files of blocks and of locations.", returncode=2
+            )
         try:
             said = self._remove(options["table"]) if options["remove"] else self._import(options)
         except (InvalidGeoSource, OSError) as error:
@@ -84,7 +88,7 @@ class Command(BaseCommand):
 
 
 def _hint(error: RedisUnavailable) -> str:
-    """A server that answers that it cannot write is not to be sought elsewhere."""
+    """Return what to do: a server that answers that it cannot write need not be searched elsewhere."""
     if "does not answer" in str(error):
         return f"Is it running? CACHES[{conf().cache!r}] says where it should be."
     return "The table is as it was. Called again, it stores what is missing."

@@ -1,8 +1,8 @@
 """
-Show where lines of logs came from: for people as a table, for programs as JSON or CSV.
+Show where lines of logs came from: as a table for people, as JSON or CSV for programs.
 
-The keys of the JSON and the first columns of the CSV are a promise (docs/logs.md): new keys may come, and none goes
-or changes its meaning without another number of format.
+The keys of the JSON and the first columns of the CSV are stable (docs/logs.md): keys may be added, but none is
+removed or changes its meaning without another format number.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _DAYS = 7
 
 class Command(BaseCommand):
     help = (
-        "Shows where lines of logs came from, of several days together, with shares, and growth against as many days "
-        "before. Exit codes: 0; 2 for a wrong argument, or if Redis does not answer."
+        "Shows where the lines of logs of some days came from, with shares, and growth since as many days before. "
+        "Exit codes: 0; 2 for a wrong argument, or if Redis does not answer."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -89,15 +89,17 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no day: write it as 2011-10-10") from None
+        raise ArgumentTypeError(f"{text!r} is not a day: write it as 2011-10-10") from None
 
 
 def _period(
     traffic: Traffic, first: date | None, last: date | None, days: int | None
 ) -> tuple[date, date] | None:
-    """The first and last day that are asked for; None if that is left to the lines, and there are none."""
+    """Return the first and last day of the report; None if they depend on lines, and there are none."""
     if first and last and days:
-        raise InvalidRange("--from, --to and --days together say twice how long: leave one of them out.")
+        raise InvalidRange(
+            "--from, --to and --days together say twice how long the period is. Leave one out."
+        )
     length = (days or _DAYS) - 1
     if first and days:
         return first, _moved(first, length)
@@ -174,7 +176,7 @@ def _growth(growth: float | None) -> str:
 
 
 def _rejected(totals: dict[str, int]) -> list[str]:
-    """Of all days: lines that were rejected belong to none."""
+    """Return a line about all days, since rejected lines belong to none."""
     if not totals:
         return []
     reasons = sorted(set(totals) - {"lines", "counted"})

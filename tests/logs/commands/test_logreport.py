@@ -208,7 +208,7 @@ def test_redis_that_is_away_is_two() -> None:
     ("arguments", "say"),
     [
         (["--level", "town"], "invalid choice: 'town'"),
-        (["--from", "yesterday"], "'yesterday' is no day"),
+        (["--from", "yesterday"], "'yesterday' is not a day"),
         (["--json", "--csv"], "not allowed with"),
         (["--days", "0"], "'0' is not a whole number above zero"),
     ],
