@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Collection, Iterable
 
 import pytest
 from django.contrib.auth.models import User
 from django.test.utils import override_settings
 
-from components.people import Users, people, unwilling
+from components.people import (
+    Users,
+    anote_contacts,
+    listen_to_contacts,
+    note_contacts,
+    people,
+    unwilling,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -94,3 +102,23 @@ def test_everybody_can_be_put_into_a_chat_unless_the_project_says_no() -> None:
 
 def test_they_are_made_once() -> None:
     assert people() is people()
+
+
+def test_listeners_are_told_once_to_whom_people_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("components.people._listeners", [])
+    told: list[tuple[str, list[str], bool]] = []
+
+    class Listener:
+        def note(self, user: str, ids: Collection[str]) -> None:
+            told.append((user, list(ids), False))
+
+        async def anote(self, user: str, ids: Collection[str], *, anew: bool = False) -> None:
+            told.append((user, list(ids), anew))
+
+    listener = Listener()
+    for _ in range(2):
+        listen_to_contacts(listener)
+    note_contacts("joe", ["jill", "ann"])
+    asyncio.run(anote_contacts("joe", ("bob",), anew=True))
+
+    assert told == [("joe", ["jill", "ann"], False), ("joe", ["bob"], True)]
