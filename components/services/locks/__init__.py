@@ -5,15 +5,15 @@ lock() and alock() are what a project uses; Lock and AsyncLock stand in for redi
 """
 
 from components.kit.holders import Holder, new_token
-from components.services.locks.asynchronous import AsyncLock
-from components.services.locks.multiple import AsyncLocks, Locks, alocks, locks
-from components.services.locks.named import LockOptions, alock, lock
-from components.services.locks.readers import LockInfo, LockReader, WaiterInfo
-from components.services.locks.threaded import Lock
+from components.services.locks.drop_ins import AsyncLock, Lock
+from components.services.locks.fences import FencedValue
+from components.services.locks.named import AsyncLocks, LockOptions, Locks, alock, alocks, lock, locks
+from components.services.locks.reader import LockInfo, LockReader, WaiterInfo
 
 __all__ = [
     "AsyncLock",
     "AsyncLocks",
+    "FencedValue",
     "Holder",
     "Lock",
     "LockInfo",

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
-from components.kit import leases as renewals
+from components.kit import leases
 from components.kit.client import server_of
 
 
@@ -43,12 +43,12 @@ class Holding:
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that has it; see renewals.Lease."""
+        """What stands for the server that has it; see leases.Lease."""
         lock = self._lock()
         return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
     def renew(self) -> bool:
-        """Prolong it by its whole time; see renewals.Lease."""
+        """Prolong it by its whole time; see leases.Lease."""
         lock = self._lock()
         return lock is not None and lock._renew(self)
 
@@ -65,7 +65,7 @@ class Holding:
     @property
     def remaining(self) -> float:
         """Seconds for which it is surely held yet; infinite without a timeout."""
-        return max(0.0, self.valid_until - renewals.clock())
+        return max(0.0, self.valid_until - leases.clock())
 
 
 class ThreadLocal(threading.local):
@@ -143,3 +143,25 @@ class _Own:
 
 #: What the running coroutine has acquired, by the id of the TaskLocal. Weakly, so that contexts keep nothing alive.
 _context: ContextVar[Mapping[int, ref[_Own]] | None] = ContextVar("components_locks", default=None)
+
+
+class GivenToken(bytes):
+    """
+    A token that the caller chose, so that several acquisitions may use the same: *asker* tells them apart.
+
+    It is bytes, since redis-py's classes keep it and compare it.
+    """
+
+    asker: bytes
+
+    @classmethod
+    def of(cls, token: bytes, asker: bytes) -> GivenToken:
+        """Return *token* as the acquisition that is called *asker* uses it."""
+        made = cls(token)
+        made.asker = asker
+        return made
+
+
+def asker_of(token: bytes) -> bytes:
+    """Return what names the acquisition with this token: the token itself, unless the caller chose it."""
+    return token.asker if isinstance(token, GivenToken) else token
