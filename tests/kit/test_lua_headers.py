@@ -25,8 +25,7 @@ SCRIPTS = {name: path for name, path in FILES.items() if name not in PRELUDES}
 LONGEST = 40  # lines of code
 LONGEST_MAIN = 60  # lines of code that are in no function
 #: A whole step of a worker in one round trip is the point of the first, and of the second that a push, its unique key
-#: and its tick are one; of the next two, that nothing comes between
-#: the end of one holder's time and who is next; of a chat's, that nobody finds its members and its sequence at odds;
+#: and its tick are one; of a chat's, that nobody finds its members and its sequence at odds;
 #: of a mailbox's, that what is acknowledged, dropped and handed out is told apart; of an address book's, that
 #: a reader finds each entry once, under one name, however it was typed; of those of counters and rows, that one call
 #: is for many of them;
@@ -34,9 +33,6 @@ LONGEST_MAIN = 60  # lines of code that are in no function
 LONGER = {
     "queues/advance": 250,
     "queues/push": 50,
-    "locks/acquire": 65,
-    "locks/release": 50,
-    "semaphores/acquire": 70,
     "autocomplete/complete": 130,
     "autocomplete/select": 90,
     "autocomplete/write": 135,

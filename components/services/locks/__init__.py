@@ -1,7 +1,9 @@
 """
 Distributed locks (chapter 6.2 of the book): one holder at a time, for a time.
 
-lock() and alock() are what a project uses; Lock and AsyncLock stand in for redis-py's classes. docs/locks.md.
+A project uses lock() and alock(), and locks() and alocks() for several at once. Lock and AsyncLock stand in for
+redis-py's classes. FencedValue is a value that only the newest holder can write; models.py has rows of that kind. See
+docs/locks.md and docs/fencing.md.
 """
 
 from components.kit.holders import Holder, new_token
