@@ -1,10 +1,10 @@
 """
-Renewals: what is held under a lease is renewed at a third of it, and whoever holds it learns when it is lost.
+Leases: what is held for a time is renewed when a third of it has passed, and its holder learns when it is lost.
 
-One thread of the process keeps the time for all leases, and others talk to Redis, one for each server: so one that
-does not answer delays neither the news of a loss nor the renewals of what lies on the others. They end when there was
-nothing to renew for a while. On an event loop its own timers keep the time, and each renewal is a task. Leases are
-known weakly: what the program has forgotten is not renewed. A forked child renews nothing of its parent's.
+One thread of the process keeps the time for all leases, and others talk to Redis, one for each server: so a server
+that does not answer delays neither the news of a loss nor the renewals at other servers. These threads end when there
+was nothing to renew for a while. On an event loop its own timers keep the time, and each renewal is a task. Leases
+are referred to weakly: what the program has forgotten is not renewed. A forked child renews none of its parent's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _IDLE = 30.0  # seconds after which a thread that had nothing to renew ends
 
 
 def clock() -> float:
-    """Seconds that also pass while the machine sleeps, as they do for the server."""
+    """Return seconds of a clock that goes on while the machine sleeps, as it does for the server."""
     return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
 
 
@@ -60,14 +60,14 @@ class Lease(Protocol):
         """What stands for the server that it is renewed at: leases at the same server are renewed in turn."""
 
     def renew(self) -> bool:
-        """Prolong it; False if it is lost. Whatever it raises is logged, and tried again until valid_until."""
+        """Begin it anew, and return False if it is lost. After any exception it is tried again until valid_until."""
 
     def lose(self) -> None:
-        """It is lost. Called once, from a thread of this module's."""
+        """Note that it is lost. Called once, in a thread of this module."""
 
 
 class AsyncLease(Protocol):
-    """The same for the running event loop; lose() is called on it."""
+    """The same for the running event loop, in which lose() is called."""
 
     lease: float
     valid_until: float
@@ -82,7 +82,7 @@ _MISSING = object()
 
 
 class _Scheduler:
-    """The threads of a process: one keeps the time, others ask Redis, one for each server."""
+    """The threads of a process: one that keeps the time, and one for each server that asks Redis."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -101,7 +101,7 @@ class _Scheduler:
             self._add(lease, clock() + lease.lease / _PART if renews else lease.valid_until, renews)
 
     def drop(self, lease: Lease) -> bool:
-        """Whether it was kept until now."""
+        """Return whether it was kept until now."""
         with self._changed:
             return self._kept.pop(lease, _MISSING) is not _MISSING
 
@@ -121,7 +121,7 @@ class _Scheduler:
             del lost
 
     def _look(self, held: ref[Lease], renews: bool) -> Lease | None:
-        """A lease whose time has come, if it is lost by now."""
+        """Return the lease if its time is over; else have it renewed, and plan when to look again."""
         lease = held()
         if lease is None or lease not in self._kept:
             return None
@@ -185,7 +185,7 @@ class _Scheduler:
 
 
 class _Starter:
-    """Starts the threads when they are first needed, anew in each process."""
+    """What starts the threads when they are first needed, anew in each process."""
 
     def __init__(self) -> None:
         self.reset()
@@ -206,17 +206,17 @@ os.register_at_fork(after_in_child=_starter.reset)
 
 
 def keep(lease: Lease) -> None:
-    """Renew *lease* until drop(), until it is lost, or until nobody else refers to it."""
+    """Renew *lease* until drop() is called, it is lost, or nobody else refers to it."""
     _starter.get().keep(lease, renews=True)
 
 
 def watch(lease: Lease) -> None:
-    """Tell *lease* when its time is over, and renew nothing."""
+    """Call lose() of *lease* when its time is over, without renewing it."""
     _starter.get().keep(lease, renews=False)
 
 
 def drop(lease: Lease) -> None:
-    """Neither renew nor watch *lease* any more, if that was done. A renewal under way tells it nothing."""
+    """Stop renewing or watching *lease*. A renewal that is under way does not call lose() any more."""
     if scheduler := _starter.present:
         scheduler.drop(lease)
 
@@ -232,7 +232,7 @@ class _Timer:
         self._task: asyncio.Task[None] | None = None
 
     def _at(self, instant: float) -> float:
-        """An instant of clock() by the clock of the loop."""
+        """Return an instant of clock() by the clock of the loop."""
         return self._loop.time() + instant - clock()
 
     def renew_in(self, seconds: float) -> None:
@@ -262,7 +262,7 @@ class _Timer:
         try:
             is_held = await lease.arenew()
         except asyncio.CancelledError:
-            # Somebody has cancelled all tasks that there are, and it is held still.
+            # All tasks of the loop were cancelled, and the lease is still held.
             if _timers.get(lease) is self:
                 self.renew_in(min(_LONGEST_RETRY, lease.lease / 10))
             raise

@@ -35,7 +35,7 @@ from components.services.counters import Counter
 from components.services.geo.importing import activate, put
 from components.services.geo.layout import Manifest
 from components.services.locks import Lock
-from components.services.locks import core as locks_core
+from components.services.locks import drop_ins as locks_module
 from components.services.locks.fences import FencedValue
 from components.services.locks.named import key_of
 from components.services.logs import Aggregation, Sample, WorkerRecord, note_job
@@ -371,7 +371,7 @@ def entity(key: str) -> str:
 
 
 def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks_core, "_ALIVE", 60_000_000)
+    monkeypatch.setattr(locks_module, "ALIVE", 60_000_000)
     consumer, queue = Consumer(), TaskQueue()
     *_ready, delayed = push_many(7), queue.push(ECHO, delay=60)
     queue.push_many([NewTask(name=ECHO, unique="a", tick=("hourly", datetime(2026, 1, 1, tzinfo=UTC)))])

@@ -11,7 +11,7 @@ from redis import Redis
 
 from components.exceptions import RedisUnavailable
 from components.kit.at_once import at_once
-from components.services.locks import LockReader, core, lock
+from components.services.locks import LockReader, drop_ins, lock
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
@@ -39,7 +39,7 @@ def full(redis: Redis) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits here does not tell again that they are alive."""
-    monkeypatch.setattr(core, "_ALIVE", 60_000_000)
+    monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)
     monkeypatch.setattr(semaphores, "ALIVE", 60.0)
 
 

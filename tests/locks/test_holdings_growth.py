@@ -11,7 +11,7 @@ from redis import Redis
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
 from components.kit.buckets import BUCKETS, bucket
-from components.services.locks import Lock, LockReader, core, lock
+from components.services.locks import Lock, LockReader, drop_ins, lock
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import FencedKeys, LockKeys
 from components.services.locks.named import key_of
@@ -213,7 +213,7 @@ def test_everything_of_what_is_held_waited_for_lost_and_ended_expires(
     redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of each key of the schema; what is for ever is so by the caller's word."""
-    monkeypatch.setattr(core, "_ALIVE", 60_000_000)
+    monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)
     monkeypatch.setattr(semaphores, "ALIVE", 60.0)
     held, waiter = lock("a"), lock("a")
     held.acquire()

@@ -24,7 +24,7 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
-from components.services.locks import Lock, LockReader, core, lock
+from components.services.locks import Lock, LockReader, drop_ins, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.support.lost_locks import release_again
@@ -412,7 +412,7 @@ class LockMachine(RuleBasedStateMachine):
 
 
 def test_locks_behave_as_their_model(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "_ALIVE", 60_000_000)  # who dies does so by data
+    monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)  # who dies does so by data
     bounded = settings(
         max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )

@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
-from components.services.locks import Lock, LockReader, core, lock
+from components.services.locks import Lock, LockReader, drop_ins, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.support.lost_locks import release_again
@@ -147,7 +147,7 @@ def test_a_forced_release_is_for_the_holder_that_was_seen(redis: Redis) -> None:
 
 
 def test_a_forced_release_wakes_who_waits(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "_ALIVE", 60_000_000)  # there is no heartbeat here
+    monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)  # there is no heartbeat here
     lock("a").acquire()
     assert at_once(lock("a")._try(b"waiter", waits=True))
     [info] = reader.held()

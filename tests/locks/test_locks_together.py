@@ -72,7 +72,7 @@ def test_a_name_that_is_given_twice_is_one_lock(redis: Redis) -> None:
 
 @pytest.mark.parametrize("names", [[], "abc"])
 def test_there_must_be_names(names: list[str]) -> None:
-    with pytest.raises(InvalidName, match="list of at least one"):
+    with pytest.raises(InvalidName, match="list with at least one name"):
         locks(names)
 
 

@@ -15,7 +15,7 @@ from components.exceptions import LockLost
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.services.locks import Lock, LockReader, lock
-from components.services.locks.core import RELEASE
+from components.services.locks.drop_ins import RELEASE
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 

@@ -1,19 +1,21 @@
 """
 Distributed locks (chapter 6.2 of the book): one holder at a time, for a time.
 
-lock() and alock() are what a project uses; Lock and AsyncLock stand in for redis-py's classes. docs/locks.md.
+A project uses lock() and alock(), and locks() and alocks() for several at once. Lock and AsyncLock stand in for
+redis-py's classes. FencedValue is a value that only the newest holder can write; models.py has rows of that kind. See
+docs/locks.md and docs/fencing.md.
 """
 
 from components.kit.holders import Holder, new_token
-from components.services.locks.asynchronous import AsyncLock
-from components.services.locks.multiple import AsyncLocks, Locks, alocks, locks
-from components.services.locks.named import LockOptions, alock, lock
-from components.services.locks.readers import LockInfo, LockReader, WaiterInfo
-from components.services.locks.threaded import Lock
+from components.services.locks.drop_ins import AsyncLock, Lock
+from components.services.locks.fences import FencedValue
+from components.services.locks.named import AsyncLocks, LockOptions, Locks, alock, alocks, lock, locks
+from components.services.locks.reader import LockInfo, LockReader, WaiterInfo
 
 __all__ = [
     "AsyncLock",
     "AsyncLocks",
+    "FencedValue",
     "Holder",
     "Lock",
     "LockInfo",

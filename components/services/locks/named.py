@@ -1,23 +1,39 @@
 """
-lock(name), alock(name): a lock of the project's Redis, within the app's keyspace. Its errors are this app's.
+lock(name), alock(name), locks(names), alocks(names): locks of the project's Redis, within the app's keyspace.
+
+Their errors are this app's. Several locks at once are taken all or none, in the order of their names, so that no two
+callers wait for each other. Each is a lock of its own, perhaps on another node of a cluster, so each takes a round
+trip. While one is waited for, those that were taken before are renewed, so the wait may be longer than their time. At
+the end they are begun anew; if one was lost meanwhile, as when Redis did not answer for so long, all begins again.
 """
 
 from __future__ import annotations
 
-from typing import TypedDict, TypeVar, Unpack
+import logging
+import math
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack
 
+from redis.exceptions import LockError
+
+from components.exceptions import InvalidName, LockNotAcquired
+from components.kit.at_once import answer, at_once
 from components.kit.client import get_async_client, get_client
-from components.services.locks.asynchronous import AsyncLock
+from components.kit.leases import clock
+from components.services.locks.drop_ins import AsyncLock, Lock
 from components.services.locks.keys import LockKeys
-from components.services.locks.threaded import Lock
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT = 30.0  # seconds
+_FRESH = 2 / 3  # of its time that each of several locks must have left, or it is begun anew
 
 _L = TypeVar("_L", Lock, AsyncLock)
 
 
 class LockOptions(TypedDict, total=False):
-    """What lock() and its kin take beside the name, as Lock does; durations in seconds."""
+    """What lock() and the like take besides the name, as Lock does; durations are in seconds."""
 
     timeout: float | None
     sleep: float
@@ -33,19 +49,19 @@ class LockOptions(TypedDict, total=False):
 
 def lock(name: str, **options: Unpack[LockOptions]) -> Lock:
     """
-    The lock *name*; the options are those of Lock, but the timeout is 30 seconds where none is given.
+    Return the lock *name*. The options are those of Lock, with a timeout of 30 seconds unless one is given.
 
         with lock("item:42", timeout=10, blocking_timeout=2) as held:
             Item.objects.fenced(held.fence).filter(pk=42).update(owner=buyer)
 
-    Nothing is sent before it is acquired. Where Lock raises redis-py's errors of a server that does not answer, it
-    raises RedisUnavailable.
+    Nothing is sent before it is acquired. If Redis does not answer, it raises RedisUnavailable where Lock raises
+    redis-py's errors.
     """
     return _of_this_app(Lock(get_client(), key_of(name), **with_defaults(options)))
 
 
 def alock(name: str, **options: Unpack[LockOptions]) -> AsyncLock:
-    """The lock *name* for coroutines: the same lock. Raises NoEventLoop outside of a loop."""
+    """Return the same lock for coroutines. Raises NoEventLoop outside of a loop."""
     return _of_this_app(AsyncLock(get_async_client(), key_of(name), **with_defaults(options)))
 
 
@@ -55,9 +71,161 @@ def key_of(name: str) -> str:
 
 
 def with_defaults(options: LockOptions) -> LockOptions:
+    """Return the *options* with the timeout that lock() has."""
     return {"timeout": DEFAULT_TIMEOUT, **options}
 
 
 def _of_this_app(made: _L) -> _L:
     made.translates = True
     return made
+
+
+class _Several(Generic[_L]):
+    """What both kinds have in common."""
+
+    def __init__(self, made: Mapping[str, _L]) -> None:
+        self._locks: Mapping[str, Any] = made
+
+    @property
+    def fences(self) -> dict[str, int]:
+        """The fencing tokens by name. Raises LockError if the locks are not held."""
+        return {name: each.fence for name, each in self._locks.items()}
+
+    async def _acquire(self, blocking: bool | None, blocking_timeout: float | None) -> bool:
+        first = next(iter(self._locks.values()))
+        waits, patience = first._patience(blocking, blocking_timeout)
+        until = math.inf if patience is None else clock() + patience
+        while True:
+            held: list[Any] = []
+            try:
+                for each in self._locks.values():
+                    if not await self._take(each, held, waits, until):
+                        await self._release(held)
+                        return False
+                    held.append(each)
+                if all([await self._is_fresh(each) for each in held[:-1]]):
+                    return True
+            except BaseException:
+                await self._release(held, says_so=False)
+                raise
+            await self._release(held, says_so=False)
+
+    async def _take(self, each: Any, held: list[Any], waits: bool, until: float) -> bool:
+        """Acquire one more, waiting until an instant of clock(), and keep those that are *held* meanwhile."""
+        if held and await answer(each.acquire(blocking=False)):
+            return True
+        if held and not waits:
+            return False
+        kept = [
+            (other, other._holding) for other in held if not (other.timeout is None or other.auto_renewal)
+        ]
+        for other, holding in kept:
+            other._keep(holding)
+        try:
+            left = None if until == math.inf else max(0.0, until - clock())
+            return bool(await answer(each.acquire(blocking=waits, blocking_timeout=left)))
+        finally:
+            for other, holding in kept:
+                other._drop(holding)
+
+    async def _is_fresh(self, each: Any) -> bool:
+        """Return whether it is held, with most of its time left."""
+        if each.timeout is None or each.remaining > each._holding.lease * _FRESH:
+            return True
+        try:
+            return bool(await answer(each.reacquire()))
+        except LockError:
+            return False
+
+    async def _release(self, held: Iterable[Any], *, says_so: bool = True) -> None:
+        """
+        Release all, whatever becomes of one or of the caller. The first error is raised at the end, or logged.
+
+        A cancellation or an interrupt of the caller is always raised.
+        """
+        wrong: BaseException | None = None
+        for each in reversed(list(held)):
+            try:
+                await answer(each.release())
+            except GeneratorExit:  # the loop is gone: nothing can be awaited
+                raise
+            except BaseException as error:  # noqa: BLE001  (raised below)
+                wrong = error if wrong is None or not isinstance(error, Exception) else wrong
+        if wrong and (says_so or not isinstance(wrong, Exception)):
+            raise wrong
+        if wrong:
+            logger.warning("One of several locks could not be released: %s", wrong)
+
+    def _refusal(self) -> LockNotAcquired:
+        return LockNotAcquired(f"Not all of the locks {', '.join(self._locks)} were free in time.")
+
+
+class Locks(_Several[Lock]):
+    """with locks(["item:1", "item:2"], timeout=10) as held: held.fences"""
+
+    def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
+        """Return whether all are held now. Raises what Lock.acquire() raises, and then holds none."""
+        return at_once(self._acquire(blocking, blocking_timeout))
+
+    def release(self) -> None:
+        """Release all. Raises LockError or LockLost if one is not held any more."""
+        at_once(self._release(self._locks.values()))
+
+    def ensure_held(self) -> None:
+        """Raise LockLost if one is not held any more."""
+        for each in self._locks.values():
+            each.ensure_held()
+
+    def __enter__(self) -> Self:
+        if self.acquire():
+            return self
+        raise self._refusal()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        at_once(self._release(self._locks.values(), says_so=error is None))
+
+
+class AsyncLocks(_Several[AsyncLock]):
+    """async with alocks(["item:1", "item:2"], timeout=10) as held: held.fences"""
+
+    async def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
+        """Locks.acquire(), awaited."""
+        return await self._acquire(blocking, blocking_timeout)
+
+    async def release(self) -> None:
+        """Locks.release(), awaited."""
+        await self._release(self._locks.values())
+
+    async def ensure_held(self) -> None:
+        """Locks.ensure_held(), awaited."""
+        for each in self._locks.values():
+            await each.ensure_held()
+
+    async def __aenter__(self) -> Self:
+        if await self.acquire():
+            return self
+        raise self._refusal()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._release(self._locks.values(), says_so=error is None)
+
+
+def locks(names: Iterable[str], **options: Unpack[LockOptions]) -> Locks:
+    """Return the locks of these *names*, with the options of lock(); blocking_timeout is for all together."""
+    return Locks({name: lock(name, **options) for name in _in_order(names)})
+
+
+def alocks(names: Iterable[str], **options: Unpack[LockOptions]) -> AsyncLocks:
+    """Return the same locks for coroutines."""
+    return AsyncLocks({name: alock(name, **options) for name in _in_order(names)})
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Return the names in the one order in which all callers take them. Raises InvalidName."""
+    if isinstance(names, str) or not (several := sorted(set(names))):
+        raise InvalidName(f"The names of several locks are {names!r}; give a list with at least one name.")
+    return several

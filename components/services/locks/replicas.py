@@ -1,7 +1,7 @@
 """
-A script and WAIT behind it on the same connection: how many replicas have what the script wrote.
+send_and_wait(): run a script, and learn how many replicas have what it wrote.
 
-WAIT counts for its own connection only, so both go in one pipeline, to the node that has the keys.
+WAIT counts what its own connection wrote, so both go in one pipeline, to the node that has the keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from components.kit.at_once import answer
 from components.kit.errors import REPLY_LOST
 from components.kit.scripts import Call, Script
 
-_PATIENCE = 1_000  # milliseconds that replicas have to say that they have it
+_PATIENCE = 1_000  # milliseconds for the replicas to acknowledge
 
 
 async def send_and_wait(client: Any, script: Script, call: Call, *, replicas: int) -> tuple[Any, int]:

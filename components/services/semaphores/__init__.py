@@ -1,6 +1,8 @@
 """
-Semaphores: no more than so many at a time. `Semaphore` takes permits and gives them back, `limit_concurrency` does so
-around a call, `SemaphoreControls` and `SemaphoreReader` are for whoever looks after them.
+Semaphores (chapter 6.3 of the book): at most so many holders at a time.
+
+Semaphore takes permits and gives them back, and limit_concurrency does so around a call. SemaphoreControls and
+SemaphoreReader look at semaphores and change them by name. See docs/semaphores.md.
 """
 
 from components.services.semaphores.controls import SemaphoreControls

@@ -1,12 +1,12 @@
 """
-limit_concurrency: a semaphore around a call, such as that of another's API which allows so many at a time.
+limit_concurrency: a semaphore around a call, such as one to an API that allows only so many at a time.
 
     @limit_concurrency("shipping-api", limit=5, wait=2)
     def ship(parcel): ...                               # or async def
 
     with limit_concurrency("shipping-api", limit=5): ...     # or async with
 
-The permit is renewed while the call lasts, so *lease* is only how long the places of a process that died stay taken.
+The permit is renewed while the call lasts, so *lease* only says how long the places of a dead process stay taken.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _T = TypeVar("_T")
 
 class limit_concurrency:  # noqa: N801  (used as a function is)
     """
-    No more than *limit* calls at a time under this name, in all processes, in the order in which they came.
+    At most *limit* calls at a time under this name, in all processes, in the order in which they came.
 
-    The call is not made, and SemaphoreFull raised, if no place was free within *wait* seconds (None: it waits on).
-    PermitLost is raised after a call whose place was lost while it lasted. One object may be used by many threads
-    and coroutines at once. Raises InvalidName, InvalidLimit, InvalidDuration, RedisUnavailable.
+    If no place becomes free within *wait* seconds (None: for ever), SemaphoreFull is raised and the call is not made.
+    PermitLost is raised after a call whose place was lost meanwhile. Many threads and coroutines may use one object.
+    Raises InvalidName, InvalidLimit, InvalidDuration, RedisUnavailable.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         self._semaphore = Semaphore(name, limit=limit, lease=lease)
         self._semaphore.check(wait=wait, weight=weight)
         self._wait, self._weight = wait, weight
-        #: What was entered with this object and not left, the latest last.
+        #: The blocks that were entered with this object and not left, the latest last.
         self._entered: list[_Entered] = []
         self._guard = threading.Lock()
 
@@ -50,7 +50,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(
                 f"{function.__qualname__} is a generator: it runs after its call has returned, so a limit of calls "
-                "means nothing to it. Use limit_concurrency in a with block inside of it."
+                "means nothing to it. Use limit_concurrency in a with block inside it."
             )
         if inspect.iscoroutinefunction(function):
             return cast("Callable[_P, _T]", self._around_coroutine(function))
@@ -93,11 +93,11 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
 
     def _latest(self, *, is_awaited: bool) -> Permit:
         """
-        Return the permit of the block that is left now.
+        Return the permit of the block that is being left.
 
-        It is the latest that was entered here; where there is none, as when another task closes an exit stack, the
-        latest of those whose tasks and threads have ended, or else the latest of this thread, or of all. Raises
-        RuntimeError if no block was entered.
+        It is the latest block that this task or thread entered. If there is none, as when another task closes an exit
+        stack, it is the latest of those whose tasks and threads have ended, or else the latest of this thread, or of
+        all. Raises RuntimeError if no block was entered.
         """
         with self._guard:
             rest = [each for each in self._entered if isinstance(each.permit, AwaitedPermit) == is_awaited]
@@ -118,7 +118,7 @@ class limit_concurrency:  # noqa: N801  (used as a function is)
 
 
 class _Entered:
-    """A block that was entered, and where."""
+    """A block that was entered, with its thread and task."""
 
     def __init__(self, permit: Permit) -> None:
         self.permit = permit

@@ -1,6 +1,6 @@
 from django.db import migrations
 
-import components.services.locks.models.fields
+import components.services.locks.models
 
 
 class Migration(migrations.Migration):
@@ -12,6 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="item",
             name="fence",
-            field=components.services.locks.models.fields.FenceField(default=0, editable=False),
+            field=components.services.locks.models.FenceField(default=0, editable=False),
         ),
     ]

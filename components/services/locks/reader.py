@@ -1,8 +1,8 @@
 """
-LockReader: what is held, by whom, since when, who waits; and the one thing done to it from outside, a forced release.
+LockReader: the locks that are held, by whom, since when, and who waits; and the release by force.
 
 What is held is listed in an index for each bucket, by the end of its time. A page asks all buckets for their sizes,
-those that it shows for their locks, and these for themselves: four round trips, whatever the number of locks.
+those that it shows for their locks, and these for their figures: four round trips, whatever the number of locks.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from components.kit.buckets import BUCKETS
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
 from components.kit.holders import Holder
+from components.kit.leases import server_clock
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of, text_of
 from components.services.locks.keys import LockKeys, index
@@ -35,30 +36,30 @@ class LockInfo:
     """A lock as it was a moment ago. Durations in seconds."""
 
     key: str
-    #: What lock() was given; the key itself, if that is the caller's own.
+    #: The name that lock() was given; the key itself, if that is the caller's own.
     name: str
-    #: Of who holds it; "" if nobody does. Bytes that are no text are half surrogate pairs.
+    #: The holder's; "" if nobody holds it. Bytes that are not UTF-8 are half surrogate pairs.
     token: str
     fence: int
     #: When it was acquired last, by the fence; None if that is not known.
     since: datetime | None
-    #: Until its time ends; None for ever, or if nobody holds it.
+    #: Until its time ends; None if it has no end, or if nobody holds it.
     remaining: float | None
     waiting: int
-    #: How often it was acquired, from the first holder on whom somebody waited, or who lost it; so many had to wait,
-    #: so long in all, and at most.
+    #: How often it was acquired, counted from the first holder for whom somebody waited, or who lost it; how many of
+    #: these had to wait, how long in all, and how long at most.
     acquired: int
     waits: int
     waited: float
     longest_wait: float
-    #: How often its time ended before the holder released it, as far as others found that.
+    #: How often its time ended before the holder released it, as far as later holders found out.
     expired: int
     #: How often it was released by force.
     forced: int
 
     @classmethod
     def of_free(cls, key: str) -> LockInfo:
-        """Return what there is to tell of a lock at *key* that nobody holds and of which nothing was noted."""
+        """Return the facts of a lock at *key* that nobody holds and of which nothing was noted."""
         return _info(key, None, -2, [None] * len(_FIGURES), None, 0)
 
     @property
@@ -80,18 +81,18 @@ class WaiterInfo:
 
 
 class LockReader:
-    """The locks of this project's Redis. Every method raises RedisUnavailable."""
+    """The locks in this project's Redis. Every method raises RedisUnavailable."""
 
     @cached_property
     def _client(self) -> Redis:
         return get_client()
 
     def count(self) -> int:
-        """How many are held."""
+        """Return how many are held."""
         return sum(self._sizes(self._now()))
 
     def held(self, *, offset: int = 0, limit: int = 50) -> list[LockInfo]:
-        """Some of those that are held, from the *offset*-th on."""
+        """Return some of those that are held, from the *offset*-th on."""
         now = self._now()
         wanted = []
         for tag, size in zip(BUCKETS, self._sizes(now), strict=True):
@@ -110,10 +111,10 @@ class LockReader:
 
     def find(self, name: str) -> LockInfo | None:
         """
-        Return the lock *name*, or the lock at that key; None if there is nothing to tell of either.
+        Return the lock *name*, or the lock at that key; None if nothing is known of either.
 
-        A lock that nobody holds is told of for a day after its last use, if somebody has had to wait for it, lost it,
-        or was made to release it.
+        A lock that nobody holds is known for a day after its last use, if somebody had to wait for it, lost it, or
+        had it released by force.
         """
         for key in (LockKeys.named(name).lock, name):
             if info := self.at(key):
@@ -135,7 +136,7 @@ class LockReader:
         return info
 
     def waiters(self, key: str, *, limit: int = 50) -> list[WaiterInfo]:
-        """The first who wait for the lock at *key*."""
+        """Return the first who wait for the lock at *key*, in order."""
         of_lock, now = LockKeys.of(key, self._client), self._now()
 
         def add(pipe: Any) -> list[str]:
@@ -152,10 +153,10 @@ class LockReader:
 
     def force_release(self, key: str, token: str, fence: int) -> bool:
         """
-        Take the lock at *key* from the holder with that *token* and *fence*; False if it does not hold it now.
+        Take the lock at *key* from the holder with this *token* and *fence*. Return False if they do not hold it.
 
-        The holder is not stopped: it learns of it at its next renewal, or when it asks. Its fence is what keeps it
-        from writing.
+        The holder is not stopped: they learn of the loss at the next renewal, or when they ask. Only their fence
+        keeps them from writing.
         """
         of_lock = LockKeys.of(key, self._client)
         encoded = token.encode(errors="surrogateescape")
@@ -171,17 +172,18 @@ class LockReader:
         return True
 
     def _now(self) -> int:
-        """Microseconds, by the server."""
-        with redis_errors():
-            seconds, microseconds = self._client.time()
-        return int(seconds) * 1_000_000 + int(microseconds)
+        return server_clock(self._client)
 
     def _sizes(self, now: int) -> list[int]:
-        """How many are held in each bucket."""
+        """Return how many are held in each bucket."""
         return self._ask(lambda pipe: [pipe.zcount(index(tag), f"({now // 1000}", "+inf") for tag in BUCKETS])
 
     def _ask(self, add: Callable[[Any], Sequence[Any]]) -> list[Any]:
-        """The answers to the commands that *add* puts into a pipeline; None where a key holds no lock's type."""
+        """
+        Return the answers to the commands that *add* puts into a pipeline.
+
+        The answer is None for a key of another type than a lock's.
+        """
         with redis_errors(), self._client.pipeline(transaction=False) as pipe:
             answers = pipe.execute(raise_on_error=False) if add(pipe) else []
             for answer in answers:

@@ -1,10 +1,10 @@
 """
-Holdings: one acquisition of a lock each. It knows its token and fence, until when it is surely held, and its loss.
+Holding: one acquisition of a lock, with its token and fence, until when it is surely held, and whether it was lost.
 
-A lock object can be used by many threads or coroutines, one after the other; each has its own holding, and sees no
-other's. Threads have theirs in thread-local storage. A coroutine shares its own with the tasks that it starts, as
-context variables do; and what a task acquired that has ended belongs to whoever asks, for before Python 3.12
-asyncio.wait_for() runs what it is given in a task of its own.
+Many threads or coroutines can use one lock object; each has a holding of its own, and does not see the others'.
+Threads keep it in thread-local storage. A coroutine shares its holding with the tasks that it starts, as context
+variables do. What a task acquired that has ended belongs to whoever asks, since before Python 3.12 asyncio.wait_for()
+ran what it was given in a task of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import ref
 
-from components.kit import leases as renewals
+from components.kit import leases
 from components.kit.client import server_of
 
 
 class Holding:
-    """What has been acquired."""
+    """An acquisition of a lock; a Lease of kit/leases.py."""
 
     def __init__(self, lock: Any, token: bytes, fence: int, valid_until: float) -> None:
         self._lock = ref(lock)
@@ -34,7 +34,7 @@ class Holding:
         self._event: Any = None
 
     def event(self, make: Callable[[], Any]) -> Any:
-        """What is set when it is lost, made when it is first asked for."""
+        """Return the event that is set when it is lost; *make* makes it when it is first asked for."""
         if self._event is None:
             self._event = make()
         if self._is_lost:
@@ -43,20 +43,22 @@ class Holding:
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that has it; see renewals.Lease."""
+        """What stands for the server that has it; see leases.Lease."""
         lock = self._lock()
         return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
     def renew(self) -> bool:
-        """Prolong it by its whole time; see renewals.Lease."""
+        """Begin its time anew, and return False if it is lost; see leases.Lease."""
         lock = self._lock()
         return lock is not None and lock._renew(self)
 
     async def arenew(self) -> bool:
+        """renew(), awaited."""
         lock = self._lock()
         return lock is not None and await lock._arenew(self)
 
     def lose(self) -> None:
+        """Note that it is lost."""
         self.valid_until = -math.inf
         self._is_lost = True
         if self._event is not None:
@@ -64,21 +66,21 @@ class Holding:
 
     @property
     def remaining(self) -> float:
-        """Seconds for which it is surely held yet; infinite without a timeout."""
-        return max(0.0, self.valid_until - renewals.clock())
+        """Seconds for which it is surely still held; infinite without a timeout."""
+        return max(0.0, self.valid_until - leases.clock())
 
 
 class ThreadLocal(threading.local):
-    """A thread's own. Threads that have acquired nothing have no token."""
+    """What one thread holds. Threads that have acquired nothing have no token."""
 
     token: bytes | None = None
     holding: Holding | None = None
-    #: The token of an acquisition that was not answered.
+    #: The token of an acquisition to which Redis did not reply.
     doubtful: bytes | None = None
 
 
 class Shared:
-    """One for all threads and coroutines, as thread_local=False asks."""
+    """What all threads and coroutines hold together, with thread_local=False."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -86,7 +88,7 @@ class Shared:
 
 
 class TaskLocal:
-    """A coroutine's own, and its children's."""
+    """What a coroutine holds, shared with the tasks that it starts."""
 
     def __init__(self) -> None:
         self._all: list[_Own] = []
@@ -128,7 +130,7 @@ class TaskLocal:
 
 
 class _Own:
-    """One coroutine's token."""
+    """What one coroutine has acquired."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -141,5 +143,27 @@ class _Own:
         return self._task is None or self._task.done()
 
 
-#: What the running coroutine has acquired, by the id of the TaskLocal. Weakly, so that contexts keep nothing alive.
+#: What the running coroutine has acquired, by the id of the TaskLocal; weak, so that contexts keep nothing alive.
 _context: ContextVar[Mapping[int, ref[_Own]] | None] = ContextVar("components_locks", default=None)
+
+
+class GivenToken(bytes):
+    """
+    A token that the caller chose, so that several acquisitions may use the same: *asker* tells them apart.
+
+    It is bytes, since redis-py's classes keep it and compare it.
+    """
+
+    asker: bytes
+
+    @classmethod
+    def of(cls, token: bytes, asker: bytes) -> GivenToken:
+        """Return *token* as the acquisition that is called *asker* uses it."""
+        made = cls(token)
+        made.asker = asker
+        return made
+
+
+def asker_of(token: bytes) -> bytes:
+    """Return what names the acquisition with this token: the token itself, unless the caller chose it."""
+    return token.asker if isinstance(token, GivenToken) else token

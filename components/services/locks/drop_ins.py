@@ -1,0 +1,703 @@
+"""
+Lock and AsyncLock: the drop-ins for redis.lock.Lock and redis.asyncio.lock.Lock, from which they derive.
+
+What redis-py's classes have, they have under the same names and with the same errors. If the caller gives a `sleep`
+of their own, redis-py's loop does the waiting. They take the key as it is given; lock() makes one of this app's.
+
+A lock is a string with the holder's token, which expires (chapter 6.2 of the book). Beside it are the index of what
+is held, with the fences, and a queue of waiters with their heartbeats. A lock that was released while nobody waited
+leaves nothing of its own.
+
+A waiter blocks on a list of its own. A wake-up carries no data: the waiter tries again. It also tries at each
+heartbeat and when the holder's time ends, so a wake-up that got lost, or a waiter or holder that was killed, costs a
+moment and nothing else. The first in the queue is woken. A fair lock goes to them, any other to whoever comes first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext, suppress
+from decimal import Decimal
+from fractions import Fraction
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from redis import Redis, RedisCluster
+from redis.asyncio import Redis as AsyncRedis
+from redis.asyncio import RedisCluster as AsyncRedisCluster
+from redis.asyncio.lock import Lock as RedisAsyncLock
+from redis.exceptions import LockError, LockNotOwnedError
+from redis.lock import Lock as RedisLock
+
+from components.exceptions import LockLost, LockNotAcquired, NotReplicated
+from components.kit import leases
+from components.kit.at_once import answer, at_once, cancellations, to_its_end
+from components.kit.client import SHORTEST_BLOCK, longest_block
+from components.kit.errors import REDIS_FAILED, redis_errors
+from components.kit.holders import new_token
+from components.kit.leases import clock
+from components.kit.scripts import Call, Script
+from components.kit.values import LONGEST, check_seconds
+from components.services.counters import tally
+from components.services.locks.holding import GivenToken, Holding, Shared, TaskLocal, ThreadLocal, asker_of
+from components.services.locks.keys import LockKeys
+from components.services.locks.replicas import send_and_wait
+
+logger = logging.getLogger(__name__)
+
+#: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
+DEFAULT_SLEEP = 0.1
+BEAT = 0.4  # seconds between two heartbeats of a waiter
+ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its place: two beats
+
+ACQUIRE, RELEASE = Script("locks/acquire"), Script("locks/release")
+EXTEND = Script("locks/extend")
+
+
+class AnyLock:
+    """What both classes have in common, as a mixin. What asks Redis is a coroutine, as kit/at_once.py describes."""
+
+    redis: Any
+    name: Any
+    timeout: float | None
+    sleep: float
+    blocking: bool
+    blocking_timeout: float | None
+    local: Any
+    #: Its timeout in milliseconds; 0 for ever.
+    _ms = 0
+    #: Whether it raises this app's errors where Redis does not answer, not redis-py's.
+    translates = False
+    _keep: Callable[[Holding], None]
+    _drop: Callable[[Holding], None]
+    #: What keeps the tokens apart of those who share a lock object.
+    _own_local: Callable[[], Any]
+
+    def __init__(
+        self,
+        redis: Any,
+        name: str | bytes | memoryview,
+        timeout: float | None = None,
+        sleep: float = DEFAULT_SLEEP,
+        blocking: bool = True,
+        blocking_timeout: float | None = None,
+        thread_local: bool = True,
+        raise_on_release_error: bool = True,
+        *,
+        fair: bool = False,
+        auto_renewal: bool = False,
+        owner: str | None = None,
+        min_replicas: int = 0,
+    ) -> None:
+        self._check_client(redis, min_replicas)
+        of_redis_py: Any = super()
+        of_redis_py.__init__(
+            redis, name, timeout, sleep, blocking, blocking_timeout, thread_local, raise_on_release_error
+        )
+        self.local = self._own_local() if thread_local else Shared()
+        if self.timeout is not None:
+            self._ms = int(check_seconds("timeout", plain(self.timeout)) * 1000)
+        elif auto_renewal:
+            raise ValueError("A lock with auto_renewal needs a timeout: it is what is renewed.")
+        self.sleep = check_seconds("sleep", plain(self.sleep), may_be_zero=True)
+        self._patience(None, None)
+        if fair and self._polls(None):
+            raise ValueError("A fair lock waits in its queue: give no sleep.")
+        self.keys = LockKeys.of(self.name, self.redis)
+        self.fair, self.auto_renewal, self.owner, self.min_replicas = fair, auto_renewal, owner, min_replicas
+        self._longest_block = 0.0
+
+    def _check_client(self, client: Any, min_replicas: int) -> None:
+        """Raise TypeError or ValueError if the lock cannot be used with this client."""
+
+    def register_scripts(self) -> None:
+        """Register none of redis-py's scripts: this app has its own."""
+
+    def _polls(self, sleep: float | None) -> bool:
+        """Tell whether the caller has asked to look again and again."""
+        return sleep is not None or self.sleep != DEFAULT_SLEEP
+
+    @property
+    def fence(self) -> int:
+        """The fencing token: greater than those of all holders before. Raises LockError if it is not held."""
+        return self._holding.fence
+
+    @property
+    def remaining(self) -> float:
+        """
+        Seconds for which it is surely still held; infinite without a timeout. Redis is not asked.
+
+        Raises LockError if it is not held.
+        """
+        return self._holding.remaining
+
+    @property
+    def _holding(self) -> Holding:
+        holding: Holding | None = self.local.holding
+        if holding is None or self.local.token is None:
+            raise LockError("The lock is not held here: it was not acquired, or was released.", self.name)
+        return holding
+
+    def _patience(self, blocking: bool | None, blocking_timeout: float | None) -> tuple[bool, float | None]:
+        """Return whether to wait and how long, by what acquire() was given and what the lock was made with."""
+        blocking = self.blocking if blocking is None else blocking
+        patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
+        if patience is None:
+            return bool(blocking), None
+        patience = plain(patience)
+        if isinstance(patience, int | float) and not isinstance(patience, bool):
+            patience = min(max(patience, 0), LONGEST)  # redis-py takes less than 0 as 0; a NaN stays
+        check_seconds("blocking_timeout", patience, may_be_zero=True)
+        return bool(blocking) and patience > 0, patience
+
+    def _token_to_release(self) -> bytes:
+        token: bytes | None = self.local.token
+        if token is None:
+            raise LockError("Cannot release a lock that's not owned or is already unlocked.", self.name)
+        if holding := self.local.holding:
+            self._drop(holding)
+        return token
+
+    def _token_to_extend(self, verb: str) -> bytes:
+        token: bytes | None = self.local.token
+        if token is None:
+            raise LockError(f"Cannot {verb} an unlocked lock", self.name)
+        if self.timeout is None:
+            raise LockError(f"Cannot {verb} a lock with no timeout", self.name)
+        return token
+
+    def _token(self, given: bytes | None, *, is_coroutine: bool) -> bytes:
+        """
+        Return the token for an acquisition; *given* is the one that the caller chose.
+
+        If it is unknown what became of the last acquisition, its token is used again, since it may hold the lock.
+        """
+        last: bytes | None = self.local.doubtful
+        if last is not None and given in (None, last):
+            self.local.doubtful = None
+            return last
+        made = new_token(self.owner, is_coroutine=is_coroutine)
+        return made if given is None else GivenToken.of(given, made)
+
+    def _errors(self) -> AbstractContextManager[None]:
+        """Return the context that turns redis-py's errors into this app's, for a lock that lock() made."""
+        return redis_errors() if self.translates else nullcontext()
+
+    async def _send(self, script: Script, call: Call) -> Any:
+        keys, args = call
+        with self._errors():
+            return await script.send(self.redis, keys=keys, args=args)
+
+    async def _take(
+        self, token: bytes, *, blocking: bool, patience: float | None, wait: float | None = None
+    ) -> bool:
+        """
+        Acquire it within *patience* seconds, and return False if that could not be.
+
+        *wait* is what a first try has returned.
+        """
+        began_at = clock()
+        until = math.inf if patience is None else began_at + patience
+        cancelled = cancellations()
+        try:
+            wait = await self._try(token, waits=blocking) if wait is None else wait
+            if blocking and wait:
+                tally("locks:waited")
+            while wait and cancellations() == cancelled:
+                if not blocking:
+                    return False
+                if (left := until - clock()) <= 0:
+                    await self._leave(token)
+                    return False
+                await self._wait(token, min(wait, left))
+                wait = await self._try(token, waits=True, waited=clock() - began_at)
+            if cancellations() > cancelled:
+                raise asyncio.CancelledError
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
+        except BaseException:
+            await self._give_up(token)
+            raise
+        return True
+
+    async def _give_up(self, token: bytes) -> None:
+        """Stop waiting, also if the caller is cancelled meanwhile; remember the token if Redis did not answer."""
+        self._forget(token)
+        is_known = False
+
+        async def leave() -> None:
+            nonlocal is_known
+            with suppress(*REDIS_FAILED):
+                await self._leave(token)
+                is_known = True
+
+        try:
+            await self._to_its_end(leave)
+        finally:
+            if not is_known:  # only now: another coroutine could have used it to acquire what is left here
+                self.local.doubtful = token
+
+    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Await what *start* returns, in AsyncLock even if the caller is cancelled."""
+        await start()
+
+    async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
+        """Try to acquire it. Return 0, or the seconds in which nothing changes without a wake-up."""
+        asked_at = clock()
+        call = self._acquire_call(token, waits, waited)
+        if self.min_replicas:
+            said = await self._try_replicated(token, call)
+        else:
+            said = await self._send(ACQUIRE, call)
+        return self._answered(said, token, asked_at)
+
+    def _acquire_call(self, token: bytes, waits: bool, waited: float = 0) -> Call:
+        return ACQUIRE.call(
+            self.keys,
+            token=token,
+            asker=asker_of(token),
+            ttl=self._ms,
+            life=ALIVE if waits else 0,
+            fair=int(self.fair),
+            waited=round(waited * 1e6),
+        )
+
+    def _answered(self, said: tuple[int, int], token: bytes, asked_at: float) -> float:
+        fence, left = said
+        if fence:
+            self._begin(token, fence, asked_at + left / 1000 if left >= 0 else math.inf)
+            return 0.0
+        return max(left, 1) / 1000 if left >= 0 else math.inf
+
+    async def _try_replicated(self, token: bytes, call: Call) -> tuple[int, int]:
+        with self._errors():
+            said, copies = await send_and_wait(self.redis, ACQUIRE, call, replicas=self.min_replicas)
+        fence, left = said
+        if fence and copies < self.min_replicas:
+            await self._send(RELEASE, self._release_call(token, fence))
+            raise NotReplicated(
+                f"The lock {self.name!r} reached {copies} of {self.min_replicas} replicas, and was given back. "
+                "Check that the replicas are there and follow, or ask for fewer."
+            )
+        return fence, left
+
+    async def _wait(self, token: bytes, seconds: float) -> None:
+        """Wait until woken, or for *seconds*, or until the next heartbeat is due."""
+        self._longest_block = self._longest_block or min(BEAT, longest_block(self.redis))
+        timeout = max(SHORTEST_BLOCK, min(seconds, self._longest_block))
+        with self._errors():
+            await answer(self.redis.blpop([f"{self.keys.wake}:{asker_of(token).decode()}"], timeout=timeout))
+
+    async def _leave(self, token: bytes) -> None:
+        """Leave the queue, and give back what was acquired without a reply."""
+        await self._send(RELEASE, self._release_call(token, 0, "left"))
+
+    def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
+        """Note that it is held."""
+        tally("locks:acquired")
+        if former := self.local.holding:
+            self._drop(former)
+        self.local.token = token
+        self.local.holding = holding = Holding(self, token, fence, valid_until)
+        if self.auto_renewal:
+            self._keep(holding)
+
+    async def _give_back(self, token: bytes) -> None:
+        if not await self._send(RELEASE, self._release_call(token)):
+            raise self._loss("Cannot release a lock that's no longer owned")
+
+    def _release_call(self, token: bytes, fence: int | None = None, reason: str = "released") -> Call:
+        """Return a call of release.lua; the fence is that of what is held here, unless it is given."""
+        if fence is None:
+            holding: Holding | None = self.local.holding
+            fence = holding.fence if holding and holding.token == token else 0
+        return RELEASE.call(self.keys, token=token, asker=asker_of(token), fence=fence, reason=reason)
+
+    async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
+        """
+        Give it *milliseconds* from now ("replaces", "anew"), or so many more ("adds"); with none left it is over.
+
+        Return False if it is lost, or if it has no end and does not begin anew.
+        """
+        asked_at = clock()
+        request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
+        left: int = await self._send(EXTEND, self._extend_call(token, milliseconds, how, request))
+        holding: Holding | None = self.local.holding
+        if left >= 0 and holding and holding.token == token:
+            holding.valid_until = asked_at + left / 1000
+        return left >= 0
+
+    def _extend_call(self, token: bytes, milliseconds: int, how: str, request: str = "") -> Call:
+        asker = asker_of(token)
+        return EXTEND.call(
+            self.keys, token=token, asker=asker, milliseconds=milliseconds, request=request, how=how
+        )
+
+    async def _prolong(self, holding: Holding) -> bool:
+        """Begin its time anew, whichever thread holds it, and return False if it is lost."""
+        asked_at = clock()
+        left: int = await self._send(EXTEND, self._extend_call(holding.token, self._ms, "anew"))
+        if left >= 0:
+            holding.valid_until = asked_at + left / 1000
+        return left >= 0
+
+    async def _ensure_held(self) -> None:
+        holding = self._holding
+        if holding.remaining:
+            with self._errors():
+                stored = await answer(self.redis.get(self.name))
+                is_held = stored in _spellings(holding.token)
+                # Another acquisition may have the same token, if the caller chose it.
+                if is_held and isinstance(holding.token, GivenToken):
+                    by = await answer(self.redis.hget(self.keys.state, "by"))
+                    is_held = by in _spellings(asker_of(holding.token))
+            if is_held:
+                return
+        self._drop(holding)
+        holding.lose()
+        raise self._loss("The lock is no longer owned")
+
+    def _forget(self, token: bytes) -> None:
+        """Note that it is not held any more, unless the same thread has acquired it anew meanwhile."""
+        if self.local.token == token:
+            if holding := self.local.holding:
+                self._drop(holding)
+            self.local.token = None
+            self.local.holding = None
+
+    def _loss(self, what: str) -> LockLost:
+        tally("locks:lost")
+        return LockLost(
+            f"{what}: the time of {self.name!r} ran out, or it was released by force. "
+            "Another may hold it now. What is written under it needs its fence.",
+            self.name,
+        )
+
+
+class Lock(AnyLock, RedisLock):
+    """
+    A lock at the key *name* of the client *redis*, for threads and processes; redis.lock.Lock with more to it.
+
+    *timeout* (seconds; None: for ever) is how long it can be held; *auto_renewal* begins it anew at each third, until
+    release(). acquire() waits for *blocking_timeout* seconds (None: for ever) until a release wakes it, or looks
+    every *sleep* seconds if that is given. A *fair* lock goes to waiters in the order in which they came. *owner* is
+    for people to read. With *min_replicas* it is only held if that many replicas have it, or NotReplicated is raised.
+
+    As a context manager it gives itself, or raises LockNotAcquired. A lock that is not held any more raises LockLost,
+    which is a LockNotOwnedError of redis-py. Raises InvalidName, InvalidDuration, TypeError or ValueError for
+    arguments that it cannot have.
+    """
+
+    _own_local = ThreadLocal
+
+    def _check_client(self, client: Any, min_replicas: int) -> None:
+        if isinstance(client, AsyncRedis | AsyncRedisCluster):
+            raise TypeError("The client of a Lock is asynchronous: give it to AsyncLock.")
+
+    def __enter__(self) -> Self:
+        if self.acquire():
+            return self
+        raise LockNotAcquired(f"The lock {self.name!r} was not free in time.", self.name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.release()
+        except REDIS_FAILED as problem:
+            if self.raise_on_release_error and error is None:
+                raise
+            logger.warning("A lock could not be released at the end of its block: %s", problem)
+
+    def acquire(
+        self,
+        sleep: float | None = None,
+        blocking: bool | None = None,
+        blocking_timeout: float | None = None,
+        token: str | bytes | None = None,
+    ) -> bool:
+        """
+        Return whether it is held now. A *token* of the caller's own must differ from all others in use.
+
+        Raises redis-py's errors, or RedisUnavailable if lock() made it; then it is not held, or the next call finds
+        that it is.
+        """
+        blocking, patience = self._patience(blocking, blocking_timeout)
+        given = None if token is None else self.redis.get_encoder().encode(token)
+        own = self._token(given, is_coroutine=False)
+        if sleep is not None:
+            sleep = check_seconds("sleep", plain(sleep), may_be_zero=True)
+        try:
+            if self._polls(sleep):
+                return bool(super().acquire(sleep, blocking, patience, own))  # type: ignore[arg-type]
+            wait = self._try_fast(own, blocking)
+        except BaseException:  # it may be held
+            at_once(self._give_up(own))
+            raise
+        return wait == 0 or at_once(self._take(own, blocking=blocking, patience=patience, wait=wait))
+
+    def do_acquire(self, token: Any) -> bool:
+        """Try once, for redis-py's loop."""
+        return not at_once(self._try(token))
+
+    def locked(self) -> bool:
+        """Return whether anybody holds it."""
+        with self._errors():
+            return super().locked()
+
+    def owned(self) -> bool:
+        """Return whether this thread holds it."""
+        with self._errors():
+            return super().owned()
+
+    def release(self) -> None:
+        """
+        Give it back. Raises LockError if it is not held here, LockLost if it is not held any more.
+
+        After redis-py's errors, or RedisUnavailable, it may be tried again.
+        """
+        token = self._token_to_release()
+        try:
+            self.do_release(token)
+        except LockNotOwnedError:
+            self._forget(token)
+            raise
+        self._forget(token)
+
+    def do_release(self, expected_token: Any) -> None:
+        if not RELEASE.quick(self.redis, *self._release_call(expected_token)):
+            at_once(self._give_back(expected_token))
+
+    def extend(self, additional_time: float, replace_ttl: bool = False) -> Literal[True]:
+        """
+        Add *additional_time* seconds to its time or, with *replace_ttl*, give it that time from now on.
+
+        A number below 0 shortens it; with no time left it is over, and release() raises LockLost as after any loss.
+        Raises LockError if it is not held here or has no timeout, LockLost if it is not held any more.
+        """
+        self._token_to_extend("extend")
+        milliseconds_to_add(additional_time)  # it is checked before anything is sent
+        return self.do_extend(additional_time, replace_ttl)
+
+    def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
+        milliseconds, how = milliseconds_to_add(additional_time), "replaces" if replace_ttl else "adds"
+        if not at_once(self._extend(self.local.token, milliseconds, how)):
+            raise self._loss("Cannot extend a lock that's no longer owned")
+        return True
+
+    def reacquire(self) -> Literal[True]:
+        """Begin its time anew. Raises what extend() raises."""
+        self._token_to_extend("reacquire")
+        return self.do_reacquire()
+
+    def do_reacquire(self) -> Literal[True]:
+        if not at_once(self._extend(self.local.token, self._ms, "anew")):
+            raise self._loss("Cannot reacquire a lock that's no longer owned")
+        return True
+
+    def ensure_held(self) -> None:
+        """Ask Redis. Raises LockError if it is not held here, LockLost if it is not held any more."""
+        at_once(self._ensure_held())
+
+    @property
+    def lost(self) -> threading.Event:
+        """An event, set when a renewal finds it lost or its time is over. Raises LockError if it is not held."""
+        holding = self._holding
+        if not self.auto_renewal:
+            leases.watch(holding)
+        lost: threading.Event = holding.event(threading.Event)
+        return lost
+
+    def _try_fast(self, token: bytes, waits: bool) -> float | None:
+        """Try by the shortest way, which suffices for most calls, and return None if it led nowhere."""
+        asked_at = clock()
+        if self.min_replicas:
+            return None
+        said = ACQUIRE.quick(self.redis, *self._acquire_call(token, waits))
+        return self._answered(said, token, asked_at) if said else None
+
+    def _renew(self, holding: Holding) -> bool:
+        return at_once(self._prolong(holding))
+
+    _keep = staticmethod(leases.keep)
+    _drop = staticmethod(leases.drop)
+
+
+class AsyncLock(AnyLock, RedisAsyncLock):
+    """
+    Lock for coroutines: redis.asyncio.lock.Lock with more to it. The arguments are those of Lock.
+
+    One object may be shared by many coroutines: each has a token of its own (holding.py), where redis-py's class lets
+    one release what another holds. *min_replicas* needs a client of one server or of Sentinel, not of a cluster.
+    """
+
+    _own_local = TaskLocal
+
+    def _check_client(self, client: Any, min_replicas: int) -> None:
+        if isinstance(client, Redis | RedisCluster):
+            raise TypeError("The client of an AsyncLock is not asynchronous: give it to Lock.")
+        if min_replicas and isinstance(client, AsyncRedisCluster):
+            raise ValueError("min_replicas is for Lock, or for the client of one server, not for this one.")
+
+    async def __aenter__(self) -> Self:
+        if await self.acquire():
+            return self
+        raise LockNotAcquired(f"The lock {self.name!r} was not free in time.", self.name)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release()
+        except REDIS_FAILED as problem:
+            if self.raise_on_release_error and error is None:
+                raise
+            logger.warning("A lock could not be released at the end of its block: %s", problem)
+
+    async def acquire(
+        self,
+        blocking: bool | None = None,
+        blocking_timeout: float | None = None,
+        token: str | bytes | None = None,
+    ) -> bool:
+        """Lock.acquire(), awaited."""
+        blocking, patience = self._patience(blocking, blocking_timeout)
+        own = self._token(None if token is None else self._encoded(token), is_coroutine=True)
+        if not self._polls(None):
+            return await self._take(own, blocking=blocking, patience=patience)
+        try:
+            return bool(await super().acquire(blocking, patience, own))
+        except GeneratorExit:  # the loop is gone: nothing can be awaited
+            raise
+        except BaseException:  # it may be held
+            await self._give_up(own)
+            raise
+
+    async def do_acquire(self, token: Any) -> bool:
+        """Try once, for redis-py's loop."""
+        cancelled = cancellations()
+        is_taken = not await self._try(token)
+        if cancellations() > cancelled:
+            raise asyncio.CancelledError
+        return is_taken
+
+    async def locked(self) -> bool:
+        """Return whether anybody holds it."""
+        with self._errors():
+            return await super().locked()
+
+    async def owned(self) -> bool:
+        """Return whether this coroutine holds it."""
+        with self._errors():
+            return await super().owned()
+
+    async def release(self) -> None:
+        """
+        Lock.release(), awaited.
+
+        If the caller is cancelled, however often, it is released nevertheless before CancelledError is raised. If
+        Redis did not answer by then, it may be tried again.
+        """
+        token = self._token_to_release()
+        try:
+            await self._release(token)
+        except asyncio.CancelledError:
+            with suppress(*REDIS_FAILED):
+                await to_its_end(lambda: self._release(token))
+            raise
+
+    async def _release(self, token: bytes) -> None:
+        try:
+            await self.do_release(token)
+        except LockNotOwnedError:
+            self._forget(token)
+            raise
+        self._forget(token)
+
+    async def do_release(self, expected_token: Any) -> None:
+        await self._give_back(expected_token)
+
+    def extend(self, additional_time: float, replace_ttl: bool = False) -> Awaitable[Literal[True]]:
+        """Lock.extend(), to be awaited. Mistakes in the call itself are raised at once."""
+        self._token_to_extend("extend")
+        milliseconds_to_add(additional_time)  # it is checked before anything is sent
+        return self.do_extend(additional_time, replace_ttl)
+
+    async def do_extend(self, additional_time: float, replace_ttl: bool) -> Literal[True]:
+        milliseconds, how = milliseconds_to_add(additional_time), "replaces" if replace_ttl else "adds"
+        if not await self._extend(self.local.token, milliseconds, how):
+            raise self._loss("Cannot extend a lock that's no longer owned")
+        return True
+
+    def reacquire(self) -> Awaitable[Literal[True]]:
+        """Lock.reacquire(), to be awaited."""
+        self._token_to_extend("reacquire")
+        return self.do_reacquire()
+
+    async def do_reacquire(self) -> Literal[True]:
+        if not await self._extend(self.local.token, self._ms, "anew"):
+            raise self._loss("Cannot reacquire a lock that's no longer owned")
+        return True
+
+    async def ensure_held(self) -> None:
+        """Lock.ensure_held(), awaited."""
+        await self._ensure_held()
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """An event, set when a renewal finds it lost or its time is over. Raises LockError if it is not held."""
+        holding = self._holding
+        if not self.auto_renewal:
+            leases.awatch(holding)
+        lost: asyncio.Event = holding.event(asyncio.Event)
+        return lost
+
+    async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await to_its_end(start)
+
+    def _encoded(self, token: str | bytes) -> bytes:
+        try:
+            encoder = self.redis.connection_pool.get_encoder()
+        except AttributeError:  # of a cluster
+            encoder = self.redis.get_encoder()
+        encoded: bytes = encoder.encode(token)
+        return encoded
+
+    async def _arenew(self, holding: Holding) -> bool:
+        return await self._prolong(holding)
+
+    _keep = staticmethod(leases.akeep)
+    _drop = staticmethod(leases.adrop)
+
+
+def plain(seconds: Any) -> Any:
+    """Return *seconds* as a float if it is a Decimal or a Fraction, which redis-py takes as well."""
+    if isinstance(seconds, Decimal):
+        return math.nan if seconds.is_nan() else float(seconds)
+    return float(seconds) if isinstance(seconds, Fraction) else seconds
+
+
+def milliseconds_to_add(seconds: Any) -> int:
+    """Return the milliseconds that extend() was given, which may be below 0. Raises InvalidDuration."""
+    number = plain(seconds)
+    if isinstance(number, int | float) and not isinstance(number, bool):
+        check_seconds("additional_time", abs(number), may_be_zero=True)
+    else:
+        check_seconds("additional_time", number)
+    return int(number * 1000)
+
+
+def _spellings(stored: bytes) -> tuple[bytes, str]:
+    """Return what a client may answer for these bytes; one that decodes answers text."""
+    return stored, stored.decode("latin-1")
