@@ -225,7 +225,7 @@ def test_the_policy_is_on_the_task() -> None:
     ],
 )
 def test_a_policy_that_cannot_be_is_refused_with_its_name(policy: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidTask, match=rf"^tests\.test_policy\.plain: {message}"):
+    with pytest.raises(InvalidTask, match=rf"^tests\.queues\.declaring\.test_policy\.plain: {message}"):
         task(**policy)(plain)
 
 
