@@ -26,8 +26,7 @@ LONGEST = 40  # lines of code
 LONGEST_MAIN = 60  # lines of code that are in no function
 #: A whole step of a worker in one round trip is the point of the first, and of the second that a push, its unique key
 #: and its tick are one.
-LONGER: dict[str, int] = {
-}
+LONGER: dict[str, int] = {}
 WIDEST = 118  # characters
 #: The hashes of counters have 120 fields at most, of which many are wanted together; aggregations of logs are few.
 BOUNDED = {

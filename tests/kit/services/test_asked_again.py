@@ -16,7 +16,7 @@ from components.testing import empty, redis_at
 from tests.support.proxy import LossyProxy
 
 ASKED: list[tuple[str, Callable[[], object]]] = [
-    ("HGET", lambda: Chat("chat").configure(slow_mode=1)),
+    ("HMGET", lambda: Chat("chat").configure(slow_mode=1)),
     ("HEXISTS", lambda: Chat("chat").trim(before=2)),
     ("DEL", lambda: Inbox("jill").erase()),
     ("HDEL", lambda: Mailbox("joe").unblock("jill")),
