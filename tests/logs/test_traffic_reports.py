@@ -145,13 +145,14 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
     monkeypatch.setattr(tables, "_PAGE", 100)
     days = {DAY: {f"US/CA/City {n}": 1 + n for n in range(1_000)}}
     count(days)
-    ask, seen = tables._ask, dict[bytes, bytes]()
+    ask, seen, twice = tables._ask, dict[bytes, bytes](), set[bytes]()
 
     def ask_again(commands: Any) -> list[Any]:
         answers = ask(commands)
         if commands[0][0] == "hscan":
             ((cursor, found),) = answers
             answers = [(cursor, {**found, **seen})]
+            twice.update(seen)
             seen.clear()
             seen.update(found)
         return answers
@@ -159,7 +160,7 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
     monkeypatch.setattr(tables, "_ask", ask_again)
 
     check(Traffic().report("city", first=DAY, last=DAY), days, 10)
-    assert seen
+    assert twice  # the last page may be empty
 
 
 def test_of_a_country_is_shown_what_is_known_no_finer(redis: Redis) -> None:
