@@ -108,4 +108,22 @@ BENCHMARKS = {
         database="needed",
         parts=("refresh", "lateness", "reading", "counts", "idle"),
     ),
+    "logs": Benchmark(
+        "Logs handed out through Redis and counted by place, beside the book's loop and GoAccess.",
+        {
+            "rounds": (3, 1, "turns of each"),
+            "lines": (20_000_000, 50_000, "lines of the log"),
+            "book": (500_000, 5_000, "lines for the book's loop and GoAccess"),
+            "ranges": (500_000, 5_000, "ranges of addresses in the made-up world"),
+        },
+        crew=2,
+    ),
+    "kernels": Benchmark(
+        "Lines per second of each kernel that counts logs, against each other, without a server.",
+        {
+            "rounds": (5, 1, "turns of each kernel"),
+            "lines": (2_000_000, 50_000, "lines of the fastest kernel; slower ones count fewer"),
+        },
+        is_alone=True,
+    ),
 }
