@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import import_module
+from types import ModuleType
 
 from benchmarks.catalogue import BENCHMARKS, Benchmark
-from benchmarks.harness import Crew, say, standing_bench, standing_database
+from benchmarks.harness import Crew, System, say, standing_bench, standing_database
 from benchmarks.report import print_conditions
 
 
@@ -27,7 +29,9 @@ def main() -> None:
                 database = f"PostgreSQL {postgres_version()}"
             print_conditions(bench.redis, database, conditions(benchmark, options))
             crew = stack.enter_context(Crew(benchmark.crew))
-            import_module(f"benchmarks.{name}").run(bench, crew, options)
+            module = import_module(f"benchmarks.{name}")
+            check_names(options.only, known_systems(module), "peers")
+            module.run(bench, crew, options)
         else:
             import_module(f"benchmarks.{name}").run(options)
         say("")
@@ -44,13 +48,18 @@ def read_options() -> tuple[str, Namespace]:
         command.add_argument(
             "--quick", action="store_true", help="Small sizes, to see that everything works."
         )
-        command.add_argument("--tcp", action="store_true", help="TCP on this machine, not the unix socket.")
+        if not benchmark.has_proxy and not benchmark.is_alone:
+            command.add_argument(
+                "--tcp", action="store_true", help="TCP on this machine, not the unix socket."
+            )
         only = "Measure only these peers beside ours, by name, with commas; '' for none."
-        command.add_argument("--only", type=_names, help=only)
+        if benchmark.has_peers:
+            command.add_argument("--only", type=_names, help=only)
         if benchmark.parts:
             parts = f"Only these parts of {','.join(benchmark.parts)}."
             command.add_argument("--parts", type=_names, default=benchmark.parts, help=parts)
-    options = parser.parse_args()
+    options = parser.parse_args(namespace=Namespace(tcp=False, only=None, parts=()))
+    check_names(options.parts, BENCHMARKS[options.name].parts, "parts")
     for size, (usual, quick, _) in BENCHMARKS[options.name].sizes.items():
         key = size.replace("-", "_")
         if getattr(options, key) is None:
@@ -60,6 +69,18 @@ def read_options() -> tuple[str, Namespace]:
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
+
+
+def known_systems(module: ModuleType) -> list[str]:
+    """Return the names of all systems that a benchmark has, those that are not installed included."""
+    lists = (value for value in vars(module).values() if isinstance(value, list))
+    return [each.name for found in lists for each in found if isinstance(each, System)]
+
+
+def check_names(wanted: Sequence[str] | None, known: Sequence[str], what: str) -> None:
+    unknown = [name for name in wanted or () if name not in known]
+    if known and unknown:
+        sys.exit(f"There are no {what} called {', '.join(unknown)}; known are {', '.join(known)}.")
 
 
 def conditions(benchmark: Benchmark, options: Namespace) -> str:

@@ -20,6 +20,10 @@ class Benchmark(NamedTuple):
     parts: Sequence[str] = ()
     #: Whether it needs no server.
     is_alone: bool = False
+    #: Whether --only chooses from its peers.
+    has_peers: bool = False
+    #: Whether it counts round trips by a proxy, which is on a unix socket.
+    has_proxy: bool = False
 
 
 BENCHMARKS = {
@@ -31,6 +35,7 @@ BENCHMARKS = {
             "naps": (6_400, 200, "tasks of 10 ms"),
             "samples": (1_000, 20, "tasks of which the latency is measured"),
         },
+        has_peers=True,
     ),
     "queue_sizes": Benchmark(
         "A queue of a thousand to a million ready tasks: what producers, workers and the control room wait for.",
@@ -50,6 +55,7 @@ BENCHMARKS = {
             "hand-overs": (25, 4, "hand-overs of a turn"),
         },
         crew=16,
+        has_peers=True,
     ),
     "counters": Benchmark(
         "Counters beside the book's, prometheus_client and StatsD.",
@@ -59,6 +65,7 @@ BENCHMARKS = {
             "names": (100_000, 1_000, "names that cost something while nobody counts, at most"),
             "cleaned": (10_000, 1_000, "names up to which the book's cleaner is waited for"),
         },
+        has_peers=True,
     ),
     "chat": Benchmark(
         "Chats beside the book's and the channel layers of channels_redis.",
@@ -70,6 +77,8 @@ BENCHMARKS = {
             "pause": (0.005, 0.005, "seconds between two of these, on average"),
         },
         crew=2,
+        has_proxy=True,
+        has_peers=True,
     ),
     "autocomplete": Benchmark(
         "A million names beside the book's directory, PostgreSQL's LIKE and Django's admin.",
@@ -93,6 +102,7 @@ BENCHMARKS = {
             "figure": ("", "", "where to write the curves, as an SVG"),
         },
         crew=21,
+        has_peers=True,
     ),
     "rows": Benchmark(
         "Cached rows beside the book's, Django's ORM on PostgreSQL, cacheops and Django's cache.",
@@ -107,5 +117,25 @@ BENCHMARKS = {
         site="shop",
         database="needed",
         parts=("refresh", "lateness", "reading", "counts", "idle"),
+        has_proxy=True,
+        has_peers=True,
+    ),
+    "logs": Benchmark(
+        "Logs handed out through Redis and counted by place, beside the book's loop and GoAccess.",
+        {
+            "rounds": (3, 1, "turns of each"),
+            "lines": (20_000_000, 50_000, "lines of the log"),
+            "book": (500_000, 5_000, "lines for the book's loop and GoAccess"),
+            "ranges": (500_000, 5_000, "ranges of addresses in the made-up world"),
+        },
+        crew=2,
+    ),
+    "kernels": Benchmark(
+        "Lines per second of each kernel that counts logs, against each other, without a server.",
+        {
+            "rounds": (5, 1, "turns of each kernel"),
+            "lines": (2_000_000, 50_000, "lines of the fastest kernel; slower ones count fewer"),
+        },
+        is_alone=True,
     ),
 }

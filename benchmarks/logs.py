@@ -1,8 +1,9 @@
 """
-Logs handed out through Redis and counted by place, ours against the book's loop and GoAccess:
-`python benchmarks/logs.py`; docs/benchmarks.md says what it measures.
+Logs handed out through Redis and counted by place, beside the book's loop and GoAccess.
 
-The lines are made up, and whoever made them says what they must come to.
+The lines are made up (log_lines.py), and all tables are compared with what they must come to. The book's loop is that
+of chapter 6.6 of "Redis in Action", mended so that it counts right. GoAccess is a program that reads the file itself,
+without Redis; it counts more than days and places, and here locates nothing.
 """
 
 from __future__ import annotations
@@ -11,216 +12,255 @@ import shutil
 import subprocess
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from components.services.logs.traffic.places import PlaceCounter
+from components.services.logs.worker.logs import LogWorker
+from redis import Redis
 
-from benchmarks.aggregating import jobs, lines, places
-from benchmarks.aggregating.jobs import Turn
-from benchmarks.bench import Bench, say
-from benchmarks.crew import Crew, Task
-from benchmarks.server import standing_bench
-from benchmarks.tables import Bar, print_bars, print_conditions, print_table
+from benchmarks import log_lines
+from benchmarks.harness import Bench, Crew, Rounds, Task, Turn, client, say
+from benchmarks.log_lines import Locator, Tally, World
+from benchmarks.report import (
+    Bar,
+    Column,
+    at_least,
+    at_most,
+    mid,
+    middle,
+    none,
+    print_bars,
+    print_rounds,
+    ratio,
+    span,
+)
+from components.services.geo import import_places
+from components.services.logs import PLACES, Aggregation, Copier, LogStream
+from components.services.logs.lines import Book, LineReader
 
 ALL = 7_300_000_000  # lines of the book's two years
-LEVELS = ("country", "city")
+#: The lines per second that are asked for, by what is counted.
+LEVELS = {"country": 4_200_000, "city": 2_500_000}
+CHUNK = 4 << 20  # bytes of lines
 KEY = "book:file"
+BLOCK, FLUSH = (
+    128 * 1024,
+    100_000,
+)  # bytes that the book reads at a time, and lines after which its callback writes
 
 
 class Flow(NamedTuple):
-    """What went over the wire, bytes."""
+    """Bytes that went over the wire."""
 
     to: int
     back: int
 
 
-def main() -> None:
-    options = read_options()
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory(prefix="logs-")))
-        bench = stack.enter_context(standing_bench())
-        print_conditions(bench.redis, f"{options.lines:,} lines; medians of {options.rounds} rounds")
-        run = Run(bench, stack.enter_context(Crew(3)), folder, options)
+def run(bench: Bench, crew: Crew, options: Namespace) -> None:
+    with TemporaryDirectory(prefix="logs-") as folder:
+        logs = Logs(bench, crew, Path(folder), options)
         for number in range(1, options.rounds + 1):
-            run.round(number)
-        run.goaccess()
-        run.report()
+            for level in LEVELS:
+                for processes in (1, 2):
+                    say(f"round {number} of {options.rounds}: {processes} processes by {level}")
+                    logs.ours(level, processes)
+                say(f"round {number} of {options.rounds}: the book's loop by {level}")
+                logs.book(level)
+        logs.goaccess()
+        logs.report()
 
 
-def read_options() -> Namespace:
-    parser = ArgumentParser(description="Logs counted by place, ours against others.")
-    parser.add_argument("--lines", type=int, default=20_000_000, help="Of the log (default: 20 million).")
-    parser.add_argument("--rounds", type=int, default=3, help="Turns of each (default: 3).")
-    parser.add_argument(
-        "--book", type=int, default=500_000, help="Lines for the book's loop (default: 500,000)."
-    )
-    return parser.parse_args()
-
-
-class Run:
+class Logs:
     """All turns on the same lines, each with an empty server."""
 
     def __init__(self, bench: Bench, crew: Crew, folder: Path, options: Namespace) -> None:
         self.bench, self.crew, self.options = bench, crew, options
         self.log, self.short = folder / "access.log", folder / "short.log"
-        self.tally, self.world = lines.Tally(), lines.world()
-        self.locator = places.Locator(self.world)
+        self.world = log_lines.world(options.ranges)
+        self.locator = Locator(self.world)
         say("making lines")
-        self._write(self.log, options.lines, self.tally)
-        self.head = lines.Tally()
-        self._write(self.short, options.book, self.head)
-        self.csv = places.write(self.world, folder)
-        self.turns: dict[str, list[Turn]] = {}
+        self.tally, self.head = self._write(self.log, options.lines), self._write(self.short, options.book)
+        self.csv = log_lines.write_places(self.world, folder)
+        self.turns: Rounds = {}
         self.peak, self.flows = 0, dict[str, Flow]()
-        self.is_wrong = False
+        self.wrong = 0
         self.size = self.log.stat().st_size
 
-    def _write(self, path: Path, number: int, tally: lines.Tally) -> None:
+    def _write(self, path: Path, number: int) -> Tally:
+        tally = Tally()
         with path.open("wb") as file:
-            file.writelines(lines.blocks(number, tally=tally))
-
-    def round(self, number: int) -> None:
-        for level in LEVELS:
-            for processes in (1, 2):
-                say(f"round {number} of {self.options.rounds}: {processes} processes by {level}")
-                self._ours(level, processes)
-            say(f"round {number}: the book's loop by {level}")
-            self._book(level)
-        say("")
+            file.writelines(log_lines.blocks(number, tally=tally))
+        return tally
 
     def _begin(self) -> None:
-        from components.services.geo import import_places
-        from components.services.logs import PLACES, Aggregation
-
         self.bench.clear()
         import_places(*self.csv)
         Aggregation(PLACES).join()
 
-    def _ours(self, level: str, processes: int) -> None:
+    def ours(self, level: str, processes: int) -> None:
+        """Copy the log into Redis, and count it in each process."""
         self._begin()
         before = self._flow()
-        self._note("copy", self.crew.do([Task(jobs.copy, (str(self.log), 2 * self.size))]))
+        self._note("copylogs", self.crew.do(Task(copy, (str(self.log), 2 * self.size))))
         copied = self._flow()
         self.peak = max(self.peak, self.bench.memory())
-        self._note(f"{level} {processes}", self.crew.do([Task(jobs.count, (level,))] * processes))
+        self._note(row_name(level, processes), self.crew.do(*[Task(count, (level,))] * processes))
         counted = self._flow()
         self.flows["copy"] = Flow(copied.to - before.to, copied.back - before.back)
         self.flows[level] = Flow(counted.to - copied.to, counted.back - copied.back)
-        self._check(f"{level}, {processes}", places.expected(self.tally, self.locator, level), "ours")
+        for name, expected in log_lines.expected(self.tally, self.locator, level).items():
+            self._check(f"{level}, {processes} processes: {name}", Aggregation(PLACES).table(name), expected)
 
-    def _book(self, level: str) -> None:
+    def book(self, level: str) -> None:
+        """Count fewer lines as the book does."""
         self._begin()
         self.bench.redis.set(KEY, self.short.read_bytes())
-        task = Task(jobs.count_as_the_book, (self.world, KEY, self.options.book, level))
-        self._note(f"book {level}", self.crew.do([task]))
-        self._check(f"book, {level}", places.expected(self.head, self.locator, level), "book")
-
-    def _note(self, what: str, turns: list[Turn]) -> None:
-        """Processes at once are one turn, of their lines and processor time together."""
-        wall = max(each.wall for each in turns)
-        both = Turn(sum(each.lines for each in turns), wall, sum(each.cpu for each in turns))
-        self.turns.setdefault(what, []).append(both)
-
-    def _flow(self) -> Flow:
-        info: Any = self.bench.redis.info("stats")
-        return Flow(info["total_net_input_bytes"], info["total_net_output_bytes"])
-
-    def _check(self, what: str, tables: dict[str, Counter[str]], who: str) -> None:
-        from components.services.logs import Aggregation
-
-        for name, expected in tables.items():
-            if who == "ours":
-                found: Any = Aggregation("places").table(name)
-            else:
-                pairs: Any = self.bench.redis.zrange(f"book:{name}", 0, -1, withscores=True)
-                found = {member.decode(): int(count) for member, count in pairs}
-            if found != expected:
-                self.is_wrong = True
-                print(f"\n{what}: {name} is not what the lines come to.")
+        task = Task(count_as_the_book, (self.world, KEY, self.options.book, level))
+        self._note(f"the book's loop, by {level}", self.crew.do(task))
+        for name, expected in log_lines.expected(self.head, self.locator, level).items():
+            pairs: Any = self.bench.redis.zrange(f"book:{name}", 0, -1, withscores=True)
+            self._check(
+                f"book, {level}: {name}", {place.decode(): int(number) for place, number in pairs}, expected
+            )
 
     def goaccess(self) -> None:
-        """It reads the file itself, without Redis, counts more than days and places, and here locates nothing."""
         if not (program := shutil.which("goaccess")):
-            print("GoAccess is not installed, and left out.")
+            print("GoAccess is not installed and is left out: apt install goaccess")
             return
         command = [program, str(self.short), "--no-global-config", "--log-format=%h %d %t %U"]
         command += ["--date-format=%Y-%m-%d", "--time-format=%H:%M:%S", "--no-progress", "-o"]
         for number in range(self.options.rounds):
             begun = time.monotonic()
-            subprocess.run(
-                [*command, str(self.short.with_name(f"{number}.json"))], check=True, capture_output=True
-            )
+            output = str(self.short.with_name(f"{number}.json"))
+            subprocess.run([*command, output], check=True, capture_output=True)
             wall = time.monotonic() - begun
-            self.turns.setdefault("goaccess", []).append(Turn(self.options.book, wall, wall))
+            self._note("GoAccess, no places", [(self.options.book, wall, wall)])
 
-    def rate(self, what: str) -> float:
-        return median(each.rate for each in self.turns[what])
+    def _note(self, what: str, done: list[tuple[int, float, float]]) -> None:
+        """Note what processes did at once as one turn, of their lines and processor time together."""
+        lines, wall, cpu = (
+            sum(each[0] for each in done),
+            max(each[1] for each in done),
+            sum(each[2] for each in done),
+        )
+        turn: Turn = {"rate": lines / wall, "cpu": cpu / lines * 1e9}
+        self.turns.setdefault(what, []).append(turn)
 
-    def cpu(self, what: str) -> float:
-        """Nanoseconds of processor time of our processes for a line."""
-        return median(each.cpu / each.lines for each in self.turns[what]) * 1e9
+    def _flow(self) -> Flow:
+        info: Any = self.bench.redis.info("stats")
+        return Flow(info["total_net_input_bytes"], info["total_net_output_bytes"])
+
+    def _check(self, what: str, found: Any, expected: Counter[str]) -> None:
+        if found != expected:
+            self.wrong += 1
+            print(f"\n{what} is not what the lines come to.")
 
     def report(self) -> None:
-        rows = [self._row("copylogs", "copy")]
-        for level in LEVELS:
-            rows += [self._row(f"by {level}, {n} process{'es' * (n > 1)}", f"{level} {n}") for n in (1, 2)]
-        rows += [self._row(f"the book's loop, by {level}", f"book {level}") for level in LEVELS]
-        if "goaccess" in self.turns:
-            rows.append(self._row("GoAccess, no places", "goaccess"))
-        head = ["", "lines/s", "slowest to fastest", "CPU, ns a line", "7.3 billion lines take"]
-        print_table(head, rows)
+        order = ["copylogs", *(row_name(level, number) for level in LEVELS for number in (1, 2))]
+        rounds = {
+            name: self.turns[name] for name in (*order, *(name for name in self.turns if name not in order))
+        }
+        took = Column("7.3 billion lines take", lambda _, turns: _hours(ALL / middle(turns, "rate") / 3600))
+        print_rounds("", rounds, mid("lines/s", "rate"), span(), mid("CPU, ns a line", "cpu"), took)
         print(f"\nA line is {self.size / self.options.lines:.1f} bytes.")
         print(f"Redis has {self.peak / 1e6:,.0f} MB when all is copied and nothing counted.")
         for what, flow in self.flows.items():
             print(f"Over the wire, {what}: {flow.to / 1e6:,.0f} MB to Redis, {flow.back / 1e6:,.0f} MB back.")
         print_bars(self._bars())
-        if self.is_wrong:
+        if self.wrong:
             sys.exit("Counts are wrong.")
 
-    def _row(self, name: str, what: str) -> list[str]:
-        rates = [each.rate for each in self.turns[what]]
-        hours = ALL / self.rate(what) / 3600
-        took = f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
-        return [
-            name,
-            f"{self.rate(what):,.0f}",
-            f"{min(rates):,.0f} to {max(rates):,.0f}",
-            f"{self.cpu(what):,.0f}",
-            took,
-        ]
-
-    def _bars(self) -> list[Bar]:
-        asked = {"country": 4_200_000, "city": 2_500_000}
-        bars = [Bar("copylogs", "4,000,000 lines/s", f"{self.rate('copy'):,.0f}", self.rate("copy") >= 4e6)]
-        for level, least in asked.items():
-            rate = self.rate(f"{level} 1")
-            bars.append(Bar(f"by {level}, end to end", f"{least:,} lines/s", f"{rate:,.0f}", rate >= least))
-            times = median(
-                ours.rate / book.rate
-                for ours, book in zip(self.turns[f"{level} 1"], self.turns[f"book {level}"], strict=True)
-            )
-            bars.append(Bar(f"by {level}, times the book's loop", "20", f"{times:.1f}", times >= 20))
-            growth = median(
-                (two.cpu / two.lines) / (one.cpu / one.lines) - 1
-                for one, two in zip(self.turns[f"{level} 1"], self.turns[f"{level} 2"], strict=True)
-            )
-            bars.append(
-                Bar(
-                    f"by {level}, CPU a line with two processes",
-                    "+10 % at most",
-                    f"{growth:+.0%}",
-                    growth <= 0.1,
-                )
-            )
-        right = "no" if self.is_wrong else "yes"
-        return [*bars, Bar("counts are what the lines come to", "all", right, not self.is_wrong)]
+    def _bars(self) -> Iterator[Bar]:
+        yield at_least("copylogs", 4_000_000, middle(self.turns["copylogs"], "rate"), ",.0f", " lines/s")
+        for level, least in LEVELS.items():
+            one, two = (self.turns[row_name(level, number)] for number in (1, 2))
+            yield at_least(f"by {level}, end to end", least, middle(one, "rate"), ",.0f", " lines/s")
+            times = ratio(one, self.turns[f"the book's loop, by {level}"])
+            yield at_least(f"by {level}, times the book's loop", 20, times, ".1f")
+            growth = median(b["cpu"] / a["cpu"] - 1 for a, b in zip(one, two, strict=True))
+            yield at_most(f"by {level}, CPU a line with two processes", 0.1, growth, "+.0%")
+        yield none("tables that are not what the lines come to", self.wrong)
 
 
-if __name__ == "__main__":
-    main()
+def row_name(level: str, processes: int) -> str:
+    return f"by {level}, {processes} process{'es' * (processes > 1)}"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
+
+
+# What processes do: they return lines, seconds, and seconds of the processor
+
+
+def copy(path: str, limit: int) -> Generator[None, None, tuple[int, float, float]]:
+    copier = Copier(LogStream(limit=limit), size=CHUNK)
+    client().ping()
+    yield
+    begun = _now()
+    copier.copy(path)
+    return _took(copier.lines, begun)
+
+
+def count(level: str) -> Generator[None, None, tuple[int, float, float]]:
+    """Count with all that aggregatelogs does; the addresses are loaded and the kernel compiled before the clock."""
+    reader = LineReader(Book())
+    counter = PlaceCounter(level=level, kernel=reader.kernel)
+    counter.block(reader.read(b"1.2.3.4 2011-10-10 13:55:36 a\n"))
+    counter.flush()
+    worker = LogWorker(Aggregation(PLACES), reader, [lambda: counter], drains=True)
+    yield
+    begun = _now()
+    worker.run()
+    return _took(worker.lines, begun)
+
+
+def count_as_the_book(
+    world: World, key: str, lines: int, level: str
+) -> Generator[None, None, tuple[int, float, float]]:
+    """Count the lines of a file that lies in Redis."""
+    redis, locator = client(), Locator(world)
+    names = locator.cities if level == "city" else locator.countries
+    yield
+    begun = _now()
+    sums: dict[str, Counter[str]] = {}
+    for number, line in enumerate(_read_lines(redis, key), 1):
+        address, day, _rest = line.split(" ", 2)
+        sums.setdefault(day, Counter())[locator.find(address, names)] += 1
+        if number % FLUSH == 0:
+            _write(redis, sums, level)
+    _write(redis, sums, level)
+    return _took(lines, begun)
+
+
+def _read_lines(redis: Redis, key: str) -> Iterator[str]:
+    rest, at = b"", 0
+    while block := redis.getrange(key, at, at + BLOCK - 1):
+        at += len(block)  # type: ignore[arg-type]
+        *lines, rest = (rest + block).split(b"\n")  # type: ignore[operator]
+        for line in lines:
+            yield line.decode()
+
+
+def _write(redis: Redis, sums: dict[str, Counter[str]], level: str) -> None:
+    pipe = redis.pipeline(transaction=False)
+    for day, counts in sums.items():
+        for place, number in counts.items():
+            pipe.zincrby(f"book:daily:{level}:{day}", number, place)
+    pipe.execute()
+    sums.clear()
+
+
+def _now() -> tuple[float, float]:
+    return time.monotonic(), time.process_time()
+
+
+def _took(lines: int, begun: tuple[float, float]) -> tuple[int, float, float]:
+    wall, cpu = _now()
+    return lines, wall - begun[0], cpu - begun[1]

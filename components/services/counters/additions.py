@@ -42,7 +42,7 @@ class Source:
     def __init__(self, tag: str) -> None:
         self.tag, self.id = tag, secrets.token_hex(8)
         #: For the script: made once, since each update needs them.
-        self.keys = ADD.contract.keys_of(SourceKeys(tag, self.id))
+        self.keys = ADD.contract.keys_of(SourceKeys(tag, self.id), {})
         self._number = 0
 
     def next_number(self) -> int:

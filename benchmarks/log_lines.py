@@ -1,6 +1,7 @@
 """
-Made-up ranges and log lines, the same in every run: few addresses are in most lines, few countries have most
-addresses.
+Made-up ranges and log lines, the same in every run, and what they come to.
+
+Few addresses are in most lines, few countries have most addresses.
 
 Of 700,000 addresses that of rank r has a share of 1/(r + 50), so the first 1,000 have a third of all lines, as the
 visitors of a site do. Ranges follow each other over all of IPv4; after a tenth of them comes a gap, and a fifth end
@@ -9,9 +10,12 @@ within a /24. A log goes from one day to the next.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
@@ -30,7 +34,7 @@ _BROWSER = (
 @dataclass(frozen=True)
 class World:
     """
-    Ranges, with a city and a country each: numbers from 1 on, of which low ones have most.
+    Ranges with a city and a country each: numbers from 1 on, of which low ones have most.
 
     Those of IPv6 are the same, with 2001: before them.
     """
@@ -50,7 +54,7 @@ class World:
 
 
 class Tally:
-    """How many lines each address has on each day, by who made the lines."""
+    """How many lines each address has on each day, as they were made."""
 
     def begin(self, addresses: list[str], days: int) -> None:
         self.addresses = addresses
@@ -69,7 +73,7 @@ def _wide(numbers: NDArray[np.uint32], fill: int) -> bytes:
 
 
 def world(ranges: int = 500_000, cities: int = 120_000, countries: int = 240) -> World:
-    """Ranges all over IPv4."""
+    """Make ranges all over IPv4."""
     random = np.random.default_rng(11)
     edges = np.cumsum(np.exp2(random.uniform(4, 16, ranges + 1)))
     edges = (_FIRST + edges / edges[-1] * (_LAST - _FIRST)).astype(np.int64)
@@ -92,9 +96,9 @@ def blocks(
     tally: Tally | None = None,
 ) -> Iterator[bytes]:
     """
-    A log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of such addresses.
+    Yield a log of the format "book" or "combined" in blocks of 50,000 lines; *ipv6* is the share of such addresses.
 
-    *tally* is told how many lines each address has on each day.
+    *tally* notes how many lines each address has on each day.
     """
     random = np.random.default_rng(7)
     texts = _addresses(random, addresses, ipv6)
@@ -118,7 +122,7 @@ def blocks(
 
 
 def _addresses(random: Generator, count: int, ipv6: float) -> list[str]:
-    """In neighbourhoods of 4,096, of which there are a quarter as many."""
+    """Make addresses in neighbourhoods of 4,096, of which there are a quarter as many."""
     near = random.integers(_FIRST, _LAST, 1 + count // 4)[random.integers(0, 1 + count // 4, count)]
     numbers = near & ~0xFFF | random.integers(0, 1 << 12, count)
     is_ipv6 = random.random(count) < ipv6
@@ -146,3 +150,57 @@ def _combined(address: str, second: int, event: int) -> str:
     stamp = f"{day.day:02}/{_MONTHS[day.month - 1]}/{day.year}:{time} +0000"
     request = f'"GET /achievements/{event}/ HTTP/1.1" 200 {5_000 + event}'
     return f'{address} - - [{stamp}] {request} "https://fakegame.example/" "{_BROWSER}"\n'
+
+
+def country(number: int) -> str:
+    """Return a code of two letters."""
+    return chr(65 + number // 26) + chr(65 + number % 26)
+
+
+def region(city: int) -> str:
+    return f"R{city % 70}"
+
+
+def write_places(world: World, folder: Path) -> tuple[Path, Path]:
+    """Write the CSV pair that importgeoip reads; return the two files."""
+    blocks, places = folder / "Blocks.csv", folder / "Location.csv"
+    columns = (world.starts.tolist(), world.ends.tolist(), world.cities.tolist())
+    ranges = (f'"{start}","{end}","{city}"\n' for start, end, city in zip(*columns, strict=True))
+    blocks.write_text("Made up\nstartIpNum,endIpNum,locId\n" + "".join(ranges))
+    of_city = dict(zip(world.cities.tolist(), world.countries.tolist(), strict=True))
+    cities = (
+        f'{city},"{country(number)}","{region(city)}","City {city}","",0,0,,\n'
+        for city, number in of_city.items()
+    )
+    head = "Made up\nlocId,country,region,city,postalCode,latitude,longitude,metroCode,areaCode\n"
+    places.write_text(head + "".join(cities))
+    return blocks, places
+
+
+class Locator:
+    """
+    Ranges in lists, found by bisection, as the book has them; but with their ends, so that an address of nobody does
+    not count for the city before it.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.starts, self.ends = world.starts.tolist(), world.ends.tolist()
+        pairs = zip(world.cities.tolist(), world.countries.tolist(), strict=True)
+        self.cities = [f"{country(number)}/{region(city)}/City {city}" for city, number in pairs]
+        self.countries = [name.partition("/")[0] for name in self.cities]
+
+    def find(self, address: str, names: list[str]) -> str:
+        a, b, c, d = address.split(".")
+        number = ((int(a) * 256 + int(b)) * 256 + int(c)) * 256 + int(d)
+        at = bisect_right(self.starts, number) - 1
+        return names[at] if at >= 0 and number <= self.ends[at] else "unknown"
+
+
+def expected(tally: Tally, locator: Locator, level: str) -> dict[str, Counter[str]]:
+    """Return the tables that all lines must come to: each address is looked up once."""
+    names = locator.cities if level == "city" else locator.countries
+    tables: dict[str, Counter[str]] = {}
+    place = {address: locator.find(address, names) for address in tally.addresses}
+    for day, address, count in tally:
+        tables.setdefault(f"daily:{level}:{day}", Counter())[place[address]] += count
+    return tables
