@@ -107,7 +107,7 @@ class Logs:
         """Copy the log into Redis, and count it in each process."""
         self._begin()
         before = self._flow()
-        self._note("copylogs", self.crew.do(Task(copy, (str(self.log), 2 * self.size))))
+        self._note("copylogs", self.crew.do(Task(copy, (str(self.log), 2 * max(self.size, CHUNK)))))
         copied = self._flow()
         self.peak = max(self.peak, self.bench.memory())
         self._note(row_name(level, processes), self.crew.do(*[Task(count, (level,))] * processes))
