@@ -20,8 +20,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from components.services.logs.traffic.places import PlaceCounter
-from components.services.logs.worker.logs import LogWorker
 from redis import Redis
 
 from benchmarks import log_lines
@@ -43,6 +41,8 @@ from benchmarks.report import (
 from components.services.geo import import_places
 from components.services.logs import PLACES, Aggregation, Copier, LogStream
 from components.services.logs.lines import Book, LineReader
+from components.services.logs.traffic.place_counter import PlaceCounter
+from components.services.logs.worker.log_worker import LogWorker
 
 ALL = 7_300_000_000  # lines of the book's two years
 #: The lines per second that are asked for, by what is counted.

@@ -23,7 +23,7 @@ from redis import Redis
 from benchmarks.harness import client, seconds
 from benchmarks.shop.models import Item, Offer
 from components.services.rows.models import cached_rows
-from components.services.rows.worker.rows import RowWorker
+from components.services.rows.worker import RowWorker
 
 LONG = 3_600.0  # seconds for which rows are good: none is loaded in a turn
 NAMES = [field.attname for field in Item._meta.concrete_fields]
