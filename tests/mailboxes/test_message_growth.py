@@ -25,7 +25,7 @@ from tests.support.mailboxes import sent, tomorrow
 
 TAG = bucket("jack")
 YEAR, MONTH, TWO_DAYS = 366 * 86_400, 30 * 86_400, 2 * 86_400
-PART = 10_000  # fields of what is known of pushes, in components/lua/mailboxes/push.lua
+PART = 10_000  # fields of what is known of pushes, in _gone.lua of mailboxes
 
 
 def almost_full(redis: Redis, ago: int = 0, *, without: int = 0) -> None:
