@@ -52,19 +52,13 @@ def add_heartbeat_file(parser: ArgumentParser) -> None:
 
 
 def add_limits(parser: ArgumentParser) -> None:
-    note = "Each limit is lowered by chance, by up to a tenth."
-    parser.add_argument(
-        "--max-tasks",
-        type=natural,
-        metavar="N",
-        help="End with 0 after so many tasks, so that a service manager (or the parent of --processes) starts a "
-        f"fresh process. {note}",
-    )
     parser.add_argument(
         "--max-memory",
         type=natural,
         metavar="MB",
-        help="The same when the process holds so much memory: now on Linux, elsewhere the most that it ever held.",
+        help="End with 0 when the process holds so much memory, so that a service manager (or the parent of "
+        "--processes) starts a fresh one: now on Linux, elsewhere the most that it ever held. Each limit is lowered "
+        "by chance, by up to a tenth.",
     )
     parser.add_argument(
         "--max-time", type=natural, metavar="SECONDS", help="The same when it has run for so long."
@@ -90,8 +84,8 @@ def find_limits(options: Mapping[str, Any]) -> Limits:
     most = options["max_memory"]
     if most is not None and memory() >= most * (1 - LOWERED):
         raise CommandError(
-            f"--max-memory {most}: the process holds {memory():.0f} MB before its first task. "
+            f"--max-memory {most}: the process holds {memory():.0f} MB before it has begun. "
             "Allow some hundred more.",
             returncode=2,
         )
-    return Limits(options["max_tasks"], most, options["max_time"])
+    return Limits(options.get("max_tasks"), most, options["max_time"])

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import NoReturn
 
 from django.core.management.base import CommandError
 
@@ -73,27 +73,6 @@ def run(worker: Loop, what: str, how: Run) -> NoReturn:
     if pulse and not code:
         pulse.end()
     _exit(UNHEALTHY if code == STUCK else code, last=worker.part)
-
-
-class Daemon(Protocol):
-    """A worker that is no worker of queues."""
-
-    ends_process: bool
-    pulse: Pulse | None
-
-    def run(self) -> int: ...
-
-
-def run_daemon(daemon: Daemon, what: str, how: Run) -> NoReturn:
-    """Run *daemon* to its end and exit with its code, as run() does."""
-    log(how.verbosity)
-    daemon.ends_process = _is_main_thread()
-    pulse = daemon.pulse = _pulse(how)
-    code = _guarded(what, daemon.run)
-    release()
-    if pulse and not code:
-        pulse.end()
-    _exit(code)
 
 
 def run_many(number: int, what: str, *, restarts: bool, shutdown_timeout: float, verbosity: int) -> NoReturn:

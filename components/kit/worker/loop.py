@@ -64,6 +64,8 @@ class Loop(ABC):
         self.is_retiring = False
         #: A second signal has asked it to end at once.
         self.is_killed = False
+        #: Why some nodes of a cluster could not be asked in the last tick, although others could.
+        self.partly_away: RedisUnavailable | None = None
         #: Set when run() is over.
         self.ended = threading.Event()
         self._beat_every = min(_LONGEST_BEAT, lease / 3)
@@ -191,7 +193,7 @@ class Loop(ABC):
     def _heed_limits(self) -> None:
         # A quiet worker is about to be stopped; started anew in its place, another would take tasks again.
         if self.may_claim and (reason := self.limits.reached()):
-            logger.info("A limit is reached: %s. Ending when running tasks have.", reason)
+            logger.info("A limit is reached: %s. Ending when what runs has ended.", reason)
             self.is_retiring = True
 
     def _try_tick(self) -> float:
@@ -201,7 +203,10 @@ class Loop(ABC):
         except RedisUnavailable as error:
             self._next_beat = 0.0  # it tells whether Redis is back: a tick may have nothing to ask
             return self.outage.goes_on(error)
-        self.outage.is_over()
+        if self.partly_away:  # what the other nodes have waits for nothing
+            self.outage.goes_on(self.partly_away)
+        else:
+            self.outage.is_over()
         return pause
 
     def _sleep(self, seconds: float) -> None:

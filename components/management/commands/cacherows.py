@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from components.kit.commands.options import add_heartbeat_file, natural
-from components.kit.commands.running import Run, run_daemon
+from components.kit.commands.options import add_heartbeat_file, add_limits, find_limits, natural
+from components.kit.commands.running import Run, run
 from components.services.rows import AT_A_TIME, LEASE
 from components.services.rows.models import cached_rows
 from components.services.rows.worker import RowWorker
@@ -37,6 +37,7 @@ class Command(BaseCommand):
             help=f"How long loading a batch may take before others load its rows (default: {LEASE:g}). A row may be "
             "so much older than its delay.",
         )
+        add_limits(parser)
         add_heartbeat_file(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -44,5 +45,6 @@ class Command(BaseCommand):
         if not sources:
             raise CommandError("No model has cached rows: none derives from CachedRow.", returncode=2)
         worker = RowWorker(sources, batch=options["batch"], lease=options["lease"])
+        worker.limits = find_limits(options)
         how = Run(verbosity=options["verbosity"], heartbeat_file=options["heartbeat_file"])
-        run_daemon(worker, f"Cached rows of {len(sources)} models {worker.loader.id}", how)
+        run(worker, f"Cached rows of {len(sources)} models", how)

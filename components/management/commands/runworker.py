@@ -52,6 +52,12 @@ class Command(BaseCommand):
         )
         add_processes(parser)
         parser.add_argument("--burst", action="store_true", help="Stop when no task is ready.")
+        parser.add_argument(
+            "--max-tasks",
+            type=natural,
+            metavar="N",
+            help="End with 0 after so many tasks, as with --max-memory.",
+        )
         add_limits(parser)
         parser.add_argument(
             "--shutdown-timeout",

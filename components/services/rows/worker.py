@@ -10,17 +10,15 @@ their lease.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from components.exceptions import RedisUnavailable, RowNotSerializable, RowsUnavailable, RowTooLarge
-from components.kit.worker.outage import Outage, sentence
-from components.kit.worker.pulse import Pulse
-from components.kit.worker.signals import Killed, Signals
+from components.exceptions import RowNotSerializable, RowsUnavailable, RowTooLarge
+from components.kit.worker.loop import Loop
+from components.kit.worker.outage import sentence
 from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, Stored, member, name_and_key
 
 logger = logging.getLogger(__name__)
@@ -28,7 +26,6 @@ logger = logging.getLogger(__name__)
 _LONGEST_NAP = 0.1  # seconds between two looks: for so long waits what is scheduled or invalidated meanwhile
 #: Seconds for which rows are given back if their database does not answer.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
-_PULSE = 5.0  # seconds between two touches of the file
 
 
 class Loaded(Protocol):
@@ -72,66 +69,37 @@ class _Batch:
                     self.errors[each] = str(error)
 
 
-class RowWorker:
+class RowWorker(Loop):
     """Loads the rows of the *sources*, by their names, *batch* at a time."""
 
     def __init__(
         self, sources: Mapping[str, Source], *, batch: int = AT_A_TIME, lease: float = LEASE
     ) -> None:
+        super().__init__(lease=lease)
         self.loader = Loader(lease=lease)
-        self.pulse: Pulse | None = None
-        #: Whether the process ends with it.
-        self.ends_process = False
-        self.outage = Outage(harmless=lease)
         self._sources, self._batch = sources, batch
-        self._stop, self._wake = threading.Event(), threading.Event()
-        self._is_quiet = False
         self._done = 0
         self._pauses: dict[str, float] = {}
-        self._next_pulse = 0.0
-        #: Why the last claim could not ask all nodes of a cluster.
-        self._unasked: RedisUnavailable | None = None
 
-    # These may be called by signal handlers and other threads.
+    @property
+    def id(self) -> str:
+        return self.loader.id
 
-    def stop(self) -> None:
-        """End as soon as what is claimed is stored."""
-        self._stop.set()
-        self._wake.set()
-
-    def quiet(self) -> None:
-        """Claim nothing more until stopped."""
-        self._is_quiet = True
-
-    def tell(self) -> None:
-        self._wake.set()
-        logger.info("%d rows loaded so far.", self._done)
-
-    def run(self) -> int:
-        """Work until stopped. Return the exit code. Raises RedisUnavailable if Redis does not answer at the start."""
+    def begin(self) -> None:
         self.loader.claim(0)
-        pause = 0.0
-        try:
-            with Signals(stop=self.stop, quiet=self.quiet, tell=self.tell, ends_process=self.ends_process):
-                while not self._stop.is_set():
-                    self._sleep(pause)
-                    pause = self._try_tick()
-        except Killed:
-            logger.warning("Stopping at once; what was claimed is loaded by others when its lease ends.")
-        return 0
+
+    def describe_running(self) -> Iterable[str]:
+        yield f"{self._done} rows loaded so far."
 
     def tick(self) -> float:
         """Load what is due, and return the seconds until the next look."""
-        if self.pulse and time.monotonic() >= self._next_pulse:
-            self.pulse.beat()
-            self._next_pulse = time.monotonic() + _PULSE
-        self._unasked = None
-        if self._is_quiet or self._stop.is_set():
+        self.partly_away = None
+        if not self.may_claim:
             return _LONGEST_NAP
         claims = self.loader.claim(self._batch)
         if len(claims):
             self.handle(claims)
-        self._unasked = claims.error
+        self.partly_away = claims.error
         return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
 
     def handle(self, claims: Claims) -> None:
@@ -171,21 +139,6 @@ class RowWorker:
     def _longer_pause(self, name: str) -> float:
         self._pauses[name] = min(_LONGEST_PAUSE, 2 * self._pauses.get(name, _FIRST_PAUSE / 2))
         return self._pauses[name]
-
-    def _try_tick(self) -> float:
-        try:
-            pause = self.tick()
-        except RedisUnavailable as error:
-            return self.outage.goes_on(error)
-        if self._unasked:  # a node of a cluster: those on the others wait for nothing
-            self.outage.goes_on(self._unasked)
-        else:
-            self.outage.is_over()
-        return pause
-
-    def _sleep(self, seconds: float) -> None:
-        self._wake.wait(seconds)
-        self._wake.clear()
 
 
 def _by_name(claims: Claims) -> dict[str, list[str]]:

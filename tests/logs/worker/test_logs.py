@@ -146,7 +146,7 @@ def test_chunks_that_were_lost_while_they_were_counted_count_once(
                 other.flush(other.claim(1), {"days": {DAY: 6}, f"daily:city:{DAY}": {"unknown": 6}})
 
     slow = worker(lambda: Stopping(kernel="numpy"))
-    slow._limit, slow._beat_at = 2, beat_at
+    slow._limit, slow._renew_at = 2, beat_at
     slow.run()
 
     assert ours.table("days") == {DAY: 12}
@@ -353,8 +353,8 @@ def test_it_flushes_what_it_has_counted_when_it_is_stopped(redis: Redis) -> None
 def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("components.services.logs.worker.log_worker._NAP", 0.01)
     counting, steps = worker(drains=False), []
-    step = counting.step
-    monkeypatch.setattr(counting, "step", lambda: (steps.append(1), step())[1])
+    tick = counting.tick
+    monkeypatch.setattr(counting, "tick", lambda: (steps.append(1), tick())[1])
     counting.quiet()
     with running(counting):
         hand_out(LINES)
@@ -367,7 +367,7 @@ def test_a_quiet_worker_claims_nothing(redis: Redis, monkeypatch: pytest.MonkeyP
 def test_an_aggregation_that_has_left_has_no_workers(redis: Redis) -> None:
     counting = worker(drains=False)
     counting.aggregation.join()
-    counting._try_step = lambda: counting.aggregation.leave() or counting.step()  # type: ignore[method-assign, func-returns-value]
+    counting.tick = lambda: counting.aggregation.leave() or type(counting).tick(counting)  # type: ignore[method-assign, func-returns-value]
 
     with pytest.raises(AggregationNotFound, match="it has left"):
         counting.run()

@@ -13,17 +13,15 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 
 from components.exceptions import ChunkNotFound, ChunksLost, RedisUnavailable, UnknownFormat, WorkersDiffer
-from components.kit.worker.outage import Outage, sentence
-from components.kit.worker.pulse import Pulse
-from components.kit.worker.signals import Killed, Signals
+from components.kit.worker.loop import DRAINED, Loop
+from components.kit.worker.outage import sentence
 from components.services.logs import Aggregation, Chunk, WorkerRecord
 from components.services.logs.lines import Callback, LineReader
 from components.services.logs.worker.batch import Batch, Message, send
@@ -38,7 +36,7 @@ _TELL = 2.0  # seconds between two reports of what the worker does
 _FIRST_DAY = date(1970, 1, 1)  # earlier days come from clocks that were never set
 
 
-class LogWorker:
+class LogWorker(Loop):
     """
     Counts the chunks of *aggregation* by *callbacks*, which are created again when what they counted was in vain.
 
@@ -59,12 +57,9 @@ class LogWorker:
         drains: bool = False,
         about: tuple[str, str] = ("", ""),
     ) -> None:
+        super().__init__(lease=aggregation.lease)
         self.aggregation, self.reader = aggregation, reader
         self.consumer = aggregation.consumer()
-        self.pulse: Pulse | None = None
-        #: The process ends with it.
-        self.ends_process = False
-        self.outage = Outage(harmless=aggregation.lease)
         #: What it has counted and flushed.
         self.lines = self.chunks = 0
         #: What it tells of itself: format and level.
@@ -72,45 +67,46 @@ class LogWorker:
         self._callbacks, self._drains = callbacks, drains
         self._days = min((each for each in (days, keep) if each is not None), default=None)
         self._keep, self._forget, self._forgot_on = keep, forget, date.min
-        self._stop, self._is_quiet = threading.Event(), False
+        self._is_drained = False
         self._todo: deque[Chunk] = deque()
         self._message: Message | None = None
         self._limit = 1
         self._began_at, self._started_at = time.monotonic(), datetime.now(UTC)
-        self._beat_at = self._tell_at = self._day_at = self._oldest = 0.0
+        self._renew_at = self._tell_at = self._day_at = self._oldest = 0.0
         self._lines_told = 0
         self._told_at = self._began_at
 
-    # These are safe from signal handlers and other threads.
+    @property
+    def id(self) -> str:
+        return self.consumer.id
 
-    def stop(self) -> None:
-        """Flush what was counted, and end."""
-        self._stop.set()
-
-    def quiet(self) -> None:
-        """Claim nothing more until stopped."""
-        self._is_quiet = True
-
-    def tell(self) -> None:
-        logger.info("%d lines of %d chunks counted so far.", self.lines, self.chunks)
-
-    def run(self) -> int:
+    def begin(self) -> None:
         """
-        Work until stopped, and return the exit code.
+        Join the aggregation.
 
-        Raises AggregationNotFound if the aggregation has left meanwhile, WorkersDiffer, what a callback raises when
-        it is created, and RedisUnavailable only if Redis does not answer at the start.
+        Raises AggregationNotFound if it has left meanwhile, WorkersDiffer, what a callback raises when it is created,
+        and RedisUnavailable.
         """
         self.aggregation.join()
         self._check_peers()
         self._batch = Batch(self.aggregation.name, self.reader, self._callbacks)
+
+    def describe_running(self) -> Iterable[str]:
+        yield f"{self.lines} lines of {self.chunks} chunks counted so far."
+
+    def is_done(self) -> bool:
+        return super().is_done() or self._is_drained
+
+    def close(self) -> int:
+        """Flush what was counted, unless the worker has to end at once: then others count it."""
+        if self.is_killed:
+            return DRAINED
         try:
-            with Signals(stop=self.stop, quiet=self.quiet, tell=self.tell, ends_process=self.ends_process):
-                while not self._try_step():
-                    pass
-        except Killed:
-            logger.warning("Stopping at once. Others count what was claimed when its lease is over.")
-        return 0
+            self._flush_if(True)
+            self.consumer.leave()
+        except RedisUnavailable as error:
+            logger.warning("%s Others count what was claimed later.", sentence(error))
+        return DRAINED
 
     def _check_peers(self) -> None:
         """Refuse to count otherwise than the other workers, since tables would have only a part of the lines."""
@@ -124,48 +120,30 @@ class LogWorker:
                     f"process {peer.record.pid} on {peer.record.host}. Stop it first, or give both the same options."
                 )
 
-    def _try_step(self) -> bool:
-        try:
-            is_over = self.step()
-        except RedisUnavailable as error:
-            if self._stop.is_set():
-                logger.warning("%s Others count what was claimed later.", sentence(error))
-                return True
-            self._stop.wait(self.outage.goes_on(error))
-            return False
-        self.outage.is_over()
-        return is_over
-
-    def step(self) -> bool:
-        """Count some chunks, flush if it is time to, wait if there are none. Return True if all is done."""
+    def tick(self) -> float:
+        """Count some chunks, flush if it is time to, and wait if there are none."""
         self._look_after()
         if self._batch.is_spoiled:
             self._begin_anew()
         self._flush_if(self._message is not None)
         began_at, counting = time.monotonic(), len(self._todo)
-        while self._todo and not self._stop.is_set():
+        while self._todo and not self.is_stopping:
             self._count(self._todo[0])
-            self._beat()
+            self._renew()
             self._flush_if(self._batch.is_full or time.monotonic() - self._oldest > _LATEST)
         self._pace(counting, time.monotonic() - began_at)
-        if self._stop.is_set():
-            return self._end()
-        if not self._is_quiet:
+        if self.may_claim:
             self._todo.extend(self.consumer.claim(self._limit))
-        if self._todo:
-            return False
+        if self._todo or self.is_stopping:
+            return 0.0
         self._flush_if(True)
-        if self._drains and self.consumer.is_drained():
-            return self._end()
-        if not self._todo:
-            self._wait()
-        return False
-
-    def _wait(self) -> None:
-        if self._is_quiet:
-            self._stop.wait(_NAP)
-        else:
-            self.consumer.wait(_NAP)
+        self._is_drained = self._drains and self.consumer.is_drained()
+        if self._todo or self._is_drained:
+            return 0.0
+        if not self.may_claim:
+            return _NAP
+        self.consumer.wait(_NAP)
+        return 0.0
 
     def _pace(self, counted: int, seconds: float) -> None:
         """Choose how many chunks to claim next: few enough that others do not wait for what this one holds."""
@@ -206,11 +184,11 @@ class LogWorker:
         self._message = None
         self._todo = deque(self.consumer.held.values())
 
-    def _beat(self) -> None:
-        if time.monotonic() < self._beat_at:
+    def _renew(self) -> None:
+        if time.monotonic() < self._renew_at:
             return
         lost = self.consumer.beat()
-        self._beat_at = time.monotonic() + self.consumer.lease / 3
+        self._renew_at = time.monotonic() + self.consumer.lease / 3
         if lost:
             logger.warning(
                 "The lease of %d chunks was over before it was renewed. Others count them.", len(lost)
@@ -258,8 +236,6 @@ class LogWorker:
             self._day_at = now + 60
         if now < self._tell_at:
             return
-        if self.pulse:
-            self.pulse.beat()
         rate = (self.lines - self._lines_told) / max(now - self._told_at, 1e-3)
         form, level = self.about
         record = WorkerRecord(
@@ -277,8 +253,3 @@ class LogWorker:
         with suppress(RedisUnavailable):
             self.consumer.tell(record)
         self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL
-
-    def _end(self) -> bool:
-        self._flush_if(True)
-        self.consumer.leave()
-        return True
