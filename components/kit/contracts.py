@@ -127,7 +127,7 @@ class Contract:
 
         Those in parts are taken out of the *given* arguments.
         """
-        found = [key if isinstance(key, str) else key("") for key in self._get_keys(entity)]
+        found = [key("") if callable(key) else key for key in self._get_keys(entity)]
         for table in self.keys.tables:
             if table.parts and table.name not in given:
                 raise TypeError(f"{self.name}.lua takes the keys of {table.name} as an argument.")

@@ -214,7 +214,10 @@ def test_no_write_has_an_older_fence_than_one_before_it_whatever_happens(
     assert kinds["x"] > 0, "nobody was stopped long enough to write too late"
     assert len({hold.fence for hold in holds}) == len(holds) > 50
     overlaps = [
-        (before, after) for before, after in pairwise(holds) if before.ended_at > after.began_at + 1e-6
+        (before, after)
+        for before, after in pairwise(holds)
+        # One that was stopped until its lease was over, and knew it, has held the lock at no instant that it tells.
+        if before.ended_at > before.began_at and before.ended_at > after.began_at + 1e-6
     ]
     assert not overlaps
     assert gaps[-1] < TIMEOUT + GRACE
