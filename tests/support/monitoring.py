@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from uuid import uuid4
 
 from redis import Redis
 
+import components
 from components.embedded import EmbeddedServer
+from components.kit.contracts import contract
+
+ROOT = Path(components.__file__).parent
+
+
+@cache
+def sources() -> list[str]:
+    """The scripts of the app, as the server gets them."""
+    found = (file for file in ROOT.glob("services/*/lua/*.lua") if not file.stem.startswith("_"))
+    return [contract(f"{file.parent.parent.name}/{file.stem}").source for file in found]
 
 
 @contextmanager
 def sent_to(server: EmbeddedServer) -> Iterator[list[str]]:
-    """The commands that clients send in the with block, filled in at its end; not what scripts call."""
+    """
+    The commands that clients send in the with block, filled in at its end; not what scripts call.
+
+    The server knows all scripts before, so it does not matter which tests it has served.
+    """
     commands: list[str] = []
     end = f"the end {uuid4()}"
     with Redis.from_url(server.url) as client, Redis.from_url(server.url) as observer:
-        client.ping()  # connected before, since connecting sends commands of its own
+        for source in sources():
+            client.script_load(source)
         with observer.monitor() as monitor:
             yield commands
             client.echo(end)
