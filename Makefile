@@ -15,11 +15,12 @@ PIP := $(BIN) -m pip install --quiet --disable-pip-version-check
 PRODUCTION := DEBUG=0 ALLOWED_HOSTS=fakegame.example REDIS_URL=redis://redis.example:6379/0 \
 	DATABASE_URL=sqlite://:memory: SECRET_KEY=$$($(BIN) -c 'import secrets; print(secrets.token_hex(32))')
 
-.PHONY: help demo test lint check install install-test
+.PHONY: help demo test test-all lint check install install-test
 
 help:
 	@echo 'make demo [PORT=8000]      run the demo site with all that it needs, on this machine only'
-	@echo 'make test [PYTEST_ARGS=]   run all tests, each process on a private Redis server'
+	@echo 'make test [PYTEST_ARGS=]   run the quick tests, each process on a private Redis server: five minutes'
+	@echo 'make test-all              run all tests; needs Chromium and PostgreSQL, and make test once before'
 	@echo 'make lint                  check style, types, migrations and the production settings'
 	@echo 'make check                 the last two of these'
 	@echo 'Other variables: PYTHON (the interpreter to use), VENV (the folder to install into).'
@@ -28,7 +29,12 @@ demo: install
 	@$(BIN) manage.py demo --port $(PORT)
 
 test: install-test
-	@$(BIN) -m pytest -n auto $(PYTEST_ARGS)
+	@$(BIN) -m pytest -n auto -m 'not slow' $(PYTEST_ARGS)
+
+# Installs nothing: what is missing ends it at once, with its name.
+test-all:
+	@test -e $(VENV)/installed-test || { echo 'Nothing is installed in $(VENV) yet. Run make test first.'; exit 1; }
+	@$(BIN) -m pytest -n auto --complete $(PYTEST_ARGS)
 
 lint: check
 	@$(BIN) -m ruff check

@@ -230,9 +230,10 @@ def standing_database() -> Iterator[bool]:
     """Run a private PostgreSQL where one is installed, before Django is set up; the value tells whether it runs."""
     with ExitStack() as stack:
         if find_spec("psycopg") and find_spec("psutil"):
-            from tests.support.postgres import find_programs, postgres
+            from tests.support.postgres import postgres
+            from tests.support.programs import find_postgres
 
-            if programs := find_programs():
+            if programs := find_postgres():
                 os.environ[DATABASE] = str(stack.enter_context(postgres(programs)).folder)
         yield DATABASE in os.environ
 

@@ -12,13 +12,27 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from hypothesis import settings
 
-from tests.support.postgres import PostgresServer, find_programs, postgres
+from tests.support.postgres import PostgresServer, postgres
+from tests.support.programs import NO_POSTGRES, find_postgres, missing
 
 # What an example may take is no promise of this project, and less of a busy machine.
 settings.register_profile("components", parent=settings(), deadline=None)
 settings.load_profile("components")
 
 pytest_plugins = ["components.testing", "pytester"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--complete", action="store_true", help="Fail at once where something is missing that tests need"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("complete") and (reasons := list(missing())):
+        raise pytest.UsageError(
+            "\n".join(["These are missing, and some tests would be skipped without them:", *reasons])
+        )
 
 
 @pytest.fixture(params=["plain", "cluster"])
@@ -53,10 +67,7 @@ def _forget_connections() -> None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """A PostgreSQL of this process."""
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("PostgreSQL's initdb and postgres are neither on PATH nor under /usr/lib/postgresql")
-    with postgres(programs) as server:
+    with postgres(find_postgres() or pytest.skip(NO_POSTGRES)) as server:
         yield server
 
 

@@ -89,6 +89,11 @@ def redis_suite() -> Suite:
     return Suite(f"redis=={version('redis')}", lambda path: str(path) in wanted)
 
 
+def suites() -> tuple[Suite, ...]:
+    """Return both."""
+    return django_suite(), redis_suite()
+
+
 if __name__ == "__main__":
-    for suite in (django_suite(), redis_suite()):
+    for suite in suites():
         suite.fetch()

@@ -1,7 +1,7 @@
 """
 A real Chromium, the system's own, and pages that keep what it complained about.
 
-Where there is none, browser tests are skipped with the reason; with CI in the environment they fail instead.
+Where there is none, browser tests are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from components.embedded import EmbeddedServer
 from components.testing import empty
 from tests.browser.payloads import HOSTILE_NAMES
 from tests.browser.served import Served
+from tests.support.programs import NO_CHROMIUM, find_chromium
 from tests.support.waiting import eventually
 
 expect.set_options(timeout=20_000)  # ms: on a busy machine a server takes long to start
 
 #: The chats once their scripts have taken over, and have the messages.
 LIVE = "#chat[data-live]:not(:has([aria-busy=true]))"
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass
@@ -59,10 +58,7 @@ class Window:
 
 def chromium() -> str:
     """Return the browser's path. Skip the test if there is none."""
-    for program in PROGRAMS:
-        if found := shutil.which(program):
-            return found
-    pytest.skip(f"no Chromium on PATH (looked for {', '.join(PROGRAMS)})")
+    return find_chromium() or pytest.skip(NO_CHROMIUM)
 
 
 @pytest.fixture(scope="module")

@@ -23,17 +23,6 @@ from psycopg import sql
 from components.embedded import Watcher
 from tests.support.waiting import eventually
 
-#: Where Debian and its kin keep the server's programs, which they do not put on PATH.
-VERSIONED = Path("/usr/lib/postgresql")
-
-
-def find_programs() -> Path | None:
-    """The folder with initdb and postgres: of PATH, else of the newest version installed; None if none is."""
-    on_path = [Path(found).parent for found in [shutil.which("postgres")] if found]
-    versions = sorted(VERSIONED.glob("*/bin"), key=lambda folder: float(folder.parent.name), reverse=True)
-    candidates = [folder for folder in (*on_path, *versions) if (folder / "initdb").exists()]
-    return next((folder for folder in candidates if (folder / "postgres").exists()), None)
-
 
 @dataclass(frozen=True)
 class PostgresServer:

@@ -1,0 +1,40 @@
+"""What tests need besides Python packages: Chromium, PostgreSQL, and the test suites of Django and redis-py."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.upstream import suites
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: Where Debian and its kin keep PostgreSQL's programs, which they do not put on PATH.
+POSTGRES = Path("/usr/lib/postgresql")
+
+NO_CHROMIUM = f"no Chromium on PATH (looked for {', '.join(CHROMIUM)})"
+NO_POSTGRES = f"PostgreSQL's initdb and postgres are neither on PATH nor under {POSTGRES}"
+
+
+def find_chromium() -> str | None:
+    """Return the path of the browser, or None if there is none."""
+    return next(filter(None, map(shutil.which, CHROMIUM)), None)
+
+
+def find_postgres() -> Path | None:
+    """Return the folder with initdb and postgres: of PATH, else of the newest version; None if there is none."""
+    on_path = [Path(found).parent for found in [shutil.which("postgres")] if found]
+    versions = sorted(POSTGRES.glob("*/bin"), key=lambda folder: float(folder.parent.name), reverse=True)
+    candidates = [folder for folder in (*on_path, *versions) if (folder / "initdb").exists()]
+    return next((folder for folder in candidates if (folder / "postgres").exists()), None)
+
+
+def missing() -> Iterator[str]:
+    """Say of each that is not here why tests would be skipped."""
+    if find_chromium() is None:
+        yield NO_CHROMIUM
+    if find_postgres() is None:
+        yield NO_POSTGRES
+    for suite in suites():
+        if not suite.folder.exists():
+            yield f"the tests of {suite.requirement}, which python -m tests.upstream downloads"
