@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from components.api import persons, problems
+from components.api import problems
 from components.api.endpoints import endpoint, nowhere
+from components.people import api as people
 from components.services.autocomplete.api import address_books
 from components.services.chat.api import chats, members, messages, sync
 from components.services.mailboxes.api import mailboxes
@@ -15,7 +16,7 @@ _ANY = dict.fromkeys(("get", "post", "put", "patch", "delete"), nowhere)
 
 urlpatterns = [
     path("sync", endpoint(get=sync.get, post=sync.post), name="api-sync"),
-    path("people", endpoint(get=persons.find), name="api-people"),
+    path("people", endpoint(get=people.find), name="api-people"),
     path("chats", endpoint(get=chats.listing, post=chats.create), name="api-chats"),
     path(_CHAT, endpoint(get=chats.one, patch=chats.change), name="api-chat"),
     path(f"{_CHAT}/close", endpoint(post=chats.close), name="api-close"),

@@ -13,11 +13,10 @@ from django.http import HttpRequest
 from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import Values, body, query
-from components.api.persons import names_of
 from components.api.problems import Problem
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
-from components.people import people
+from components.people import anames_of, people
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.access import readers
 
@@ -50,7 +49,7 @@ async def contacts(request: HttpRequest, user: str) -> Answer:
     found = await RecentContacts(user).alist()
     ids = {each.id for each in found}
     refused = await sync_to_async(people().refused)(user, ids) if ids else ids
-    names = await names_of(ids - refused)
+    names = await anames_of(ids - refused)
     told = {
         "contacts": [shapes.contact(each, names.get(each.id)) for each in found if each.id not in refused]
     }

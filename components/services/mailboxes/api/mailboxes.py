@@ -15,10 +15,10 @@ from django.urls import reverse
 from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import Values, body, idempotency_key, number, query
-from components.api.persons import check_recipient, names_of
 from components.api.waiting import let_go, patience, place, retry_after
 from components.exceptions import WaitersFull
-from components.people import anote_contacts
+from components.people import anames_of, anote_contacts
+from components.people.api import check_recipient
 from components.services.mailboxes import Mail, Mailbox, Mails
 
 _MOST = 200  # messages in one answer
@@ -104,7 +104,7 @@ async def _pulled(
 
 
 async def _told(found: Sequence[Mail]) -> dict[str, object]:
-    names = await names_of(each.sender for each in found)
+    names = await anames_of(each.sender for each in found)
     return {"messages": [shapes.mail(each) for each in found], "people": names}
 
 

@@ -22,12 +22,6 @@ async def find(request: HttpRequest, user: str) -> Answer:
     return Answer({"people": [{"id": id, "name": name} for name, id in found.items()]})
 
 
-async def names_of(ids: Iterable[str]) -> dict[str, str]:
-    """The names to show, by id."""
-    wanted = {id for id in ids if id}
-    return await sync_to_async(people().names)(wanted) if wanted else {}
-
-
 async def check_members(field: str, by: str, ids: Iterable[str]) -> None:
     """
     Refuse to put somebody into a chat who is nobody, to whom *by* may not write, or who does not let *by* do it.
