@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
+from django.urls import path
 
-from components.api.endpoints import Answer
+from components.api.endpoints import Answer, endpoint
 from components.api.fields import invalid, texts
 from components.api.problems import Problem
 from components.people import people, unwilling
@@ -57,3 +58,6 @@ async def _unreachable(by: str, ids: Iterable[str]) -> set[str]:
         return (wanted - known.names(wanted).keys()) | (known.refused(by, wanted) & wanted)
 
     return await sync_to_async(ask)()
+
+
+urlpatterns = [path("people", endpoint(get=find), name="api-people")]

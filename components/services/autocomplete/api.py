@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
+from django.urls import path
 
 from components.api import shapes
-from components.api.endpoints import Answer
+from components.api.endpoints import Answer, endpoint
 from components.api.fields import Values, body, query
 from components.api.problems import Problem
 from components.api.throttle import Throttle
@@ -66,3 +67,10 @@ async def _check(user: str, book: str) -> None:
 def _limit(values: Values) -> int:
     limit: int = values.integer("limit", 10, least=1, most=_MOST)
     return limit
+
+
+urlpatterns = [
+    path("contacts", endpoint(get=contacts), name="api-contacts"),
+    path("books/<str:book>", endpoint(get=complete), name="api-book"),
+    path("books/<str:book>/select", endpoint(post=select), name="api-select"),
+]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import path, reverse
 
 from components.api import shapes
-from components.api.endpoints import Answer
+from components.api.endpoints import Answer, endpoint
 from components.api.fields import Values, body, idempotency_key, number, query
 from components.api.waiting import let_go, patience, place, retry_after
 from components.exceptions import WaitersFull
@@ -111,3 +111,13 @@ async def _told(found: Sequence[Mail]) -> dict[str, object]:
 def _limit(values: Values) -> int:
     limit: int = values.integer("limit", 10, least=1, most=_MOST)
     return limit
+
+
+urlpatterns = [
+    path("mailbox", endpoint(get=look), name="api-mailbox"),
+    path("mailbox/pull", endpoint(post=pull), name="api-pull"),
+    path("mailbox/acknowledge", endpoint(post=acknowledge), name="api-acknowledge"),
+    path("mailbox/blocked/<str:sender>", endpoint(put=block, delete=unblock), name="api-mail-blocked"),
+    path("mailboxes/<str:recipient>", endpoint(post=push), name="api-push"),
+    path("mailboxes/<str:recipient>/messages/<str:id>", endpoint(get=fate), name="api-fate"),
+]
