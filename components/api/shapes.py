@@ -140,6 +140,4 @@ def people_in(messages: Iterable[ChatMessage | None]) -> Iterator[str]:
     """The ids of all whom *messages* speak of."""
     for each in messages:
         if each is not None:
-            yield from (each.sender, *each.mentions)
-            if each.event:
-                yield from (each.event.by, each.event.user)
+            yield from each.people

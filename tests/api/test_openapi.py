@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ def test_every_address_and_method_is_described_and_no_other() -> None:
 
     served = {
         (described(str(each.pattern)), method)
-        for each in urlpatterns
+        for each in chain.from_iterable(getattr(each, "url_patterns", [each]) for each in urlpatterns)
         for method in METHODS
         if each.name not in (None, "api-problem") and method in allowed(each.callback)
     }

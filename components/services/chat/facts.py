@@ -72,6 +72,12 @@ class ChatMessage:
     #: The stored message cannot be read by this release: its text is a placeholder, and parts may be missing.
     is_unreadable: bool = False
 
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The ids of all people whom it names. Some may be empty: an event of the system is nobody's."""
+        done = (self.event.by, self.event.user) if self.event else ()
+        return (self.sender, *self.mentions, *done)
+
 
 @dataclass(frozen=True)
 class Sent:

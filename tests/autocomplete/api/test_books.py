@@ -10,8 +10,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.api.throttle import Throttle
-from components.services.autocomplete import AddressBook, RecentContacts
-from components.services.autocomplete.api import address_books
+from components.services.autocomplete import AddressBook, RecentContacts, api
 from tests.fixtures.api import Asker, problem
 
 BOOK = "guild:7"
@@ -28,7 +27,7 @@ class Keepers:
 
 @pytest.fixture(autouse=True)
 def book(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[AddressBook]:
-    monkeypatch.setattr(address_books, "_throttle", Throttle(rate=10, burst=30))
+    monkeypatch.setattr(api, "_throttle", Throttle(rate=10, burst=30))
     book = AddressBook(BOOK)
     for id, label in (("1", "Jeff"), ("2", "Jenny"), ("3", "Ann Jensen"), ("4", "Élodie"), ("5", "李小龙")):
         book.add(label, id=id)
@@ -140,7 +139,7 @@ def test_refusals_are_kept_by_nobody(joe: Asker, jill: Asker) -> None:
 def test_who_asks_too_fast_waits_and_others_do_not(
     joe: Asker, stranger: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(address_books, "_throttle", Throttle(rate=0.1, burst=3))
+    monkeypatch.setattr(api, "_throttle", Throttle(rate=0.1, burst=3))
     for _ in range(3):
         labels(joe("GET", f"books/{BOOK}?q=je"))
 

@@ -11,8 +11,7 @@ from django.test.utils import override_settings
 from redis import Redis
 
 from components.api.throttle import Throttle
-from components.services.autocomplete import AddressBook
-from components.services.autocomplete.api import address_books
+from components.services.autocomplete import AddressBook, api
 from tests.fixtures.api import Asker, problem
 from tests.support.snapshots import snapshot
 
@@ -44,7 +43,7 @@ class Anything:
 @pytest.fixture(autouse=True)
 def before(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[bytes, Any]]:
     """What there is; all of it is there afterwards, and nothing else."""
-    monkeypatch.setattr(address_books, "_throttle", Throttle(rate=1_000, burst=1_000))
+    monkeypatch.setattr(api, "_throttle", Throttle(rate=1_000, burst=1_000))
     AddressBook(BOOK).add("Jeff", id=1)
     stored = snapshot(redis)
     with override_settings(COMPONENTS={"BOOKS": "tests.autocomplete.api.test_books_input.Anything"}):

@@ -21,8 +21,8 @@ from django.urls import URLPattern
 
 from components.control_room.base import Paging, Permission, View
 from components.control_room.names import NamedPages, searched
-from components.control_room.persons import persons
 from components.exceptions import ChatNotFound, NotAMember
+from components.people.person import persons
 from components.services.chat import Chat, ChatReader, ChatSettings
 from components.services.chat.admin.moderation import FOR_GOOD, VERBS, MuteForm, TrimForm, Verb
 from components.services.chat.admin.targets import Row, Seat, Target, find_row, role_of

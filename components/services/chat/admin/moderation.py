@@ -15,9 +15,9 @@ from django import forms
 from django.utils import timezone
 
 from components.control_room.base import Action, Done, Permission
-from components.control_room.persons import persons
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
 from components.models import Anchor
+from components.people.person import persons
 from components.services.chat.admin.targets import Target, role_of
 
 FOR_GOOD = "good"

@@ -10,8 +10,8 @@ from django.http import Http404, HttpRequest
 from django.utils import timezone
 
 from components.control_room.names import shortened
-from components.control_room.persons import Person, persons
 from components.exceptions import InvalidName
+from components.people.person import Person, persons
 from components.services.chat import Chat, ChatInfo, ChatMessage, ChatReader, Inbox, Member
 from components.templatetags.control_room import grouped, legible
 

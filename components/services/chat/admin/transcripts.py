@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from components.control_room.persons import Person, persons
+from components.people.person import Person, persons
 from components.services.chat import ChatMessage, Event, EventKind
 from components.templatetags.control_room import legible
 
@@ -43,15 +43,8 @@ class Line:
 
 
 def transcript(messages: Sequence[ChatMessage]) -> list[Line]:
-    """All names in one query."""
-    events = [message.event for message in messages if message.event]
-    known = persons(
-        [
-            *(message.sender for message in messages),
-            *(user for message in messages for user in message.mentions),
-            *(user for event in events for user in (event.by, event.user)),
-        ]
-    )
+    """Return the lines that show *messages*, with all names from one query."""
+    known = persons(id for message in messages for id in message.people)
     return [
         Line(
             message,

@@ -11,8 +11,8 @@ from django.urls import reverse
 from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import Values, body, idempotency_key, invalid, query
-from components.api.persons import check_members, check_newcomer, names_of
-from components.people import anote_contacts
+from components.people import anames_of, anote_contacts
+from components.people.api import check_members, check_newcomer
 from components.services.chat import Chat, ChatSettings, Inbox
 
 LONGEST_TITLE = 200  # characters
@@ -32,7 +32,7 @@ async def listing(request: HttpRequest, user: str) -> Answer:
         found = await Inbox(user).apage(limit=limit, after=values.text("after", ""))
     except ValueError:
         raise invalid("after", "It must be what the answer before gave as next.") from None
-    names = await names_of(shapes.people_of(found.chats))
+    names = await anames_of(shapes.people_of(found.chats))
     told = [shapes.chat(each) for each in found.chats]
     away = list(found.unavailable)
     return Answer({"chats": told, "next": found.next or None, "unavailable": away, "people": names})
@@ -109,7 +109,7 @@ async def join(request: HttpRequest, user: str, chat_id: str) -> Answer:
 async def _one(chat: Chat, user: str) -> dict[str, Any]:
     news = await chat.anews(user)
     info = await chat.ainfo()
-    names = await names_of(shapes.people_of([news]))
+    names = await anames_of(shapes.people_of([news]))
     return {**shapes.chat(news), "settings": shapes.settings(info.settings), "people": names}
 
 

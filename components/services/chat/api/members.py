@@ -10,10 +10,10 @@ from django.http import HttpRequest
 from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import MOST_PEOPLE, body, invalid, query
-from components.api.persons import check_members, names_of
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
-from components.people import anote_contacts
+from components.people import anames_of, anote_contacts
+from components.people.api import check_members
 from components.services.autocomplete.folding import Spelling, check_prefix, is_found, spell
 from components.services.chat import Chat, Role
 
@@ -85,7 +85,7 @@ async def unblock(request: HttpRequest, user: str, chat_id: str, member: str) ->
 
 async def _members(user: str, chat_id: str) -> list[dict[str, Any]]:
     found = await Chat(chat_id).amembers(user=user)
-    names = await names_of(each.user for each in found)
+    names = await anames_of(each.user for each in found)
     return [shapes.member(each, names.get(each.user)) for each in found]
 
 

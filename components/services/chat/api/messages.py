@@ -8,8 +8,7 @@ from django.urls import reverse
 from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import body, idempotency_key, invalid, number, query
-from components.api.persons import names_of
-from components.people import anote_contacts
+from components.people import anames_of, anote_contacts
 from components.services.chat import Chat
 
 _MOST = 200  # messages in one answer
@@ -23,7 +22,7 @@ async def history(request: HttpRequest, user: str, chat_id: str) -> Answer:
     if before is not None and after is not None:
         raise invalid("after", "Give before or after, not both.")
     page = await Chat(chat_id).ahistory(user, before=before, after=after, limit=limit)
-    return Answer({**shapes.page(page), "people": await names_of(shapes.people_in(page.messages))})
+    return Answer({**shapes.page(page), "people": await anames_of(shapes.people_in(page.messages))})
 
 
 async def send(request: HttpRequest, user: str, chat_id: str) -> Answer:
@@ -45,7 +44,7 @@ async def send(request: HttpRequest, user: str, chat_id: str) -> Answer:
 async def one(request: HttpRequest, user: str, chat_id: str, seq: str) -> Answer:
     """GET chats/{id}/messages/{seq}"""
     found = await Chat(chat_id).amessage(user, number(seq))
-    return Answer({**shapes.message(found), "people": await names_of(shapes.people_in([found]))})
+    return Answer({**shapes.message(found), "people": await anames_of(shapes.people_in([found]))})
 
 
 async def delete(request: HttpRequest, user: str, chat_id: str, seq: str) -> Answer:

@@ -18,10 +18,10 @@ from django.http import HttpRequest
 from components.api import shapes
 from components.api.endpoints import Answer
 from components.api.fields import Values, body, query
-from components.api.persons import names_of
 from components.api.problems import Problem
 from components.api.waiting import let_go, patience, place, retry_after
 from components.exceptions import WaitersFull
+from components.people import anames_of
 from components.services.chat import Changes, Inbox, Position
 
 _LARGEST = 1 << 18  # bytes of a body: the cursor of some ten thousand chats
@@ -56,7 +56,7 @@ async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
         "gone": list(changes.gone),
         "has_more_chats": changes.has_more,
         "unavailable": list(changes.unavailable),
-        "people": await names_of(shapes.people_of(changes.chats)),
+        "people": await anames_of(shapes.people_of(changes.chats)),
     }
     return Answer(told, headers={} if could_wait else retry_after())
 
@@ -73,7 +73,7 @@ async def _listing(user: str, since: Mapping[str, Position], after: str) -> Answ
         "gone": [],
         "has_more_chats": bool(page.next),
         "unavailable": list(page.unavailable),
-        "people": await names_of(shapes.people_of(found)),
+        "people": await anames_of(shapes.people_of(found)),
     }
     return Answer(told)
 

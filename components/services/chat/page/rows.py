@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.utils.safestring import SafeString
 
-from components.people import people
+from components.people import names_of
 from components.services.chat import ChatMessage, ChatNews, Member, Role
 from components.services.chat.page import texts
 from components.services.chat.page.texts import NameOf
@@ -64,7 +64,7 @@ class MemberRow:
 
 def naming(ids: Iterable[str]) -> NameOf:
     """Return what tells the name of each of these ids; a person who is gone is shown by their id."""
-    names = people().names({id for id in ids if id})
+    names = names_of(ids)
     return lambda id: names.get(id, id)
 
 
@@ -72,17 +72,9 @@ def ids_in(chats: Iterable[ChatNews], messages: Iterable[ChatMessage] = ()) -> I
     """Yield the ids of all persons in the chats and messages."""
     for chat in chats:
         yield from chat.reads
-        yield from _ids_in_message(chat.last_message)
+        yield from chat.last_message.people if chat.last_message else ()
     for message in messages:
-        yield from _ids_in_message(message)
-
-
-def _ids_in_message(message: ChatMessage | None) -> Iterator[str]:
-    if message is not None:
-        yield message.sender
-        yield from message.mentions
-        if message.event:
-            yield from (message.event.by, message.event.user)
+        yield from message.people
 
 
 def chat_row(chat: ChatNews, me: str, name_of: NameOf) -> ChatRow:

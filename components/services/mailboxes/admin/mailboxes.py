@@ -18,8 +18,8 @@ from django.urls import URLPattern
 
 from components.control_room.base import Action, Done, Paging, Trail
 from components.control_room.names import NamedPages, searched
-from components.control_room.persons import Person, persons
 from components.people import people
+from components.people.person import Person, persons
 from components.services.mailboxes import Mailbox, MailboxInfo, MailboxReader
 from components.templatetags.control_room import grouped, legible
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
+from django.urls import path
 
 from components.api import shapes
-from components.api.endpoints import Answer
+from components.api.endpoints import Answer, endpoint
 from components.api.fields import Values, body, query
-from components.api.persons import names_of
 from components.api.problems import Problem
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
-from components.people import people
+from components.people import anames_of, people
 from components.services.autocomplete import AddressBook, RecentContacts
 from components.services.autocomplete.access import readers
 
@@ -50,7 +50,7 @@ async def contacts(request: HttpRequest, user: str) -> Answer:
     found = await RecentContacts(user).alist()
     ids = {each.id for each in found}
     refused = await sync_to_async(people().refused)(user, ids) if ids else ids
-    names = await names_of(ids - refused)
+    names = await anames_of(ids - refused)
     told = {
         "contacts": [shapes.contact(each, names.get(each.id)) for each in found if each.id not in refused]
     }
@@ -67,3 +67,10 @@ async def _check(user: str, book: str) -> None:
 def _limit(values: Values) -> int:
     limit: int = values.integer("limit", 10, least=1, most=_MOST)
     return limit
+
+
+urlpatterns = [
+    path("contacts", endpoint(get=contacts), name="api-contacts"),
+    path("books/<str:book>", endpoint(get=complete), name="api-book"),
+    path("books/<str:book>/select", endpoint(post=select), name="api-select"),
+]

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
+from django.urls import path
 
-from components.api.endpoints import Answer
+from components.api.endpoints import Answer, endpoint
 from components.api.fields import invalid, texts
 from components.api.problems import Problem
 from components.people import people, unwilling
@@ -20,12 +21,6 @@ async def find(request: HttpRequest, user: str) -> Answer:
     names = texts(request, "name", most=_MOST)
     found = await sync_to_async(people().find)(names)
     return Answer({"people": [{"id": id, "name": name} for name, id in found.items()]})
-
-
-async def names_of(ids: Iterable[str]) -> dict[str, str]:
-    """The names to show, by id."""
-    wanted = {id for id in ids if id}
-    return await sync_to_async(people().names)(wanted) if wanted else {}
 
 
 async def check_members(field: str, by: str, ids: Iterable[str]) -> None:
@@ -63,3 +58,6 @@ async def _unreachable(by: str, ids: Iterable[str]) -> set[str]:
         return (wanted - known.names(wanted).keys()) | (known.refused(by, wanted) & wanted)
 
     return await sync_to_async(ask)()
+
+
+urlpatterns = [path("people", endpoint(get=find), name="api-people")]

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import path, reverse
 
 from components.api import shapes
-from components.api.endpoints import Answer
+from components.api.endpoints import Answer, endpoint
 from components.api.fields import Values, body, idempotency_key, number, query
-from components.api.persons import check_recipient, names_of
 from components.api.waiting import let_go, patience, place, retry_after
 from components.exceptions import WaitersFull
-from components.people import anote_contacts
+from components.people import anames_of, anote_contacts
+from components.people.api import check_recipient
 from components.services.mailboxes import Mail, Mailbox, Mails
 
 _MOST = 200  # messages in one answer
@@ -104,10 +104,20 @@ async def _pulled(
 
 
 async def _told(found: Sequence[Mail]) -> dict[str, object]:
-    names = await names_of(each.sender for each in found)
+    names = await anames_of(each.sender for each in found)
     return {"messages": [shapes.mail(each) for each in found], "people": names}
 
 
 def _limit(values: Values) -> int:
     limit: int = values.integer("limit", 10, least=1, most=_MOST)
     return limit
+
+
+urlpatterns = [
+    path("mailbox", endpoint(get=look), name="api-mailbox"),
+    path("mailbox/pull", endpoint(post=pull), name="api-pull"),
+    path("mailbox/acknowledge", endpoint(post=acknowledge), name="api-acknowledge"),
+    path("mailbox/blocked/<str:sender>", endpoint(put=block, delete=unblock), name="api-mail-blocked"),
+    path("mailboxes/<str:recipient>", endpoint(post=push), name="api-push"),
+    path("mailboxes/<str:recipient>/messages/<str:id>", endpoint(get=fate), name="api-fate"),
+]

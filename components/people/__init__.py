@@ -1,8 +1,8 @@
 """
-Who the people are, and to whom they write: services know them by opaque ids, pages and the API show names.
+Who the people are, and to whom they may write. Services know people by opaque ids; pages and the API show names.
 
-COMPONENTS["PEOPLE"] names a class with the methods of Users, made once without arguments, for a project with
-profiles, friends or guilds. Its methods are called in a thread that may use the database.
+COMPONENTS["PEOPLE"] names a class with the methods of Users, for a project with profiles, friends or guilds. It is
+made once, without arguments. Its methods are called in a thread that may use the database.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any, Protocol, cast
 
+from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.utils.module_loading import import_string
@@ -22,20 +23,20 @@ class People(Protocol):
     """What a class of people must be able to tell."""
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
-        """The names to show, by id; ids of nobody are left out."""
+        """Return the names to show, by id, without ids that belong to nobody."""
 
     def find(self, names: Iterable[str]) -> dict[str, str]:
-        """The ids of those who are called exactly so, by name; names of nobody are left out."""
+        """Return the ids of the people with exactly these names, by name, without names that nobody has."""
 
     def refused(self, by: str, ids: Iterable[str]) -> set[str]:
-        """To whom of *ids* the person *by* may not write, and whom he may not add to a chat."""
+        """Return those of *ids* to whom *by* may not write, and whom *by* may not add to a chat."""
 
     def book(self, by: str) -> str | None:
-        """The address book, by their ids, of those to whom *by* may write; None if there is none."""
+        """Return the name of the address book, by their ids, of all to whom *by* may write; None without one."""
 
 
 class Users:
-    """The users of AUTH_USER_MODEL, str(user.pk) being the id. Everybody may write to everybody."""
+    """The users of AUTH_USER_MODEL, known by str(user.pk). Everybody may write to everybody."""
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         keys = [key for each in set(ids) if (key := _primary_key(each)) is not None]
@@ -59,7 +60,7 @@ class Users:
 
 
 def _primary_key(id: str) -> Any:
-    """What the database calls him; None if *id* cannot be str() of that."""
+    """Return the primary key that str() turns into *id*; None if there can be none."""
     field = cast(Any, get_user_model()._meta.pk)
     if "\0" in id:
         return None
@@ -70,8 +71,31 @@ def _primary_key(id: str) -> Any:
     return key if str(key) == id else None
 
 
+@lru_cache(maxsize=1)
+def _made(path: str) -> People:
+    made: People = import_string(path)()
+    return made
+
+
+def people() -> People:
+    """Return the instance of the class that COMPONENTS["PEOPLE"] names. Raises ImportError."""
+    return _made(conf().people)
+
+
+def names_of(ids: Iterable[str]) -> dict[str, str]:
+    """Return the names to show, by id, without ids that are empty or belong to nobody."""
+    wanted = {each for each in ids if each}
+    return people().names(wanted) if wanted else {}
+
+
+async def anames_of(ids: Iterable[str]) -> dict[str, str]:
+    """names_of(), awaited."""
+    wanted = {each for each in ids if each}
+    return await sync_to_async(people().names)(wanted) if wanted else {}
+
+
 def unwilling(by: str, ids: Iterable[str]) -> set[str]:
-    """Say who of *ids* does not let *by* put them into a chat, as COMPONENTS["CHAT_CONSENT"] knows."""
+    """Return those of *ids* who do not let *by* put them into a chat, as COMPONENTS["CHAT_CONSENT"] says."""
     others = set(ids) - {by}
     path = conf().chat_consent
     return set() if path is None or not others else set(_hook(path)(by, others)) & others
@@ -80,32 +104,21 @@ def unwilling(by: str, ids: Iterable[str]) -> set[str]:
 _hook = lru_cache(maxsize=1)(import_string)
 
 
-@lru_cache(maxsize=1)
-def _made(path: str) -> People:
-    made: People = import_string(path)()
-    return made
-
-
-def people() -> People:
-    """What COMPONENTS["PEOPLE"] names. Raises ImportError."""
-    return _made(conf().people)
-
-
 class ContactsListener(Protocol):
-    """What wants to know to whom people write. It raises nothing, as what was written is stored already."""
+    """What is told to whom people write. It raises nothing, because the message is stored already."""
 
     def note(self, user: str, ids: Collection[str]) -> None:
         """Take notice that *user* has written to *ids*, the latest first."""
 
     async def anote(self, user: str, ids: Collection[str], *, anew: bool = False) -> None:
-        """Take notice, awaited. If *anew*, their names may have changed since they were noted before."""
+        """note(), awaited. If *anew*, their names may have changed since they were last noted."""
 
 
 _listeners: list[ContactsListener] = []
 
 
 def listen_to_contacts(listener: ContactsListener) -> None:
-    """Let *listener* know from now on to whom people write."""
+    """Tell *listener* from now on to whom people write."""
     if listener not in _listeners:
         _listeners.append(listener)
 
@@ -117,6 +130,6 @@ def note_contacts(user: str, ids: Collection[str]) -> None:
 
 
 async def anote_contacts(user: str, ids: Collection[str], *, anew: bool = False) -> None:
-    """note_contacts(), awaited. If *anew*, names that are known are asked for again."""
+    """note_contacts(), awaited. If *anew*, even known names are looked up again."""
     for listener in _listeners:
         await listener.anote(user, ids, anew=anew)

@@ -1,1 +1,0 @@
-"""The endpoints of address books and recent contacts."""

@@ -1,1 +1,0 @@
-"""The mailboxes of the HTTP API."""
