@@ -7,7 +7,6 @@ Where there is none, browser tests are skipped with the reason.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
