@@ -1,7 +1,8 @@
 """
-Typed settings: the COMPONENTS dict of the app, and the OPTIONS of a TASKS alias for a task queue. Both are read when
-they are first used, and again after `override_settings`. A wrong name or type is reported by the system checks
-(checks.py), and raises ImproperlyConfigured when it is used.
+Typed settings: the COMPONENTS dict of the app, and the OPTIONS of a TASKS alias for a task queue.
+
+Both are read when they are first used, and again after `override_settings`. A wrong name or type is reported by the
+system checks (checks.py), and raises ImproperlyConfigured when it is used.
 """
 
 from __future__ import annotations

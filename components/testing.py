@@ -48,8 +48,9 @@ _POLL = 0.01  # seconds; a new cluster node needs two seconds before it serves
 
 class ClusterServer(EmbeddedServer):
     """
-    A server in cluster mode that owns all slots: a command with keys of different slots is an error. Cluster mode
-    needs TCP, so it listens on loopback, with a password of its own.
+    A server in cluster mode that owns all slots: a command with keys of different slots is an error.
+
+    Cluster mode needs TCP, so it listens on loopback, with a password of its own.
     """
 
     def __init__(self, folder: Path, *, server: Path | None = None) -> None:
@@ -81,9 +82,10 @@ class ClusterServer(EmbeddedServer):
 @contextmanager
 def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     """
-    Point the project's CACHES alias to *url*, with *options* among its OPTIONS, and yield the client. Other aliases
-    of the same server point there too, each to a database of its own, so that no test touches the server that the
-    settings name.
+    Point the project's CACHES alias to *url*, with *options* among its OPTIONS, and yield the client.
+
+    Other aliases of the same server point there too, each to a database of its own, so that no test touches the
+    server that the settings name.
     """
     from components.kit.client import get_client  # needs the settings, which pytest-django configures later
     from components.services.autocomplete import usage

@@ -161,9 +161,10 @@ def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: flo
 
 def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """
-    Return a schedule that ticks at each minute that fits *expression*, in the time zone *tz*. The fields are minute,
-    hour, day of the month, month and day of the week. Without *tz*, settings.TIME_ZONE counts. Raises
-    InvalidSchedule.
+    Return a schedule that ticks at each minute that fits *expression*, in the time zone *tz*.
+
+    The fields are minute, hour, day of the month, month and day of the week. Without *tz*, settings.TIME_ZONE counts.
+    Raises InvalidSchedule.
     """
     return Cron(expression, str(settings.TIME_ZONE if tz is None else tz))
 

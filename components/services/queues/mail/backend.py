@@ -103,8 +103,9 @@ class EmailBackend(BaseEmailBackend):
 
     def _report(self, reports: list[EmailMessage]) -> int:
         """
-        Send the mail of a logging handler about a failed delivery at once, and hide errors from the handler. Through
-        the queue the report would fail like the mail, and that failure would be reported again.
+        Send the mail of a logging handler about a failed delivery at once, and hide errors from the handler.
+
+        Through the queue the report would fail like the mail, and that failure would be reported again.
         """
         try:
             return real_backend(self.alias).send_messages(reports) or 0

@@ -1,6 +1,7 @@
 """
-System check of the way of mail through the queue. It is a module of its own because importing mail/backend.py reads
-the settings that are checked here.
+System check of the way of mail through the queue.
+
+It is a module of its own because importing mail/backend.py reads the settings that are checked here.
 """
 
 from __future__ import annotations

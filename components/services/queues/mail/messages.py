@@ -1,8 +1,9 @@
 """
-Write a mail message as JSON, and make an equal message from it. Each field is stored, so the real backend sees what
-it would have seen in the sender's process, including attributes that only some backends use (Anymail's tags), if they
-are JSON. Message-ID and Date are added if the sender set none, so a mail that is sent twice is the same mail both
-times. A message that would change on its way is refused.
+Write a mail message as JSON, and make an equal message from it.
+
+Each field is stored, so the real backend sees what it would have seen in the sender's process, including attributes
+that only some backends use (Anymail's tags), if they are JSON. Message-ID and Date are added if the sender set none,
+so a mail that is sent twice is the same mail both times. A message that would change on its way is refused.
 """
 
 from __future__ import annotations

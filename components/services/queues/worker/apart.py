@@ -1,8 +1,10 @@
 """
 Apart: ends of tasks that Redis refused together with others, and that are now sent one by one, so that an end that
-cannot be stored does not block others. An end that is refused by itself as well, while Redis accepts other commands,
-is sent once more without its document, as a failure that gives the reason. If that is refused too, it is tried again,
-less and less often, as long as the worker lives; its lease is renewed meanwhile.
+cannot be stored does not block others.
+
+An end that is refused by itself as well, while Redis accepts other commands, is sent once more without its document,
+as a failure that gives the reason. If that is refused too, it is tried again, less and less often, as long as the
+worker lives; its lease is renewed meanwhile.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """
-The choice of queues: which queues a worker asks for tasks, and for how many each. Strict: the first queue until it is
-empty, then the next. Weighted: in proportion to the weights. Round robin: each in turn. Only Redis knows which queues
-have tasks, so the worker sends proportions and the number of its turn, and advance.lua distributes the wanted number
-among the queues that have tasks: an empty queue leaves its share to the others, in proportion.
+The choice of queues: which queues a worker asks for tasks, and for how many each.
+
+Strict: the first queue until it is empty, then the next. Weighted: in proportion to the weights. Round robin: each in
+turn. Only Redis knows which queues have tasks, so the worker sends proportions and the number of its turn, and
+advance.lua distributes the wanted number among the queues that have tasks: an empty queue leaves its share to the
+others, in proportion.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """
-Concurrency limits of tasks: a semaphore limits how many runs there are at a time, in all workers together. A run
-holds a permit as long as it lasts. The permit is renewed like a lease, so the permits of a dead worker come back. If
-no permit is free, the task is parked, and the end of a run makes the first parked task due. The last run may end
-after a permit was refused and before the task is parked; so a worker looks once more after parking.
+Concurrency limits of tasks: a semaphore limits how many runs there are at a time, in all workers together.
+
+A run holds a permit as long as it lasts. The permit is renewed like a lease, so the permits of a dead worker come
+back. If no permit is free, the task is parked, and the end of a run makes the first parked task due. The last run may
+end after a permit was refused and before the task is parked; so a worker looks once more after parking.
 """
 
 from __future__ import annotations

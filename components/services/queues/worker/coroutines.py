@@ -1,8 +1,10 @@
 """
 The event loop of coroutine tasks: one per process, in a thread of its own, from the first coroutine to the end of the
-process. A loop per task would cost ten times as much as a task. For each thread of the worker there is another
-thread, with its own database connection, for what its coroutines run by sync_to_async, such as the ORM: so as many
-coroutines as threads can query at once. A task that raises SystemExit in the loop has failed; the others go on.
+process.
+
+A loop per task would cost ten times as much as a task. For each thread of the worker there is another thread, with
+its own database connection, for what its coroutines run by sync_to_async, such as the ORM: so as many coroutines as
+threads can query at once. A task that raises SystemExit in the loop has failed; the others go on.
 """
 
 from __future__ import annotations

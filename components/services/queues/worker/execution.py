@@ -1,7 +1,9 @@
 """
-Run one claimed task: from its record to its result. The steps and signals are those of Django's own backends.
-Whatever a task raises, and whatever keeps it from starting (an unknown task, an invalid record), is stored as its
-failure; a record of a newer release is given back for a newer worker. Coroutines share one event loop per process.
+Run one claimed task: from its record to its result.
+
+The steps and signals are those of Django's own backends. Whatever a task raises, and whatever keeps it from starting
+(an unknown task, an invalid record), is stored as its failure; a record of a newer release is given back for a newer
+worker. Coroutines share one event loop per process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """
-Run ready tasks in the caller's thread, for tests: no loop, no signals, one task after another. Each task passes
-through claim, Execution and ack, as in a worker. But the database connection is the caller's: a task sees what the
-test has not committed, and the test sees what the task did.
+Run ready tasks in the caller's thread, for tests: no loop, no signals, one task after another.
+
+Each task passes through claim, Execution and ack, as in a worker. But the database connection is the caller's: a task
+sees what the test has not committed, and the test sees what the task did.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """
-The thread of a worker that waits in Redis, so that the loop does not have to. A wait is a blocking command of a few
-seconds. It takes at most a token, which carries no data: if a worker dies or stops listening with a token in hand,
-the other workers lose only the time until they look by themselves.
+The thread of a worker that waits in Redis, so that the loop does not have to.
+
+A wait is a blocking command of a few seconds. It takes at most a token, which carries no data: if a worker dies or
+stops listening with a token in hand, the other workers lose only the time until they look by themselves.
 """
 
 from __future__ import annotations

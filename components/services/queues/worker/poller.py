@@ -1,5 +1,6 @@
 """
 Poller: moves due tasks to their queues, moves abandoned tasks back, and pushes ticks, for workers that are too busy.
+
 A step of a worker that wants no tasks does just that, and returns when the next task is due. The poller sleeps until
 then; a task that is pushed to be due earlier puts a token into the poller's list. The poller takes no tokens of
 queues, which are for workers. (Redis in Action, 6.4.2)

@@ -1,8 +1,9 @@
 """
-Pool: the threads that run a worker's tasks, and the claims of that worker. The threads take waiting runs in the order
-of the claims. Unlike an executor of the standard library, a pool can tell begun runs from waiting ones, and waiting
-runs can be taken back. The threads are daemons, so a thread that is stuck in a task does not keep the process from
-ending.
+Pool: the threads that run a worker's tasks, and the claims of that worker.
+
+The threads take waiting runs in the order of the claims. Unlike an executor of the standard library, a pool can tell
+begun runs from waiting ones, and waiting runs can be taken back. The threads are daemons, so a thread that is stuck
+in a task does not keep the process from ending.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """
-Prefetch: a worker claims as many tasks ahead of its threads as they will start within a few tens of milliseconds. So
-tasks that do nothing come in batches of hundreds, with one round trip for all, and tasks of ten seconds come one for
-each free thread. Tasks that were claimed ahead and wait longer are given back, so a slow task never keeps a quick one
-from an idle worker.
+Prefetch: a worker claims as many tasks ahead of its threads as they will start within a few tens of milliseconds.
+
+So tasks that do nothing come in batches of hundreds, with one round trip for all, and tasks of ten seconds come one
+for each free thread. Tasks that were claimed ahead and wait longer are given back, so a slow task never keeps a quick
+one from an idle worker.
 """
 
 from __future__ import annotations

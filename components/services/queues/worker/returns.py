@@ -1,7 +1,9 @@
 """
-Returns: claimed tasks that a worker gives back unfinished, until Redis has them. They go back to their old place at
-once, after a delay, or, if their concurrency limit is reached, when it has room (they are parked). A request without
-an answer is repeated: the tokens tell Redis which tasks are no longer the worker's.
+Returns: claimed tasks that a worker gives back unfinished, until Redis has them.
+
+They go back to their old place at once, after a delay, or, if their concurrency limit is reached, when it has room
+(they are parked). A request without an answer is repeated: the tokens tell Redis which tasks are no longer the
+worker's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """
-Run: one claimed task on its way through a worker, and the clock of the server. The worker's loop and the thread of
-the task share it: the loop sees how long the task has been running, and cancels it; the task reports its progress.
+Run: one claimed task on its way through a worker, and the clock of the server.
+
+The worker's loop and the thread of the task share it: the loop sees how long the task has been running, and cancels
+it; the task reports its progress.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """
-Worker: the common loop of everything that claims tasks under leases. Only a separate thread waits on Redis, for
-tokens (listener.py), so the loop is never stuck in a blocking command. Requests that could not be sent while Redis
-was away are kept.
+Worker: the common loop of everything that claims tasks under leases.
+
+Only a separate thread waits on Redis, for tokens (listener.py), so the loop is never stuck in a blocking command.
+Requests that could not be sent while Redis was away are kept.
 """
 
 from __future__ import annotations
