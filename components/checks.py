@@ -1,5 +1,5 @@
 """
-System checks: what is wrong with the settings, before it goes wrong in use. None opens a connection.
+System checks: report mistakes in the settings before they cause errors in use. No check opens a connection.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from components.services.rows.models.checks import check_rows
 register(check_mail, "components")
 register(check_rows, "components")
 
-_SHORTEST_TIMEOUT = 2  # seconds: below, blocking commands would time out before they have waited
+_SHORTEST_TIMEOUT = 2  # seconds; with less, blocking commands would time out while they wait
 
 
 @register("components")
@@ -56,7 +56,7 @@ def _check_cache(alias: str) -> list[CheckMessage]:
             Warning(
                 f"settings.CACHES[{alias!r}] lets redis-py repeat commands by itself.",
                 hint="A command whose reply was lost would be carried out again. Remove retry, retry_on_error and "
-                "retry_on_timeout: what may be repeated is repeated by the services.",
+                "retry_on_timeout: the services repeat what may be repeated.",
                 id="components.W002",
             )
         )
@@ -81,14 +81,14 @@ def check_clearing(**kwargs: Any) -> list[CheckMessage]:
     at, found = places(settings.CACHES[ours]), list[CheckMessage]()
     for alias, cache in settings.CACHES.items():
         if alias == ours and alias != DEFAULT_CACHE_ALIAS:
-            continue  # nobody calls that cache their own
+            continue  # no other code uses that alias
         if is_redis(cache) and at & places(cache) and not _spares(cache):
             found.append(_clears(alias, ours))
     return found
 
 
 def _spares(cache: Mapping[str, Any]) -> bool:
-    """Whether clear() leaves alone what is not the cache's own."""
+    """Return True if clear() removes only the cache's own keys."""
     kind = client_class(cache)
     return kind is not None and issubclass(kind, SparingMixin)
 
@@ -98,7 +98,7 @@ def _clears(alias: str, ours: str) -> Warning:
         "is the cache" if alias == ours else f"uses the server and the database of settings.CACHES[{ours!r}]"
     )
     return Warning(
-        f"settings.CACHES[{alias!r}] {said} in which this app keeps its queues, locks and messages: "
+        f"settings.CACHES[{alias!r}] {said} in which this app stores its queues, locks and messages:  "
         f"caches[{alias!r}].clear() deletes them all.",
         hint='Give this app an alias of its own, with another database number in its "LOCATION", and name it in '
         'COMPONENTS["CACHE"]. On a cluster, which has one database, use "CLIENT_CLASS": '
@@ -127,14 +127,14 @@ def check_pickle(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _pickles(cache: Mapping[str, Any]) -> bool:
-    """Whether the cache's serializer is pickle, which is the default of django-redis and of Django's own cache."""
+    """Return True if the cache's serializer is pickle, the default of django-redis and of Django's own cache."""
     options = cache.get("OPTIONS", {})
     return "pickle" in str(options.get("SERIALIZER", options.get("serializer", "pickle"))).lower()
 
 
 @register("components")
 def check_paths(**kwargs: Any) -> list[CheckMessage]:
-    """E006: what COMPONENTS names by a dotted path cannot be imported."""
+    """E006: a dotted path in COMPONENTS cannot be imported."""
     given, found = components_setting(), list[CheckMessage]()
     for name in ("people", "books", "api_authentication", "chat_consent"):
         path = given.get(name)
@@ -148,12 +148,12 @@ def check_paths(**kwargs: Any) -> list[CheckMessage]:
 
 @register("components")
 def check_commands(**kwargs: Any) -> list[CheckMessage]:
-    """W001: two apps bring a command `runworker`."""
+    """W001: two apps have a command `runworker`."""
     if not apps.is_installed("channels"):
         return []
     return [
         Warning(
-            "Both channels and components bring a command runworker; the app that stands first in "
+            "Both channels and components have a command runworker; the app that comes first in "
             "INSTALLED_APPS hides the other's.",
             hint="`manage.py runworker --help` shows which one you get. Put the one you need first.",
             id="components.W001",
@@ -169,7 +169,7 @@ def check_embedded(**kwargs: Any) -> list[CheckMessage]:
     return [
         Warning(
             "This project uses the embedded Redis server, which is for development and the demo.",
-            hint="Its binary may be one that gets no security fixes, and it ends with the process that started "
+            hint="Its binary may not get security fixes, and it ends with the process that started "
             "it. Run a Redis of your own, name it in REDIS_URL, and leave EMBEDDED out of COMPONENTS.",
             id="components.W004",
         )

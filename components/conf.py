@@ -1,8 +1,8 @@
 """
-Settings, typed: the COMPONENTS dict for the app, OPTIONS of a TASKS alias for a task queue.
+Typed settings: the COMPONENTS dict of the app, and the OPTIONS of a TASKS alias for a task queue.
 
-Both are read when first used, and anew after `override_settings`. A wrong name or type is an
-ImproperlyConfigured error in use and a system check error before (checks.py).
+Both are read when they are first used, and again after `override_settings`. A wrong name or type is reported by the
+system checks (checks.py), and raises ImproperlyConfigured when it is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
-#: What can count log lines, the fastest first; "auto" is the first of the others that is installed.
+#: The kernels that count log lines, the fastest first; "auto" is the first of the others that is installed.
 LOG_KERNELS = ("auto", "numba", "numpy", "naive")
 
 
@@ -31,35 +31,36 @@ class Conf:
     prefix: str = "components"
     #: The CACHES alias (of django-redis) that says where Redis is.
     cache: str = "default"
-    #: The folder of the embedded server, where the project uses one; None in production.
+    #: The folder of the embedded server, if the project uses one; None in production.
     embedded: Path | None = None
-    #: What components.services.queues.mail.backend hands each message to, in the worker.
+    #: The e-mail backend that really sends queued mail, in the worker.
     mail_backend: str = "django.core.mail.backends.smtp.EmailBackend"
     #: The TASKS alias and the queue that mail travels through.
     mail_tasks: str = "default"
     mail_queue: str = "default"
-    #: How many long-polls one process keeps waiting; more are answered at once.
+    #: The most long-polls that wait in one process; further ones are answered at once.
     max_waiters: int = 2_000
-    #: How many of them one person may have: as many tabs and devices wait; more are answered at once.
+    #: The most of them that one person may have, in all tabs and on all devices; further ones are answered at once.
     max_waiters_per_person: int = 12
     #: Dotted path of a callable(request) -> user or None, for requests with "Authorization: Bearer …".
     api_authentication: str | None = None
     #: Dotted path of a class that knows people by their ids: people.py says which methods it has.
     people: str = "components.people.Users"
-    #: How many chats a person may create in so many seconds, and how many people they may put into chats (oneself, by
-    #: joining, among them); 0 for any number. Counted in Redis, for all processes.
+    #: How many chats a person may create in that many seconds, and how many people they may add to chats, including
+    #: themselves by joining; 0 is no limit. Redis counts, for all processes.
     chat_create_limit: int = 30
     chat_create_period: float = 3_600.0
     chat_add_limit: int = 1_000
     chat_add_period: float = 3_600.0
-    #: How many chats there may be that a person has created, and in how many a person may be; 0 for any number.
+    #: The most chats that a person may have created, and that a person may be in; 0 is no limit.
     max_chats_created: int = 200
     max_chats_joined: int = 1_000
-    #: Dotted path of a callable(by, ids): who of *ids* does not let *by* put them into a chat. None: everybody does.
+    #: Dotted path of a callable(by, ids) that returns those of *ids* who refuse to be added to chats by *by*. None:
+    #: nobody.
     chat_consent: str | None = None
-    #: Dotted path of a class that knows who may search which address book: books.py says how it is asked.
+    #: Dotted path of a class that decides who may search which address book: see services/autocomplete/access.py.
     books: str = "components.services.autocomplete.access.Readers"
-    #: The TASKS alias and the queue in which address books are rebuilt that the admin asks for.
+    #: The TASKS alias and the queue of the rebuilds of address books that are requested in the admin.
     book_tasks: str = "default"
     book_queue: str = "default"
     #: The template that the pages for visitors extend.
@@ -68,11 +69,11 @@ class Conf:
     counter_precisions: Sequence[int] = (1, 5, 60, 300, 3_600, 18_000, 86_400)
     #: How many slices of each are kept, at least.
     counter_samples: int = 120
-    #: Whether CountRequestsMiddleware counts, where it stands in MIDDLEWARE.
+    #: Whether CountRequestsMiddleware counts, if it is in MIDDLEWARE.
     count_requests: bool = True
     #: Whether tasks, chats, mailboxes, address books, locks and semaphores count what happens to them.
     count_services: bool = False
-    #: What counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
+    #: The kernel that counts log lines: "numba", "numpy" or "naive"; "auto" is the fastest that is installed.
     log_kernel: str = "auto"
 
 
@@ -80,30 +81,32 @@ class Conf:
 class QueueOptions:
     """OPTIONS of a TASKS alias whose BACKEND is RedisBackend. Durations in seconds, sizes in bytes."""
 
-    #: How long a claimed task is the worker's own without renewal; workers renew at a third of it.
+    #: How long a claim on a task lasts without renewal; workers renew it when a third of that has passed.
     lease: float = 30.0
     #: How long the result of a successful task can be read. At least a minute: a push whose reply was
     #: lost is sent again, and recognised by the result of the first.
     result_ttl: float = 86_400.0
     #: How many successful tasks of each queue the admin can list.
     successful_limit: int = 1_000
-    #: Failed tasks rest in the dead set until they are this old, or this many in their queue.
+    #: Dead tasks are removed when they are this old, or when their queue has more than this many.
     dead_ttl: float = 180 * 86_400.0
     dead_limit: int = 10_000
     #: How often a task is started before a failure is final.
     max_attempts: int = 5
-    #: The delay before the first retry; it doubles with each, up to max_backoff, and a random half is taken off.
+    #: The delay before the first retry; it doubles with each, up to max_backoff, and is shortened at random by up to
+    #: half.
     backoff: float = 15.0
     max_backoff: float = 3_600.0
     #: How long a task may run; None for ever.
     timeout: float | None = None
-    #: A task under which this many workers died kills them: it goes to the dead set.
+    #: A task during which this many workers died goes to the dead set.
     max_crashes: int = 3
-    #: The largest body (arguments as JSON) taken. Larger data belong elsewhere, with their key in the task.
+    #: The largest body (arguments as JSON) that is accepted. Store larger data elsewhere, and pass their key.
     max_body: int = 65_536
-    #: The largest return value (as JSON) that is stored, and the most that the errors of a task take together.
+    #: The largest return value (as JSON) that is stored, and the limit for all errors of a task together.
     max_result: int = 1_048_576
-    #: Matured delayed tasks run before others of their priority: the book's "high-delayed" before "high".
+    #: Whether delayed tasks that are due run before others of their priority: the book's "high-delayed" before
+    #: "high".
     due_first: bool = False
 
 
@@ -136,7 +139,7 @@ _AT_MOST = {"counter_samples": 10_000}
 
 
 def problems(cls: type[Conf] | type[QueueOptions], given: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with *given*, a sentence each; keys in the spelling of the class's fields."""
+    """Yield a sentence for each mistake in *given*, whose keys are spelled like the fields of *cls*."""
     names = [field.name for field in fields(cls)]
     hints = get_type_hints(cls)
     for name, value in given.items():
@@ -180,19 +183,19 @@ def _load(cls: type[_T], given: Mapping[str, Any], where: str) -> _T:
 
 
 def components_setting() -> dict[str, Any]:
-    """The COMPONENTS dict as written by the project, its keys in lower case."""
+    """Return the COMPONENTS dict of the project, with its keys in lower case."""
     return {str(name).lower(): value for name, value in getattr(settings, "COMPONENTS", {}).items()}
 
 
 @cache
 def conf() -> Conf:
-    """The app's settings, as of now. Raises ImproperlyConfigured."""
+    """Return the current settings of the app. Raises ImproperlyConfigured."""
     return _load(Conf, components_setting(), "settings.COMPONENTS")
 
 
 @cache
 def queue_options(alias: str) -> QueueOptions:
-    """The options of the task queue *alias*, as of now. Raises ImproperlyConfigured."""
+    """Return the current options of the task queue *alias*. Raises ImproperlyConfigured."""
     tasks = getattr(settings, "TASKS", {})
     if alias not in tasks:
         raise ImproperlyConfigured(

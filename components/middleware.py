@@ -1,12 +1,13 @@
 """
-RedisUnavailableMiddleware: answers 503 if a page needs Redis while Redis is away.
-CountRequestsMiddleware: counts requests, their statuses and their times for each view.
+RedisUnavailableMiddleware answers 503 if a page needs Redis while Redis is away. CountRequestsMiddleware counts
+requests, their statuses and their times for each view.
 
-Put the first last in MIDDLEWARE: the last is the first to see an exception. Its page needs neither Redis nor the
-database, and tells a visitor nothing about the server; a client that prefers JSON gets problem details
-(RFC 9457). It is logged as a warning, without a traceback, since nothing has to be repaired once Redis is back.
+Put RedisUnavailableMiddleware last in MIDDLEWARE, since the last middleware sees an exception first. Its page needs
+neither Redis nor the database, and reveals nothing about the server; a client that prefers JSON gets problem details
+(RFC 9457). It logs a warning without a traceback, since nothing has to be repaired once Redis is back.
 
-Put the second first, so that it times all others. It counts in memory, which is sent once a second.
+Put CountRequestsMiddleware first, so that it times all others. It counts in memory, and sends the counts once a
+second.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ from components.services.counters import beside, count, prepare
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 10  # seconds: what a restarting server needs, and no herd of clients in between
+RETRY_AFTER = 10  # seconds: enough for a server to restart, without a herd of clients in between
 
 _PROBLEM = "application/problem+json"
 
-_MAX_VIEWS = 1_000  # that are counted by name in a process; what others answer is counted as "others"
-_MAX_NAME = 400  # characters of a view: a counter has 500
+_MAX_VIEWS = 1_000  # views that a process counts by name; requests to further ones are counted as "others"
+_MAX_NAME = 400  # characters of a view's name; the name of a counter may have 500
 _REQUESTS = "requests"
 
 
 class RedisUnavailableMiddleware:
-    """Turns RedisUnavailable, raised by a view or its template, into a plain answer."""
+    """Turns RedisUnavailable, raised by a view or its template, into a response with status 503."""
 
     sync_capable = True
     async_capable = True
@@ -65,7 +66,7 @@ class RedisUnavailableMiddleware:
 
 
 def mark_unavailable(request: HttpRequest, response: HttpResponse, error: RedisUnavailable) -> None:
-    """Tell the client when to come back, and log, as a warning, why it was sent away."""
+    """Tell the client when to try again, and log the reason as a warning."""
     response["Retry-After"] = str(RETRY_AFTER)
     log_response(
         "%s %s: %s",
@@ -93,11 +94,11 @@ def _answer(request: HttpRequest) -> HttpResponse:
 
 class CountRequestsMiddleware:
     """
-    Counts, of all requests and of those of each view: "requests:<view>", "requests-us:<view>", the microseconds until
-    the view had answered, and "requests-2xx:<view>" to "requests-5xx:<view>" by status.
+    Counts requests, in total and for each view: "requests:<view>", "requests-us:<view>" (the microseconds until the
+    view returned) and "requests-2xx:<view>" to "requests-5xx:<view>" (by status).
 
-    A view goes by its name in the URLconf; what no view answered goes by "404", or "middleware". COMPONENTS
-    ["COUNT_REQUESTS"] turns it off.
+    A view is counted under its name in the URLconf; requests that no view answered are counted as "404" or
+    "middleware". COMPONENTS["COUNT_REQUESTS"] turns it off.
     """
 
     sync_capable = True

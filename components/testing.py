@@ -3,9 +3,9 @@ A pytest plugin: a private Redis server for the tests of any project that uses t
 
     pytest_plugins = ["components.testing"]     # in the topmost conftest.py
 
-A test that asks for the fixture `redis` finds the project's CACHES alias leading to a server of this
-test process alone, empty, and gets the client. No other server is ever touched. Nothing of a database is
-needed. `redis_at` does the same in a with block, for a server with a life of its own (kill(), start()).
+In a test with the fixture `redis`, the project's CACHES alias points to an empty server of this test process alone;
+the fixture is its client. No other server is touched, and no database is needed. `redis_at` does the same in a with
+block, for a server that the test starts and kills itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from components.services.queues import TaskInfo
     from components.services.queues.backend import RedisBackend
 
-#: OPTIONS of an alias that tell how to get at its own server; all others are kept.
+#: OPTIONS that say how to reach the alias' own server; all others are kept.
 _ITS_OWN = {
     "CLIENT_CLASS",
     "CONNECTION_FACTORY",
@@ -43,14 +43,14 @@ _ITS_OWN = {
     "USERNAME",
 }
 _SLOTS = 16_384
-_POLL = 0.01  # seconds; a new cluster node takes two seconds before it serves
+_POLL = 0.01  # seconds; a new cluster node needs two seconds before it serves
 
 
 class ClusterServer(EmbeddedServer):
     """
-    A server in cluster mode that holds all slots: keys of different slots in one command are an error.
+    A server in cluster mode that owns all slots: a command with keys of different slots is an error.
 
-    Cluster mode needs TCP: it listens on loopback, with a password of its own.
+    Cluster mode needs TCP, so it listens on loopback, with a password of its own.
     """
 
     def __init__(self, folder: Path, *, server: Path | None = None) -> None:
@@ -82,18 +82,18 @@ class ClusterServer(EmbeddedServer):
 @contextmanager
 def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     """
-    The project's CACHES alias leads to *url*, with *options* among its OPTIONS; yields the client.
+    Point the project's CACHES alias to *url*, with *options* among its OPTIONS, and yield the client.
 
-    Other aliases of the same server lead there, too, each to a database of its own, so that no test
-    touches the server that the settings name.
+    Other aliases of the same server point there too, each to a database of its own, so that no test touches the
+    server that the settings name.
     """
-    from components.kit.client import get_client  # needs the settings, which pytest-django makes ready later
+    from components.kit.client import get_client  # needs the settings, which pytest-django configures later
     from components.services.autocomplete import usage
     from components.services.counters import forget
     from components.services.geo import forget as forget_tables
 
-    # The dict itself is changed: an override_settings here would come undone in the wrong order where a
-    # test sets other settings while this one stands.
+    # Change the dict itself: override_settings would be undone in the wrong order if a test changes other settings
+    # inside this block.
     caches, alias = settings.CACHES, conf().cache
     before = dict(caches)
     caches.update(_moved(caches, alias, url, options))
@@ -102,7 +102,7 @@ def redis_at(url: str, **options: Any) -> Iterator[Redis]:
     try:
         yield get_client()
     finally:
-        # What was searched, counted and loaded here has nothing to do with the next server.
+        # Searches, counts and tables of this server must not reach the next one.
         usage.forget()
         forget()
         forget_tables()
@@ -117,7 +117,9 @@ def _at(cache: dict[str, Any], url: str, options: dict[str, Any]) -> dict[str, A
 
 
 def _moved(caches: dict[str, Any], alias: str, url: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The other caches of the server of CACHES[*alias*], moved to *url*; who shared a database shares one again."""
+    """
+    Return the other caches of the server of CACHES[*alias*], moved to *url*; caches that shared a database still do.
+    """
     here, moved = places(caches[alias]), dict[str, Any]()
     numbers: dict[Place, int] = dict.fromkeys(here, 0)
     is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
@@ -138,8 +140,8 @@ def _tell_django(*, enter: bool) -> None:
 
 @contextmanager
 def empty(server: EmbeddedServer) -> Iterator[Redis]:
-    """redis_at for *server*, emptied before; who still waits there from before waits no more."""
-    # Its name is not told: redis-py would look for its own version in a file each time.
+    """Empty *server*, end the waits of earlier clients, and do what redis_at does."""
+    # Without a driver name: redis-py would look up its own version in a file each time.
     with Redis.from_url(server.url, driver_info=None) as client:
         for other in client.client_list():
             if "b" in other["flags"]:  # such as a worker of an earlier test, in its last blocking command
@@ -152,12 +154,12 @@ def empty(server: EmbeddedServer) -> Iterator[Redis]:
 
 def run_tasks(alias: str = "default", *, limit: int | None = None) -> list[TaskInfo]:
     """
-    Run the ready tasks of TASKS[*alias*] in this thread, those that they enqueue too, until none is ready
-    or *limit* have run; how each of them ended, in order.
+    Run the ready tasks of TASKS[*alias*] in this thread, including those that they enqueue, until none is ready or
+    *limit* have run. Return how each of them ended, in order.
 
-    It is a worker of all queues, in the order of their names, within the test's own transaction. A task that
-    fails does not raise here: its TaskInfo has the errors, and the state "dead" unless it is to be tried again.
-    KeyboardInterrupt is raised.
+    All queues are served, in the order of their names, within the test's own transaction. A task that fails raises
+    nothing here: its TaskInfo has the errors, and the state "dead" unless it will be retried. KeyboardInterrupt is
+    raised.
     """
     from components.kit.compat import task_backends
     from components.services.queues.worker.inline import run_ready
@@ -196,7 +198,7 @@ def redis_cluster_server(
 
 @pytest.fixture
 def redis(redis_server: EmbeddedServer) -> Iterator[Redis]:
-    """The project's Redis for this test, empty: the client that components.kit.client.get_client() gives."""
+    """The project's Redis for this test, empty: the client that components.kit.client.get_client() returns."""
     with empty(redis_server) as client:
         yield client
 
@@ -209,7 +211,10 @@ def redis_cluster(redis_cluster_server: ClusterServer) -> Iterator[Redis]:
 
 
 def _free_port() -> int:
-    """A port of loopback with its cluster bus, 10000 above; both below those that the system gives away."""
+    """
+    Return a free port of loopback whose cluster bus, 10000 above, is free as well. Both are below the ephemeral
+    ports.
+    """
     while True:
         port = 10_000 + secrets.randbelow(12_000)
         if _is_free(port) and _is_free(port + 10_000):

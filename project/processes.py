@@ -11,8 +11,8 @@ from typing import Any
 from honcho.manager import Manager
 from honcho.printer import Printer
 
-#: honcho kills five seconds after it asked to stop; until then each of them is done. Who starts them has checked the
-#: site.
+#: honcho kills processes five seconds after it asked them to stop; all of them have ended by then. The caller has
+#: checked the site.
 PROCESSES = {
     "web": "-m uvicorn project.asgi:application --host 127.0.0.1 --port {port} --lifespan off "
     "--no-access-log --log-level warning --timeout-graceful-shutdown 3",
@@ -26,7 +26,7 @@ PROCESSES = {
 
 
 class _Printer(Printer):  # type: ignore[misc]
-    """It does not matter if nobody listens any more: stopping the processes does."""
+    """Ignores errors of writing if nobody reads any more: stopping the processes is what matters."""
 
     def write(self, message: Any) -> None:
         # RuntimeError: a signal to stop has interrupted a write, and honcho's handler writes a line of its own.
@@ -34,12 +34,14 @@ class _Printer(Printer):  # type: ignore[misc]
             super().write(message)
 
 
-#: What the game's log needs: it is written, copied and counted.
+#: The processes of the game's log, which write, copy and count it.
 LOG = ("game", "copier", "counter")
 
 
 def run(port: int, without: Collection[str] = ()) -> int:
-    """Run them; the exit code of the first that ended, or of a signal that was sent here."""
+    """
+    Run the processes. Return the exit code of the first that ended, or of a signal that was sent to this process.
+    """
     manager = Manager(_Printer(sys.stdout))
     for name, arguments in PROCESSES.items():
         if name in without:

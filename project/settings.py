@@ -1,10 +1,10 @@
 """
 The demo site's settings, from the environment (12-factor).
 
-With nothing set this is a development site: SQLite and the embedded Redis server under var/, mail as
-files under var/mail. DEBUG=0 makes it a production site, which refuses to start without a secret key,
-its host names and a Redis server of its own, and then sends mail by SMTP and expects to be behind TLS.
-Sessions live in the database: the site works, and says what does not, while Redis is away.
+With nothing set this is a development site: SQLite and the embedded Redis server under var/, mail as files under
+var/mail. DEBUG=0 makes it a production site, which refuses to start without a secret key, its host names and a Redis
+server of its own; it sends mail by SMTP and expects to be behind TLS. Sessions are in the database, so that the site
+works while Redis is away, and says what does not.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ REDIS_SENTINELS = env.list("REDIS_SENTINELS", default=[])
 
 
 def redis_options() -> dict[str, Any]:
-    """How django-redis reaches Redis: a single server, a cluster, or a service that Sentinels know."""
+    """Return how django-redis reaches Redis: a single server, a cluster, or a service that Sentinels know."""
     options: dict[str, Any] = {
         "CLIENT_CLASS": "components.cache.Client",
-        # The default, pickle, runs whatever code whoever can write to the cache has put there.
+        # The default, pickle, would run code that anyone who can write to the cache has put there.
         "SERIALIZER": "django_redis.serializers.json.JSONSerializer",
     }
     if REDIS_CLUSTER and REDIS_SENTINELS:
@@ -84,7 +84,7 @@ def redis_options() -> dict[str, Any]:
 
 
 def cache_url() -> str:
-    """The database beside that of REDIS_URL; in a cluster, which has one, the same."""
+    """Return the database next to that of REDIS_URL; in a cluster, which has only one, the same."""
     if REDIS_CLUSTER:
         return str(REDIS_URL)
     return ",".join(map(_beside, urls({"LOCATION": REDIS_URL})))
@@ -113,21 +113,23 @@ CACHES = {
     },
 }
 
-# QUEUES [] takes every queue name.
+# QUEUES [] allows every queue name.
 TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": []}}
 
 # --- The database ---------------------------------------------------------------------------------
 
 
 def database() -> dict[str, Any]:
-    """DATABASE_URL, or a file under var/. SQLite is made fit for several processes that write."""
+    """
+    Return the database of DATABASE_URL, or a file under var/. SQLite is configured for several processes that write.
+    """
     config: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{quote(str(VAR / 'db.sqlite3'))}")
     if config["ENGINE"] == "django.db.backends.sqlite3":
         if Path(config["NAME"]).parent == VAR:
             VAR.mkdir(exist_ok=True)
         config["OPTIONS"] = {
-            # A transaction takes the write lock when it begins: one that reads first and writes later
-            # cannot fail half-way because another has written in between.
+            # A transaction takes the write lock when it begins. So one that reads first and writes later cannot fail
+            # half-way because another has written in between.
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
@@ -161,7 +163,7 @@ if django.VERSION < (6, 0):
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "project.static.static_files",
-    "components.middleware.CountRequestsMiddleware",  # of pages, not of the files that they consist of
+    "components.middleware.CountRequestsMiddleware",  # of pages, not of their static files
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,9 +1,9 @@
 """
-Static files without a second server: WhiteNoise as a middleware that stands aside under ASGI.
+Static files without a second server: WhiteNoise as a middleware that also works under ASGI.
 
-WhiteNoise's own middleware is synchronous. Between an ASGI server and an async view it would hold one
-thread for as long as that view waits, and its streamed answers would be read in one gulp with a warning.
-This one passes async requests through as they are, and answers with the whole file: static files are small.
+WhiteNoise's own middleware is synchronous. Between an ASGI server and an async view it would occupy a thread for as
+long as the view waits, and its streamed responses would be read at once, with a warning. This middleware leaves async
+requests async, and answers with the whole file, since static files are small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Handler = Callable[[HttpRequest], HttpResponseBase] | Callable[[HttpRequest], Aw
 
 @sync_and_async_middleware
 def static_files(get_response: Handler) -> Handler:
-    """Answer requests for static files; hand every other request on."""
+    """Answer requests for static files, and pass all other requests on."""
     noise = WhiteNoiseMiddleware(get_response)
 
     if iscoroutinefunction(get_response):

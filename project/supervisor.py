@@ -1,9 +1,9 @@
 """
-Runs the site until someone stops it or one of its processes (processes.py) ends.
+Run the site until someone stops it or one of its processes (processes.py) ends. honcho, which runs them, has a
+session of its own: Ctrl-C reaches only this process, which stops honcho, which stops the others.
 
-honcho, which runs them, has a session of its own: Ctrl-C reaches this process alone, which stops honcho,
-and honcho the others. A Watcher does the same should this process be killed. The embedded Redis belongs to
-this process; when it ends it is started again, after a pause to see how the site does without it.
+If this process is killed, a Watcher does the same. The embedded Redis belongs to this process. If it ends it is
+started again, after a pause that shows how the site works without it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from components.embedded import EmbeddedServer, Watcher
 from components.exceptions import RedisUnavailable
 from components.services.queues import TaskQueue
 
-_LOOK = 0.2  # seconds between two looks at the processes
+_LOOK = 0.2  # seconds between two checks of the processes
 _HONCHO_STARTS = 5.0  # seconds after which honcho has long started its processes, even if the site hangs
 
 
 class ProcessEnded(Exception):
-    """A process of the site ended, though nobody had asked it to; honcho has stopped the others."""
+    """A process of the site ended without being asked to; honcho has stopped the others."""
 
 
 class Supervisor:
-    """The processes of the site on *port*, but those *without*, beside *redis*, an embedded server or none."""
+    """The processes of the site on *port*, except those in *without*. *redis* is an embedded server or None."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class Supervisor:
         try:
             yield honcho
         finally:
-            # Asked to stop before it has started all its processes, honcho would lose sight of them.
+            # If honcho is asked to stop before it has started all its processes, it loses track of them.
             self._await_site(honcho, at_most=_HONCHO_STARTS)
             watcher.close()
             honcho.terminate()
             honcho.wait()
 
     def _await_site(self, honcho: subprocess.Popen[bytes], at_most: float = float("inf")) -> None:
-        """Wait until the site answers, or honcho ends because one of its processes did."""
+        """Wait until the site answers, or until honcho ends because one of its processes did."""
         deadline = time.monotonic() + at_most
         while honcho.poll() is None and not is_open(self._port) and time.monotonic() < deadline:
             time.sleep(_LOOK)
@@ -107,7 +107,7 @@ class Supervisor:
 
 
 def are_at_work(*, since: datetime) -> bool:
-    """Whether a worker and a poller have begun, and told Redis so."""
+    """Return True if a worker and a poller have started, and reported that to Redis."""
     try:
         begun = {info.kind for info in TaskQueue().workers() if info.started_at >= since}
     except RedisUnavailable:
@@ -116,14 +116,14 @@ def are_at_work(*, since: datetime) -> bool:
 
 
 def is_open(port: int) -> bool:
-    """Whether something answers at this port of 127.0.0.1."""
+    """Return True if something answers at this port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def is_free(port: int) -> bool:
-    """Whether this port of 127.0.0.1 can be had."""
+    """Return True if this port of 127.0.0.1 is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

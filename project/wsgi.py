@@ -1,4 +1,4 @@
-"""The WSGI entry point, for servers that know no ASGI."""
+"""The WSGI entry point, for servers without ASGI."""
 
 import os
 

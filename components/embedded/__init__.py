@@ -1,4 +1,4 @@
-"""A Redis server that needs no installing, and that ends with the process that started it."""
+"""A Redis server that needs no installation and ends with the process that started it."""
 
 from components.embedded.server import (
     EmbeddedServer,

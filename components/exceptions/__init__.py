@@ -1,7 +1,6 @@
 """
-What can go wrong, named for what happened. Every error of this app derives from ComponentsError;
-those that stand for a wrong argument are also a TypeError or ValueError, and those of a lock also what redis-py
-raises there.
+The errors of this app, named for what happened. All of them derive from ComponentsError. Errors for a wrong argument
+are also a TypeError or ValueError, and errors of locks are also those that redis-py raises.
 """
 
 from django.core.exceptions import ImproperlyConfigured
@@ -12,33 +11,33 @@ from components.exceptions.logs import *  # noqa: F403
 
 
 class RedisUnavailable(ComponentsError):
-    """Redis did not answer, or would not take the command. What was asked may be asked again."""
+    """Redis did not answer, or refused the command. The call may be repeated."""
 
 
 class RedisRefused(RedisUnavailable):
     """
-    Redis runs and did not take the command now: it is full, read-only, loading its data, or does not know the user.
-    Also raised where this process has no connection left to ask it with.
+    Redis is running but refused the command: it is full, read-only, loading its data, or does not know the user. Also
+    raised if this process has no free connection left.
     """
 
 
 class NoEventLoop(ComponentsError, RuntimeError):
-    """An asynchronous client was asked for outside of a coroutine."""
+    """An asynchronous client was requested outside of a coroutine."""
 
 
 class RedisUnsuitable(RedisRefused, ImproperlyConfigured):
     """
-    This app cannot work with the Redis that the settings name, or not with these settings: the message says what to
-    change. To ask again does not help.
+    This app cannot work with the Redis that the settings name, or with these settings; the message says what to
+    change. Repeating the call does not help.
     """
 
 
 class RedisNotFound(ComponentsError):
-    """No Redis server is installed here, and none was named in the settings."""
+    """No Redis server is installed here, and the settings name none."""
 
 
 class RedisNotStarted(ComponentsError):
-    """The embedded Redis server could not be started, or ended at once."""
+    """The embedded Redis server could not be started, or exited at once."""
 
 
 class RedisAlreadyRunning(ComponentsError):
@@ -54,19 +53,19 @@ class BodyTooLarge(ComponentsError, ValueError):
 
 
 class ResultTooLarge(ComponentsError, ValueError):
-    """What a task returned, as JSON, is larger than the backend's max_result."""
+    """The return value of a task, as JSON, is larger than the backend's max_result."""
 
 
 class StepRefused(ComponentsError):
-    """Redis did not carry out a step of a worker, for a reason that may lie in what the step holds."""
+    """Redis did not execute a step of a worker, perhaps because of the data in the step."""
 
 
 class EndNotStored(ComponentsError):
-    """Redis refused to store how a task had ended; only that it has ended is known."""
+    """Redis refused to store the result or the error of a task; only that the task has ended is known."""
 
 
 class InvalidQueueName(ComponentsError, ValueError):
-    """A queue name is empty, too long, or holds a control character."""
+    """A queue name is empty, too long, or contains a control character."""
 
 
 class InvalidSchedule(ComponentsError, ValueError):
@@ -74,7 +73,7 @@ class InvalidSchedule(ComponentsError, ValueError):
 
 
 class UnknownTask(ComponentsError):
-    """A stored task names something that is not declared with @task."""
+    """A stored task names a function that is not declared with @task."""
 
 
 class UnknownFormat(ComponentsError):
@@ -82,7 +81,7 @@ class UnknownFormat(ComponentsError):
 
 
 class WorkerDied(ComponentsError):
-    """The worker that ran the task died or stopped renewing its lease, once too often."""
+    """Workers that ran the task died, or stopped renewing their leases, too often."""
 
 
 class TaskCancelled(ComponentsError):
@@ -94,19 +93,19 @@ class TaskTimedOut(ComponentsError):
 
 
 class MailNotSent(ComponentsError):
-    """The backend that sends a queued mail raised no error, and said that it sent nothing."""
+    """The backend that sends queued mail reported, without an error, that it sent nothing."""
 
 
 class InvalidName(ComponentsError, ValueError):
-    """A name of a lock or a semaphore is empty, too long or no text."""
+    """A name is empty, too long or not text."""
 
 
 class InvalidDuration(ComponentsError, ValueError):
-    """A number of seconds is negative, zero where it may not be, infinite or no number."""
+    """A number of seconds is negative, infinite, not a number, or zero where that is not allowed."""
 
 
 class InvalidLimit(ComponentsError, ValueError):
-    """A limit or a weight is no whole number from 1 on, or a permit's weight exceeds the limit."""
+    """A limit or a weight is not a whole number of at least 1, or a permit's weight exceeds the limit."""
 
 
 class LockNotAcquired(ComponentsError, LockError):
@@ -114,19 +113,19 @@ class LockNotAcquired(ComponentsError, LockError):
 
 
 class LockLost(ComponentsError, LockNotOwnedError):
-    """The lock is no longer ours: its time ran out, or it was released by force."""
+    """The caller no longer holds the lock: its time ran out, or it was released by force."""
 
 
 class NotReplicated(ComponentsError):
-    """Fewer replicas than asked have the lock, so it was given back."""
+    """Fewer replicas than required have the lock, so it was given back."""
 
 
 class StaleFence(ComponentsError):
-    """A write carried an older fencing token than one before it, and was refused."""
+    """A write was refused because its fencing token is older than that of an earlier write."""
 
 
 class InvalidFence(ComponentsError, ValueError):
-    """A fencing token is no whole number from 1 to 2^63 - 1."""
+    """A fencing token is not a whole number from 1 to 2^63 - 1."""
 
 
 class SemaphoreFull(ComponentsError):
@@ -142,23 +141,23 @@ class PermitReleased(ComponentsError):
 
 
 class ForeignPermit(ComponentsError, ValueError):
-    """The permit is of another semaphore."""
+    """The permit belongs to another semaphore."""
 
 
 class InvalidMessage(ComponentsError, ValueError):
-    """A message is empty, too long, or holds what is no text or no JSON."""
+    """A message is empty, too long, or contains something that is not text or not JSON."""
 
 
 class ChatNotFound(ComponentsError):
-    """There is no such chat, or the person is not in it: which of them is not told."""
+    """There is no such chat, or the person is not in it; the error does not say which."""
 
 
 class ChatExists(ComponentsError):
-    """A chat of this id is there already."""
+    """A chat with this id exists already."""
 
 
 class ChatClosed(ComponentsError):
-    """The chat was closed: it can be read, and nothing can be said in it."""
+    """The chat was closed: it can be read, but nothing can be sent to it."""
 
 
 class NotAllowed(ComponentsError):
@@ -166,15 +165,15 @@ class NotAllowed(ComponentsError):
 
 
 class Muted(ComponentsError):
-    """The person may not speak in the chat for now."""
+    """The person may not send to the chat for now."""
 
 
 class Blocked(ComponentsError):
-    """The person may not come back into the chat, or the recipient takes no mail from the sender."""
+    """The person may not come back into the chat, or the recipient accepts no mail from the sender."""
 
 
 class TooFast(ComponentsError):
-    """More was sent than the rate limit allows; *retry_after* says in how many seconds there is room."""
+    """The rate limit is exceeded; *retry_after* is the number of seconds after which to try again."""
 
     def __init__(self, message: str, retry_after: float) -> None:
         super().__init__(message)
@@ -190,11 +189,11 @@ class TooManyChats(ComponentsError, ValueError):
 
 
 class TooManyBlocked(ComponentsError, ValueError):
-    """A chat or a mailbox blocks as many people as it can: unblock others first."""
+    """A chat or a mailbox already blocks as many people as it can; unblock others first."""
 
 
 class NotAMember(ComponentsError):
-    """The one whom something was to be done to is not in the chat."""
+    """The person is not a member of the chat."""
 
 
 class MessageNotFound(ComponentsError):
@@ -202,64 +201,66 @@ class MessageNotFound(ComponentsError):
 
 
 class MailboxFull(ComponentsError):
-    """The mailbox has as many messages as its limit, and its policy is to refuse."""
+    """The mailbox has as many messages as its limit, and its policy is to refuse more."""
 
 
 class WaitersFull(ComponentsError):
-    """As many wait in this process as its limit allows."""
+    """As many clients wait in this process as its limit allows."""
 
 
 class InvalidPrefix(ComponentsError, ValueError):
-    """What is to be completed is empty, too long, or holds what is no text."""
+    """The prefix to complete is empty, too long, or not text."""
 
 
 class InvalidEntry(ComponentsError, ValueError):
-    """An entry's id or label is empty, too long, or holds what is no text."""
+    """An entry's id or label is empty, too long, or not text."""
 
 
 class BookNotFound(ComponentsError):
-    """There is no address book of this name: nothing was ever added to it, or it was removed."""
+    """There is no address book with this name: nothing was ever added to it, or it was removed."""
 
 
 class LoadSuperseded(ComponentsError):
-    """Another load of the same address book began, or this one paused for an hour: nothing of it is kept."""
+    """Another load of the same address book began, or this one paused for an hour. Nothing of it is kept."""
 
 
 class InvalidCount(ComponentsError, ValueError):
-    """What is to be counted is no whole number, or too large."""
+    """The number to count is not a whole number, or too large."""
 
 
 class CountRefused(ComponentsError):
-    """Something else stands where counts belong in Redis, so they were not counted, or not all."""
+    """A key in Redis that belongs to counters holds something else, so some or all events were not counted."""
 
 
 class InvalidPrecision(ComponentsError, ValueError):
-    """A counter is asked for a precision that is none of COMPONENTS["COUNTER_PRECISIONS"]."""
+    """The requested precision is not in COMPONENTS["COUNTER_PRECISIONS"]."""
 
 
 class InvalidRange(ComponentsError, ValueError):
-    """A counter or a report is asked for a time that is turned round, lies ahead, or is older than what it keeps."""
+    """The requested time of a counter or a report is reversed, in the future, or older than what is kept."""
 
 
 class InvalidShape(ComponentsError, ValueError):
-    """A cached row is declared with columns of no name, the same name, an unknown kind, or with none."""
+    """
+    A cached row is declared without columns, or with columns that have no name, the same name or an unknown kind.
+    """
 
 
 class RowNotSerializable(ComponentsError, TypeError):
-    """A value of a row cannot be written so that it comes back as it was."""
+    """A value of a row would not come back from the cache unchanged."""
 
 
 class RowTooLarge(ComponentsError, ValueError):
-    """A row is larger than what is cached."""
+    """A row is larger than the limit for cached rows."""
 
 
 class RowNotLoaded(ComponentsError):
-    """A row was not loaded in time: another loads it, or it changed all the time."""
+    """A row was not loaded in time: another process is still loading it, or the row kept changing."""
 
 
 class RowsUnavailable(ComponentsError):
-    """The database did not answer who wanted to cache rows. What was asked may be asked again."""
+    """The database did not answer while rows were loaded. The call may be repeated."""
 
 
 class ExtraNotInstalled(ComponentsError, ImportError):
-    """What an optional part of this app needs is not installed; the message says how to install it."""
+    """A package that an optional part of this app needs is not installed; the message says how to install it."""

@@ -1,4 +1,4 @@
-"""What can go wrong with logs: when they are handed out, read, located and counted."""
+"""The errors of logs: copying, reading, locating and counting."""
 
 from components.exceptions.base import ComponentsError
 
@@ -8,35 +8,35 @@ class InvalidLevel(ComponentsError, ValueError):
 
 
 class LogsFull(ComponentsError):
-    """As many bytes of logs are in flight as the limit allows, and nobody made room in time."""
+    """As many bytes of logs are in flight as the limit allows, and no room was made in time."""
 
 
 class ChunkTooLarge(ComponentsError, ValueError):
-    """A chunk of logs is larger than all that may be in flight."""
+    """A chunk of logs is larger than the limit of bytes in flight."""
 
 
 class CopiedElsewhere(ComponentsError):
-    """A file is copied up to another place than the one its next chunk begins at: read it again from there."""
+    """The next chunk does not begin where the copied part of the file ends; read the file again from that place."""
 
 
 class FileDiffers(ComponentsError):
-    """A file begins as one that was copied, and differs from it, or is shorter, where it should go on."""
+    """A file begins like one that was copied, but is shorter or differs from it later."""
 
 
 class FileDamaged(ComponentsError):
-    """A file ends too early, or cannot be decompressed: what came before was read."""
+    """A file ends too early or cannot be decompressed. Everything before that was read."""
 
 
 class AggregationNotFound(ComponentsError):
-    """No aggregation of this name takes part in the job: it has not joined, or it has left."""
+    """The job has no aggregation with this name: it has not joined, or it has left."""
 
 
 class ChunkNotFound(ComponentsError):
-    """The lines of a chunk are not in Redis: it was counted by others after its lease, or evicted."""
+    """The lines of a chunk are not in Redis: others counted it after its lease, or Redis evicted it."""
 
 
 class ChunksLost(ComponentsError):
-    """Others have claimed some of the chunks since, so nothing was added; *lost* says which."""
+    """Others have claimed some of the chunks, so nothing was added; *lost* has their ids."""
 
     def __init__(self, message: str, lost: frozenset[str]) -> None:
         super().__init__(message)
@@ -48,19 +48,19 @@ class WorkersDiffer(ComponentsError):
 
 
 class InvalidAddress(ComponentsError, ValueError):
-    """What is to be located is no address of IPv4 or IPv6."""
+    """The text to locate is not an IPv4 or IPv6 address."""
 
 
 class InvalidGeoSource(ComponentsError, ValueError):
-    """A file that says where addresses live cannot be imported; the table is as it was."""
+    """A file of a geolocation database cannot be imported; the table is unchanged."""
 
 
 class GeoTableNotFound(ComponentsError):
-    """There is no table of addresses of this name: none was ever imported."""
+    """There is no table of addresses with this name: none was ever imported."""
 
 
 class GeoTableDamaged(ComponentsError):
-    """Parts of a table of addresses are not in Redis any more, or are not what was written."""
+    """Parts of a table of addresses are missing in Redis, or differ from what was written."""
 
 
 class InvalidFormat(ComponentsError, ValueError):
@@ -68,8 +68,8 @@ class InvalidFormat(ComponentsError, ValueError):
 
 
 class InvalidRanges(ComponentsError, ValueError):
-    """Ranges of addresses overlap, are turned round, unsorted, or not stored as they must be."""
+    """Ranges of addresses overlap, are reversed or unsorted, or have the wrong type."""
 
 
 class UnknownKernel(ComponentsError, ValueError):
-    """There is no kernel of this name to count logs with."""
+    """There is no kernel with this name to count logs."""

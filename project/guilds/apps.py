@@ -6,6 +6,6 @@ class GuildsConfig(AppConfig):
     verbose_name = "Guilds"
 
     def ready(self) -> None:
-        from . import books, chats  # noqa: F401  (the books follow what is saved and deleted)
+        from . import books, chats  # noqa: F401  (the books follow saved and deleted rows)
 
         chats.follow_memberships()

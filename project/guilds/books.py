@@ -1,8 +1,9 @@
 """
-The address books of guilds, one for each: the book's guild directory, and its rule against mail that nobody wants.
+The address books of guilds, one for each: the guild directory of *Redis in Action*, and its rule against unwanted
+mail.
 
-They follow who is in which guild, and what players are called; the ids in them are those of users, as everywhere.
-Only a member of a guild may search it, and that is looked up at each search: who has left it finds nobody any more.
+They follow the members of guilds and the names of players; their ids are those of users. Only members of a guild may
+search its book. Membership is looked up at each search, so former members find nobody.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ guilds = ModelBooks(Membership, "player__user__username", by="guild", name="guil
 
 
 class GuildBooks(Readers):
-    """COMPONENTS["BOOKS"] of the demo: guilds for their members, what is for sale for all, the rest for staff."""
+    """COMPONENTS["BOOKS"] of the demo: guilds for their members, listings for everybody, the rest for staff."""
 
     def may_search(self, user: str, book: str) -> bool:
         guild = guilds.value_of(book)

@@ -1,8 +1,8 @@
 """
-The chat of a guild follows the guild: who comes in is added to it, who goes leaves it.
+The chat of a guild follows the guild: new members are added to it, and former members leave it.
 
-The rows are the truth. What could not be told to Redis is made good when a member opens the page of the guild. Who
-was blocked in the chat stays out of it, and in the guild.
+The rows decide. A change that did not reach Redis is repaired when a member opens the page of the guild. Members who
+are blocked in the chat stay out of it, but remain in the guild.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 def news(guild: Guild, user_id: int) -> ChatNews | None:
-    """The guild's chat as this member finds it; None if he was blocked in it. Raises RedisUnavailable."""
+    """Return the guild's chat as this member sees it; None if they are blocked in it. Raises RedisUnavailable."""
     chat = Chat(guild.chat_id)
     try:
         return chat.news(str(user_id))
@@ -37,7 +37,7 @@ def news(guild: Guild, user_id: int) -> ChatNews | None:
 
 
 def enter(guild: Guild, user_id: int) -> None:
-    """Let the member be in the chat, which is made if there is none. Raises RedisUnavailable."""
+    """Add the member to the chat, which is created if there is none. Raises RedisUnavailable."""
     person = str(user_id)
     try:
         try:
@@ -45,14 +45,14 @@ def enter(guild: Guild, user_id: int) -> None:
         except ChatNotFound:
             try:
                 Chat.create(person, title=guild.name, id=guild.chat_id)
-            except ChatExists:  # another has made it just now
+            except ChatExists:  # another process has just created it
                 Chat(guild.chat_id).add([person])
     except Blocked:
         logger.info("User %s is blocked in the chat of the guild %s.", person, guild)
 
 
 def leave(guild: Guild, user_id: int) -> None:
-    """Let him not be in the chat. Raises RedisUnavailable."""
+    """Remove the user from the chat. Raises RedisUnavailable."""
     try:
         Chat(guild.chat_id).leave(str(user_id))
     except ChatNotFound:
@@ -60,7 +60,7 @@ def leave(guild: Guild, user_id: int) -> None:
 
 
 def follow_memberships() -> None:
-    """From now on the chats follow what is saved and deleted."""
+    """Let the chats follow memberships that are saved and deleted."""
     post_save.connect(_saved, sender=Membership, dispatch_uid="guilds.saved")
     post_delete.connect(_deleted, sender=Membership, dispatch_uid="guilds.deleted")
 

@@ -1,7 +1,8 @@
 """
-Demo data: two guilds, and a word of welcome in the chat of each. What is there already stays as it is.
+Demo data: two guilds, with a word of welcome in the chat of each.
 
-The many others are members too, and come into the chat of the guild when they open its page.
+Existing data are not changed. The many other players are members too, and join the chat of their guild when they open
+its page.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class Plan:
 
     motto: str
     members: tuple[str, ...]
-    #: Said by the first member in the chat.
+    #: The message of the first member in the chat.
     welcome: str
 
 
@@ -39,7 +40,7 @@ GUILDS: Mapping[str, Plan] = {
 
 
 def load(players: Mapping[str, Player], others: Sequence[Player]) -> None:
-    """Create what is missing; *others* go into the guilds in turn."""
+    """Create what is missing; *others* join the guilds in turn."""
     homeless = [each for each in others if not hasattr(each, "membership")]
     for number, (name, plan) in enumerate(GUILDS.items()):
         guild, _ = Guild.objects.get_or_create(name=name, defaults={"motto": plan.motto})
@@ -51,12 +52,12 @@ def load(players: Mapping[str, Player], others: Sequence[Player]) -> None:
 
 
 def greet() -> None:
-    """The first words in each chat, and a first letter; once. Raises RedisUnavailable."""
+    """Send the first messages in each chat, and a first letter, once. Raises RedisUnavailable."""
     for guild in Guild.objects.filter(name__in=GUILDS):
         planned = guild.memberships.filter(player__user__username__in=GUILDS[guild.name].members)
         mates = [each.player for each in planned.select_related("player__user")]
         if not mates:
-            continue  # staff have put them elsewhere
+            continue  # staff have moved them to another guild
         first, *others = mates
         for player in mates:
             chats.enter(guild, player.user_id)

@@ -1,4 +1,4 @@
-"""What a player fills in to write to a member of the guild."""
+"""The form with which a player writes to a member of the guild."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from project.market.models import Player
 from . import letters
 
 MAX_TEXT = 1_000  # characters
-#: For who is in no guild; there is none of this name.
+#: The book for users without a guild; it does not exist.
 NOBODYS_BOOK = "guild:none"
 
 
 class MateField(EntryChoiceField):
     """
-    A member of the same guild, as a user, by his name. The book of the guild offers names, and finds out whom one
-    means that is written in another way; whether he is in the guild, the database says.
+    A member of the same guild, found by name; cleans to a user. The book of the guild offers names, and recognises
+    other spellings. The database decides whether the user is in the guild.
     """
 
     def to_python(self, value: Any) -> User | None:
@@ -47,7 +47,7 @@ class MateField(EntryChoiceField):
 
 
 class LetterForm(forms.Form):
-    """To whom, and what. The hidden id makes that a form that is sent twice is one message."""
+    """The recipient and the message. Thanks to the hidden id, a form that is sent twice is one message."""
 
     text = forms.CharField(
         label="Message", max_length=MAX_TEXT, widget=forms.Textarea(attrs={"rows": 4}), required=False

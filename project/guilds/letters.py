@@ -1,7 +1,8 @@
 """
-Mail between the members of a guild, by the mailboxes of components. A player's mailbox is named by the user's id.
+Mail between the members of a guild, in mailboxes of components.
 
-The book's rule stands here, and the pages and the HTTP API both obey it: there is no mail from outside the guild.
+A player's mailbox is named after the user's id. The rule of the book is here, and applies to the pages and the HTTP
+API: there is no mail from outside the guild.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .models import Membership
 
 logger = logging.getLogger(__name__)
 
-#: How many messages the mail page shows at once.
+#: The number of messages that the mail page shows at once.
 AT_ONCE = 20
 
 
@@ -43,10 +44,10 @@ class Letter:
 
 
 class GuildMates(Users):
-    """COMPONENTS["PEOPLE"] of the demo: users, who may write to those of their guild alone."""
+    """COMPONENTS["PEOPLE"] of the demo: users, who may write only to members of their guild."""
 
     def refused(self, by: str, ids: Iterable[str]) -> set[str]:
-        """Of *ids*, those who are not in the guild of *by*."""
+        """Return those of *ids* who are not in the guild of *by*."""
         wanted = set(ids)
         users = [
             int(each) for each in {by, *wanted} if each.isascii() and each.isdecimal() and len(each) < 19
@@ -57,13 +58,13 @@ class GuildMates(Users):
         return wanted - mates - {by}
 
     def book(self, by: str) -> str | None:
-        """The directory of his guild; None if he is in none."""
+        """Return the directory of the person's guild; None without a guild."""
         guild = Membership.objects.filter(player__user_id=by).values_list("guild", flat=True).first()
         return guilds.of(guild).name if guild is not None else None
 
 
 def mates_of(player: Player) -> QuerySet[User]:
-    """The other members of his guild, by name."""
+    """Return the other members of the user's guild, by name."""
     mine = Membership.objects.filter(player=player).values("guild")
     mates = User.objects.filter(player__membership__guild__in=mine).exclude(pk=player.user_id)
     return mates.order_by("username")
@@ -71,7 +72,7 @@ def mates_of(player: Player) -> QuerySet[User]:
 
 def contacts_of(player: Player) -> list[Contact]:
     """
-    Those with whom he has had to do and to whom he may write, as they are called now, the latest first.
+    Return the user's recent contacts to whom they may write, under their present names, the latest first.
 
     Raises RedisUnavailable.
     """
@@ -85,10 +86,10 @@ def contacts_of(player: Player) -> list[Contact]:
 
 def write(sender: Player, recipient: Player, text: str, *, picture: str = "", client_id: str) -> Pushed:
     """
-    Send a message; with the same *client_id* once, however often the form is sent. The recipient becomes the first of
-    the sender's recent contacts.
+    Send a message, only once for each *client_id*, however often the form is sent.
 
-    Raises NotAGuildMate, and what Mailbox.push() does: MailboxFull, Blocked, InvalidMessage, RedisUnavailable.
+    The recipient becomes the first of the sender's recent contacts. Raises NotAGuildMate, and what Mailbox.push()
+    raises: MailboxFull, Blocked, InvalidMessage, RedisUnavailable.
     """
     if GuildMates().refused(str(sender.user_id), [str(recipient.user_id)]):
         raise NotAGuildMate(f"{recipient} is not in your guild, so you cannot write there.")
@@ -96,7 +97,7 @@ def write(sender: Player, recipient: Player, text: str, *, picture: str = "", cl
     pushed = mailbox(recipient).push(str(sender.user_id), text, data=data, client_id=client_id)
     try:
         RecentContacts(str(sender.user_id)).touch(str(recipient.user_id), label=str(recipient))
-    except RedisUnavailable as error:  # it is sent, which is what counts
+    except RedisUnavailable as error:  # the message is sent, and that is what counts
         logger.warning("%s is not among the contacts of %s yet (%s)", recipient, sender, error)
     return pushed
 
@@ -106,7 +107,7 @@ def mailbox(player: Player) -> Mailbox:
 
 
 def letters(mails: Sequence[Mail]) -> list[Letter]:
-    """The messages with the names of their senders."""
+    """Return the messages with the names of their senders."""
     names = GuildMates().names({mail.sender for mail in mails})
     return [
         Letter(mail, names.get(mail.sender, "somebody who has left the game"), _picture(mail.data))
@@ -115,7 +116,7 @@ def letters(mails: Sequence[Mail]) -> list[Letter]:
 
 
 def fate(sender: Player, recipient_id: str, message: int) -> Delivery | None:
-    """What became of a message that *sender* wrote; None if nobody remembers."""
+    """Return what became of a message that *sender* wrote; None if that is no longer known."""
     try:
         return Mailbox(recipient_id).status(message, sender=str(sender.user_id))
     except MessageNotFound:
@@ -123,6 +124,6 @@ def fate(sender: Player, recipient_id: str, message: int) -> Delivery | None:
 
 
 def _picture(data: object) -> str:
-    """The link in the data of a message, whoever has put it there: only of the web."""
+    """Return the link in the data of a message, which anyone may have put there, if it leads to the web."""
     link = data.get("picture") if isinstance(data, dict) else None
     return link if isinstance(link, str) and link.startswith(("https://", "http://")) else ""

@@ -1,7 +1,8 @@
 """
-Guilds, and which player is in which: in one at most. Who is in none can write to nobody, and nobody to him.
+Guilds and their members; a player is in at most one guild.
 
-The members of a guild share a chat, whose members follow these rows (chats.py).
+Players without a guild can neither send nor receive mail. The members of a guild share a chat, which follows these
+rows (chats.py).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from project.market.models import Player
 
 
 class Guild(models.Model):
-    """Some players that play together."""
+    """Players who play together."""
 
     name = models.CharField(max_length=60, unique=True)
     motto = models.CharField(max_length=120, blank=True)
@@ -31,7 +32,7 @@ class Guild(models.Model):
 
 
 class Membership(models.Model):
-    """That a player is in a guild."""
+    """A player's membership in a guild."""
 
     guild = models.ForeignKey(Guild, on_delete=models.CASCADE, related_name="memberships")
     player = models.OneToOneField(Player, on_delete=models.CASCADE, related_name="membership")

@@ -1,4 +1,4 @@
-"""The pages of guilds; whatever changes something takes POST only."""
+"""The pages of guilds; changes need POST."""
 
 from django.urls import path
 

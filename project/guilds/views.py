@@ -1,8 +1,9 @@
 """
-The pages of a guild: who is in it, and mail among its members. They work without scripts.
+The pages of a guild: its members, and their mail.
 
-To open the mail page is to pull: what it shows stays in the mailbox until the player says that it was read, or reads
-on, so nothing is lost with a page that never arrived. While Redis is away, members are shown, and mail answers 503.
+They work without scripts. Opening the mail page pulls messages. They stay in the mailbox until the player marks them
+as read or reads on, so nothing is lost if the page never arrives. While Redis is away, members are shown, and mail
+answers 503.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from . import chats, letters
 from .forms import LetterForm
 from .models import Membership
 
-#: How many of the messages that a player has written the mail page follows.
+#: The number of sent messages whose fate the mail page shows.
 FOLLOWED = 5
 
 
 @login_required
 @require_safe
 def guild(request: HttpRequest) -> HttpResponse:
-    """The player's guild: its members and its chat."""
+    """Show the player's guild: its members and its chat."""
     player = _me(request)
     mine = Membership.objects.select_related("guild").filter(player=player).first()
     context: dict[str, Any] = {"player": player, "guild": mine and mine.guild}
@@ -48,7 +49,7 @@ def guild(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def mail(request: HttpRequest) -> HttpResponse:
-    """Read what has come, and write."""
+    """Show received mail, and send mail."""
     player = _me(request)
     form = LetterForm(player, request.POST or None, to=request.GET.get("to"))
     if request.method == "POST":
@@ -83,7 +84,7 @@ def mail(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def read(request: HttpRequest) -> HttpResponse:
-    """What was shown up to this message was read: it goes."""
+    """Acknowledge all messages up to the one that was shown last."""
     try:
         letters.mailbox(_me(request)).acknowledge(int(request.POST.get("upto", "")))
     except ValueError:
@@ -94,7 +95,7 @@ def read(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def contacts(request: HttpRequest) -> JsonResponse:
-    """Recent contacts for the field on the mail page, in the form in which the API tells them all."""
+    """Return recent contacts for the field on the mail page, in the format of the API."""
     found = letters.contacts_of(_me(request))
     told = [{"id": each.id, "label": each.label, "touched_at": each.touched_at.isoformat()} for each in found]
     return JsonResponse({"contacts": told}, headers={"Cache-Control": "no-store"})
@@ -115,7 +116,7 @@ def _write(request: HttpRequest, player: Player, form: LetterForm) -> HttpRespon
 
 
 def _written(request: HttpRequest, player: Player) -> list[dict[str, Any]]:
-    """What became of the last messages that were written in this session."""
+    """Return what became of the last messages that were written in this session."""
     return [
         {"to": name, "text": text, "delivery": letters.fate(player, recipient, message)}
         for recipient, name, message, text in request.session.get("written", [])

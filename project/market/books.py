@@ -4,8 +4,9 @@ The market's address books, which its rows feed: players and items for the admin
 market.player, market.item   for those whom the admin lets view them
 market.listing               for whoever is logged in; an entry for each name, however many sell a thing of that name
 
-What opens or ends by the clock sends no signal: the task that marks it tells the book. A search asks the database
-which of the names are for sale at this moment, so a book that is behind offers at most a name that leads to nothing.
+A listing that opens or ends by the clock sends no signal; the task that marks it updates the book. A search asks the
+database which of the names are for sale at this moment, so at worst an outdated book offers a name that leads to
+nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .models import Item, Listing, Player
 
 logger = logging.getLogger(__name__)
 
-#: Names that one search shows at most: the best, as the book ranks them.
+#: The most names that one search shows: the best, by the ranking of the book.
 MOST = 100
 
 players = ModelBook(Player, "user__username")
@@ -40,9 +41,9 @@ for_sale = ModelBook(
 
 def search(typed: Typed) -> tuple[Q, bool]:
     """
-    Which listings are meant, and whether that is all: those of the name that was chosen, or of names that begin so.
+    Return the listings with the chosen name, or with names that begin like the text, and whether these are all.
 
-    While Redis is away, names that have the text anywhere in them.
+    While Redis is away, names match that contain the text anywhere.
     """
     if typed.id and "\0" not in typed.id and fold(typed.id) == fold(typed.text):
         return Q(item__name=typed.id), True

@@ -1,4 +1,4 @@
-"""What the base template shows on every page, also on those of other apps."""
+"""What the base template shows on every page, including those of other apps."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from .views import player_of
 
 
 def player(request: HttpRequest) -> dict[str, Any]:
-    """The player that the visitor is, looked up when it is shown; None for others."""
+    """Return the visitor's player, looked up when it is shown; None for visitors without one."""
     return {"player": SimpleLazyObject(lambda: player_of(request.user))}

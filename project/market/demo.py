@@ -1,10 +1,10 @@
 """
 Demo data: three players with full bags, some of it on offer, two more in their guilds, and two members of staff; and
-many others (townsfolk.py), so that there are names to look for.
+many others (townsfolk.py), so that there are names to search for.
 
-`load()` may be called again at any time: what is there stays as it is, and the address books become what the tables
-are. Without Redis it works as well; the tasks that end the listings are then put into the queue by a later sweep,
-`manage.py rebuildindex` fills the books, and `manage.py importgeoip` says where addresses live.
+`load()` may be called again at any time: it leaves existing rows alone, and loads the address books from the tables.
+It works without Redis as well; then a later sweep enqueues the tasks that end the listings, `manage.py rebuildindex`
+fills the books, and `manage.py importgeoip` imports the table of addresses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ADMIN_PASSWORD = "admin"
 
 Thing = tuple[str, str, int | None, int | None]
 
-#: For each player: kind, name, price where it is on offer, and for how many hours (None: until sold).
+#: For each player: kind, name, price if the item is on offer, and for how many hours (None: until sold).
 THINGS: dict[str, list[Thing]] = {
     "joe": [
         ("weapon", "Moonlit Dagger", 120, 24),
@@ -89,7 +89,7 @@ THINGS: dict[str, list[Thing]] = {
 
 
 def load() -> None:
-    """Create what is missing, all of it or nothing; then enqueue what ends the new listings."""
+    """Create what is missing, all of it or nothing; then enqueue the tasks that end the new listings."""
     listings = _create()
     with healed_by_sweep("the demo's listings"):
         for listing in listings:
@@ -107,7 +107,9 @@ def load() -> None:
 
 @transaction.atomic
 def _create() -> list[Listing]:
-    hashed = cache(make_password)  # slow on purpose, so each password once, and only for a new user
+    hashed = cache(
+        make_password
+    )  # hashing is slow on purpose, so hash each password once, and only for new users
     _user("admin", lambda: hashed(ADMIN_PASSWORD), is_staff=True, is_superuser=True)
     _user("guard", lambda: hashed(PLAYER_PASSWORD), is_staff=True)
     listings = []

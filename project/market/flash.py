@@ -1,10 +1,9 @@
 """
-The daily flash sale: a few things at a low price, so many of each, from midnight to midnight.
+The daily flash sale: a few things at a low price, a limited number of each, from midnight to midnight.
 
-What is on sale follows from the day, and so do the keys of its rows. So who looks needs no query and no task that
-has run: who finds that the rows of a day are missing makes them. A task makes those of tomorrow ahead, puts today's
-on the schedule of the cache, and takes off what is over; a row that is not on it yet is loaded by who reads it.
-
+The day determines the offers and the keys of their rows. So readers need neither a query nor a task that has run: a
+reader that finds the rows of a day missing creates them. A task creates tomorrow's rows ahead, puts today's on the
+schedule of the cache, and removes those that are over; a row that is not on the schedule yet is loaded by its reader.
 While Redis is away the page asks the database, which decides who buys in any case (ledger.sell_flash).
 """
 
@@ -23,7 +22,7 @@ from .models import FlashSale, Item
 
 logger = logging.getLogger(__name__)
 
-#: What there is, in turn: kind, name, price, and how many of it.
+#: The offers, in turn: kind, name, price, and number.
 _GOODS: Sequence[tuple[Item.Kind, str, int, int]] = [
     (Item.Kind.CURIO, "Lantern of Long Evenings", 40, 60),
     (Item.Kind.POTION, "Thermos of Eternal Cocoa", 8, 200),
@@ -35,23 +34,23 @@ _GOODS: Sequence[tuple[Item.Kind, str, int, int]] = [
 ]
 _EACH_DAY = 3
 _ONE_DAY = timedelta(days=1)
-#: How long after its end a sale is still taken off the schedule, however many days the task has not run.
+#: How long after its end a sale is still removed from the schedule, in case the task did not run for some days.
 _LOOKS_BACK = timedelta(days=30)
 
 
 def keys_of(day: date) -> list[str]:
-    """The keys of its sales, whether they are there or not."""
+    """Return the keys of the day's sales, whether they exist or not."""
     return [f"{day.isoformat()}-{number + 1}" for number in range(_EACH_DAY)]
 
 
 def on_sale(day: date) -> Sequence[FrozenRow | FlashSale]:
-    """The sales of this day: from the cache, or while Redis is away from the database."""
+    """Return the sales of this day: from the cache or, while Redis is away, from the database."""
     keys = keys_of(day)
     try:
         found = FlashSale.cached.get_many(keys)
         if len(found) < len(keys):
             _make(day)
-            FlashSale.cached.invalidate(*keys)  # that there was nothing is remembered, too
+            FlashSale.cached.invalidate(*keys)  # the cache has stored their absence
             found = FlashSale.cached.get_many(keys)
     except (RedisUnavailable, RowNotLoaded) as error:
         logger.warning("the flash sale is read from the database (%s)", error)
@@ -61,7 +60,7 @@ def on_sale(day: date) -> Sequence[FrozenRow | FlashSale]:
 
 
 def look_after() -> None:
-    """What the task does: tomorrow's sales are there, today's are on the schedule. Raises RedisUnavailable."""
+    """Create tomorrow's sales, and put today's on the schedule. Raises RedisUnavailable."""
     now, today = timezone.now(), timezone.localdate()
     for day in (today, today + _ONE_DAY):
         _make(day)
@@ -71,7 +70,7 @@ def look_after() -> None:
 
 
 def _make(day: date) -> None:
-    """Those that are there stay as they are."""
+    """Create the sales of a day that are missing."""
     FlashSale.objects.bulk_create(_sales(day), ignore_conflicts=True)
 
 

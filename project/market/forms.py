@@ -1,5 +1,5 @@
 """
-What players fill in. Times are chosen as spans from now on, so that no time zone can be mistaken.
+The forms of players. Times are chosen as spans from now on, so that no time zone can be mistaken.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
 class BrowseForm(forms.Form):
-    """Which of the open listings, in which order. What is not filled in, or wrong, does not narrow."""
+    """The filter and order of open listings. Fields that are empty or wrong do not filter."""
 
     ORDERS = {
         "new": F("opens_at").desc(),
@@ -29,7 +29,7 @@ class BrowseForm(forms.Form):
         "ending": F("ends_at").asc(nulls_last=True),
     }
 
-    #: Cleaned: a Typed. Names are offered to who is logged in: the API answers nobody else.
+    #: Cleans to a Typed. Names are offered only to users who are logged in, since the API answers nobody else.
     q = forms.Field(
         label="Search", required=False, widget=CompleteInput("market.listing", {"type": "search"}, limit=8)
     )
@@ -41,7 +41,7 @@ class BrowseForm(forms.Form):
     )
     affordable = forms.BooleanField(label="Only what I can pay", required=False)
 
-    #: Whether more names fit than are shown.
+    #: Whether more names match than are shown.
     has_more = False
 
     def narrow(self, listings: ListingQuerySet, player: Player | None) -> ListingQuerySet:
@@ -93,7 +93,7 @@ class ListingForm(forms.Form):
         self.fields["item"].queryset = player.items.exclude(pk__in=listed)  # type: ignore[attr-defined]
 
     def times(self) -> tuple[datetime | None, datetime | None]:
-        """When the listing opens (None: at once) and ends (None: when it is sold)."""
+        """Return when the listing opens (None: at once) and ends (None: when it is sold)."""
         opens, ends = self.cleaned_data["opens"], self.cleaned_data["ends"]
         start = timezone.now() + timedelta(seconds=opens)
         return start if opens else None, start + timedelta(seconds=ends) if ends else None

@@ -27,7 +27,7 @@ from .models import FlashPurchase, FlashSale, Item, Listing, ListingQuerySet, Pl
 
 
 class Refusal(Exception):
-    """The market does not do what was asked; the text tells the player why. Do not raise directly."""
+    """The market refuses a request; the text tells the player why. Do not raise directly."""
 
 
 class ListingClosed(Refusal):
@@ -35,7 +35,7 @@ class ListingClosed(Refusal):
 
 
 class PriceChanged(Refusal):
-    """The price is not the one that the buyer saw."""
+    """The price is no longer the one that the buyer saw."""
 
 
 class NotEnoughFunds(Refusal):
@@ -47,7 +47,7 @@ class SaleOver(Refusal):
 
 
 class SoldOut(Refusal):
-    """Of the flash sale nothing remains."""
+    """Nothing is left in the flash sale."""
 
 
 class OneEach(Refusal):
@@ -116,7 +116,7 @@ def take_back(seller_id: int, listing_id: int, *, fence: int) -> Listing:
 
 @transaction.atomic(durable=True)
 def sell(listing_id: int, buyer_id: int, price: int, *, fence: int) -> Sale:
-    """Gold, item and listing change hands together. Raises the Refusal that fits, or StaleFence."""
+    """Transfer gold, item and listing together. Raises the Refusal that fits, or StaleFence."""
     listing = _locked(listing_id)
     item = _marked(listing.item_id, fence)
     parties = Player.objects.select_for_update().order_by("pk").in_bulk([buyer_id, listing.seller_id])
@@ -135,10 +135,10 @@ def sell(listing_id: int, buyer_id: int, price: int, *, fence: int) -> Sale:
 @transaction.atomic(durable=True)
 def sell_flash(slug: str, buyer_id: int, price: int) -> FlashPurchase:
     """
-    One of what remains in a flash sale. Raises the Refusal that fits.
+    Sell one piece of a flash sale. Raises the Refusal that fits.
 
-    The UPDATE that takes one decides, by its own condition, whoever else buys. The buyer's row is locked before it,
-    so that the row which all want is locked for as short as can be; no other transaction locks both.
+    The UPDATE that takes a piece decides, by its own condition, however many others buy. The buyer's row is locked
+    first, so that the row that everybody wants is locked for as short as possible; no other transaction locks both.
     """
     buyer = Player.objects.select_for_update().get(pk=buyer_id)
     is_left = FlashSale.objects.filter(slug=slug, remaining__gt=0).update(remaining=F("remaining") - 1)
@@ -153,13 +153,13 @@ def sell_flash(slug: str, buyer_id: int, price: int) -> FlashPurchase:
 
 
 def open_due(listings: ListingQuerySet) -> int:
-    """Open those of *listings* whose time has come; how many."""
+    """Open those of *listings* whose time has come, and return how many."""
     due = listings.filter(status=Listing.Status.SCHEDULED, opens_at__lte=timezone.now())
     return due.update(status=Listing.Status.OPEN)
 
 
 def end_due(listings: ListingQuerySet) -> int:
-    """End those of *listings* whose time is over; how many."""
+    """End those of *listings* whose time is over, and return how many."""
     return listings.live().filter(ends_at__lte=timezone.now()).update(status=Listing.Status.EXPIRED)
 
 
@@ -172,7 +172,7 @@ def _locked(listing_id: int) -> Listing:
 
 
 def _marked(item_id: int, fence: int) -> Item:
-    """The item, its row locked by writing the fence into it. Raises StaleFence."""
+    """Return the item, and lock its row by writing the fence into it. Raises StaleFence."""
     Item.objects.fenced(fence).filter(pk=item_id).update()
     return Item.objects.get(pk=item_id)
 

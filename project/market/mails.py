@@ -1,9 +1,8 @@
 """
-What the market writes to its players.
+The mails of the market to its players.
 
-A task may run twice (a worker dies after sending, before it says so). Both messages then carry the same
-Message-ID, made from the kind of mail and the row that it is about, by which a mail system knows the
-second for a copy of the first.
+A task may run twice (a worker dies after sending, before it reports that). Both messages then have the same
+Message-ID, made from the kind of mail and its row, so that a mail system recognises the copy.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from .models import Listing, Player, Sale
 
 
 def sold(sale: Sale) -> EmailMessage:
-    """To the seller: it is sold, and for how much."""
+    """Return the mail to the seller of a sold item."""
     subject = f"Sold: {sale.listing.item.name} for {sale.price:,} gold"
     return _message("sold", sale.pk, sale.seller, subject, {"sale": sale})
 
 
 def expired(listing: Listing) -> EmailMessage:
-    """To the seller: the time is over, and nobody bought it."""
+    """Return the mail to the seller of an item that nobody bought in time."""
     subject = f"Not sold: {listing.item.name}"
     return _message("expired", listing.pk, listing.seller, subject, {"listing": listing})
 
 
 def message_id(kind: str, pk: int) -> str:
-    """The same for the same mail, whenever it is made."""
+    """Return a Message-ID that is the same whenever the same mail is made."""
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     return f"<market-{kind}-{pk}@{domain}>"
 

@@ -1,13 +1,12 @@
 """
 Players, their items, the listings that offer items for sale, and the sales.
 
-Gold is a whole number: the game knows no smaller coin, and sums stay exact on every database. The database
-itself refuses what must never be: an empty purse below zero, a price of nothing, two live listings of one
-item, a sale to oneself. Whether a listing can be bought is a matter of its times, never of a task that has
-run or not: `status` may lag behind the clock, `Listing.is_open_at` does not.
-
-Three columns say that a task stands in the queue (`tasks_enqueued_at`, `mail_enqueued_at`). Where one is
-empty although it should not be, a process died or Redis was away; the sweep (tasks.py) makes it good.
+Gold is a whole number: there is no smaller coin, and sums stay exact on every database. The database itself refuses
+impossible states: a purse below zero, a price of nothing, two live listings of one item, a sale to oneself. Whether a
+listing can be bought depends on its times only, and on no task: `status` may lag behind the clock,
+`Listing.is_open_at` does not. Three columns say that a task is in the queue (`tasks_enqueued_at`,
+`mail_enqueued_at`). If one is empty although it should not be, a process died or Redis was away; the sweep (tasks.py)
+repairs that.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from django.utils import timezone
 from components.services.locks.models import FencedModel
 from components.services.rows.models import CachedRow, Caching
 
-#: Keeps any sum of prices far from the end of a 64-bit integer.
+#: Keeps any sum of prices far below the limit of a 64-bit integer.
 MAX_PRICE = 1_000_000_000
 
 
@@ -48,7 +47,7 @@ class Player(models.Model):
 
 
 class Item(FencedModel):
-    """A thing that belongs to one player. Its fence is that of whoever traded it last (trading.py)."""
+    """A thing that belongs to one player. Its fence is that of its last trade (trading.py)."""
 
     class Kind(models.TextChoices):
         WEAPON = "weapon"
@@ -70,11 +69,11 @@ class Item(FencedModel):
 
 class ListingQuerySet(models.QuerySet["Listing"]):
     def live(self) -> Self:
-        """Neither sold nor withdrawn nor known to have ended."""
+        """Return listings that are neither sold nor withdrawn nor known to have ended."""
         return self.filter(status__in=Listing.LIVE)
 
     def open_at(self, now: datetime) -> Self:
-        """What can be bought at this moment; the same rule as Listing.is_open_at."""
+        """Return the listings that can be bought at this moment; the same rule as Listing.is_open_at."""
         return self.live().filter(Q(ends_at=None) | Q(ends_at__gt=now), opens_at__lte=now)
 
 
@@ -127,16 +126,16 @@ class Listing(models.Model):
         return f"{self.item} for {self.price} gold"
 
     def is_open_at(self, now: datetime) -> bool:
-        """Can it be bought at this moment?"""
+        """Return True if it can be bought at this moment."""
         return self.status in self.LIVE and self.opens_at <= now and not self.has_ended_at(now)
 
     def has_ended_at(self, now: datetime) -> bool:
-        """Is its time over, whatever has become of it?"""
+        """Return True if its time is over, whatever its status."""
         return self.ends_at is not None and self.ends_at <= now
 
 
 class Sale(models.Model):
-    """What a purchase leaves behind: who bought from whom, when, at which price."""
+    """The record of a purchase: who bought from whom, when, at which price."""
 
     listing = models.OneToOneField(Listing, on_delete=models.PROTECT, related_name="sale")
     buyer = models.ForeignKey(Player, on_delete=models.PROTECT, related_name="purchases")
@@ -162,9 +161,9 @@ class Sale(models.Model):
 
 class FlashSale(CachedRow):
     """
-    So many of one thing, at a low price, for a day (flash.py); the database refuses to sell more than there are.
+    A number of one thing, at a low price, for a day (flash.py); the database refuses to sell more than there are.
 
-    Who looks at it reads the cached row: how many remain is at most a second old.
+    Pages read the cached row, so the number that remain is at most a second old.
     """
 
     caching = Caching(
@@ -173,7 +172,7 @@ class FlashSale(CachedRow):
         fields=["slug", "name", "kind", "price", "stock", "remaining", "opens_at", "ends_at"],
     )
 
-    #: Day and number, "2026-11-21-1": who knows the day knows the keys of its rows.
+    #: Day and number, "2026-11-21-1": the keys of a day's rows follow from the day.
     slug = models.SlugField(max_length=20, unique=True)
     name = models.CharField(max_length=80)
     kind = models.CharField(max_length=10, choices=Item.Kind.choices)
@@ -200,12 +199,12 @@ class FlashSale(CachedRow):
         return f"{self.name}, {self.slug}"
 
     def is_open_at(self, now: datetime) -> bool:
-        """Can one be bought at this moment, if any remains?"""
+        """Return True if one can be bought at this moment, if any remains."""
         return self.opens_at <= now < self.ends_at
 
 
 class FlashPurchase(models.Model):
-    """Who bought one of them: each player one, so that a form that is sent twice buys once."""
+    """A purchase in a flash sale: one for each player, so that a form that is sent twice buys once."""
 
     sale = models.ForeignKey(FlashSale, on_delete=models.PROTECT, related_name="purchases")
     buyer = models.ForeignKey(Player, on_delete=models.PROTECT, related_name="flash_purchases")

@@ -1,10 +1,10 @@
 """
-What happens later, and how it gets into the queue.
+The tasks of the market, and how they get into the queue.
 
-Every task may run twice, or late, or find that its row is gone; it looks at the row and does what is left
-to do. What must not get lost is written in the database first and marked as enqueued afterwards. Between
-the two a process can die or Redis can go away; the sweep then finds the row without its mark. A sweep
-stands in the queue, delayed, before anything is bought or listed (`set_guard`), so it is always on its way.
+Every task may run twice, or late, or after its row is gone; it looks at the row and does what is left to do. Work
+that must not get lost is written to the database first and marked as enqueued afterwards. If the process dies or
+Redis goes away in between, the sweep finds the row without its mark. Before anything is bought or listed, a delayed
+sweep is put into the queue (`set_guard`), so a sweep always follows.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ logger = logging.getLogger(__name__)
 GUARD_DELAY = timedelta(seconds=60)
 #: and takes no row that its own process may still be about to mark.
 GRACE = timedelta(seconds=30)
-#: A task that finds itself early (clocks differ) comes again after this long.
+#: A task that runs too early (clocks differ) runs again after this time.
 TOO_EARLY = timedelta(seconds=30)
 
 
 @task(queue_name="mail", priority=10)
 def send_sold_email(sale_id: int) -> bool:
-    """Tell the seller. Returns whether a mail was sent."""
+    """Tell the seller that the item was sold. Return whether a mail was sent."""
     sales = Sale.objects.select_related("listing__item", "seller__user", "buyer__user")
     sale = sales.filter(pk=sale_id).first()
     if sale is None or not _wanted(sale.seller, sale.seller.wants_sold_mail, f"sale {sale_id}"):
@@ -47,7 +47,7 @@ def send_sold_email(sale_id: int) -> bool:
 
 @task(queue_name="mail", priority=-10)
 def send_expired_email(listing_id: int) -> bool:
-    """Tell the seller that nobody bought it. Returns whether a mail was sent."""
+    """Tell the seller that nobody bought the item. Return whether a mail was sent."""
     listings = Listing.objects.select_related("item", "seller__user")
     listing = listings.filter(pk=listing_id).first()
     if listing is None or not _wanted(
@@ -60,7 +60,7 @@ def send_expired_email(listing_id: int) -> bool:
 
 @task(queue_name="market")
 def open_listing(listing_id: int) -> None:
-    """A delayed listing's time has come."""
+    """Open a delayed listing whose time has come."""
     listings = Listing.objects.filter(pk=listing_id)
     if ledger.open_due(listings):
         logger.info("listing %s is open", listing_id)
@@ -71,7 +71,7 @@ def open_listing(listing_id: int) -> None:
 
 @task(queue_name="market")
 def end_listing(listing_id: int) -> None:
-    """A listing's time is over: it ends, if nobody has bought it, and its seller is told."""
+    """End a listing whose time is over, if nobody has bought it, and tell its seller."""
     listings = Listing.objects.filter(pk=listing_id)
     if _end(listings):
         logger.info("listing %s has ended", listing_id)
@@ -80,10 +80,10 @@ def end_listing(listing_id: int) -> None:
     books.for_sale.refresh(listing_id)
 
 
-@periodic(every(minutes=5))  # for what no guard stands for: rows of a Redis that has lost its data
+@periodic(every(minutes=5))  # for rows without a guard, because Redis has lost its data
 @task(queue_name="market")
 def sweep() -> dict[str, int]:
-    """Whatever should have happened and did not, happens now. Returns how much of each."""
+    """Do everything that should have happened and did not. Return how much of each."""
     now = timezone.now()
     opened = ledger.open_due(Listing.objects.all())
     unmailed = Sale.objects.filter(mail_enqueued_at=None)
@@ -105,15 +105,15 @@ def sweep() -> dict[str, int]:
     return done
 
 
-@periodic(every(minutes=5))  # what it does is there for a day before it is needed
+@periodic(every(minutes=5))  # its results are needed a day later
 @task(queue_name="market")
 def prepare_flash_sales() -> None:
-    """The sales of today and tomorrow are there, and the cache keeps what can be bought, and no more."""
+    """Create the sales of today and tomorrow, and keep those that can be bought, and no others, in the cache."""
     flash.look_after()
 
 
 def set_guard() -> None:
-    """Make sure that a sweep comes after what is about to be written. Raises RedisUnavailable."""
+    """Enqueue a sweep for after the changes that follow. Raises RedisUnavailable."""
     sweep.using(run_after=timezone.now() + GUARD_DELAY).enqueue()
 
 
@@ -124,7 +124,7 @@ def announce_sale(sale: Sale) -> bool:
 
 
 def plan(listing: Listing) -> bool:
-    """Enqueue what opens and ends the listing, each for its time, and mark the listing."""
+    """Enqueue the tasks that open and end the listing at their times, and mark the listing."""
     if listing.status == Listing.Status.SCHEDULED:
         open_listing.using(run_after=listing.opens_at).enqueue(listing.pk)
     if listing.ends_at is not None:
@@ -134,7 +134,7 @@ def plan(listing: Listing) -> bool:
 
 @contextmanager
 def healed_by_sweep(what: str) -> Iterator[None]:
-    """For what follows a commit: if Redis is gone by now, that is logged, and the guard makes it good."""
+    """Wrap what follows a commit: if Redis is away by now, log that; the guard repairs it."""
     try:
         yield
     except RedisUnavailable as error:
@@ -142,7 +142,7 @@ def healed_by_sweep(what: str) -> Iterator[None]:
 
 
 def _over(now: datetime) -> ListingQuerySet:
-    """Listings whose time is over, and that have not ended, or whose seller has not been told."""
+    """Return listings whose time is over, and that have not ended, or whose seller has not been told."""
     untold = Q(status=Listing.Status.EXPIRED, mail_enqueued_at=None, ends_at__lt=now - GRACE)
     return Listing.objects.filter(untold | Q(status__in=Listing.LIVE, ends_at__lte=now))
 
@@ -165,7 +165,7 @@ def _wanted(player: Player, switched_on: bool, what: str) -> bool:
 
 
 def _send(message: EmailMessage) -> None:
-    """Send, and log how it went; a failure goes on to the queue, which keeps the task."""
+    """Send a mail and log the result. A failure is raised, so that the queue keeps the task."""
     name = message.extra_headers["Message-ID"]
     try:
         message.send()

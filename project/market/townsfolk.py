@@ -1,8 +1,8 @@
 """
-Who else plays in the demo, and what they sell: names in many scripts, so that there is something to look for.
+The other players of the demo, and what they sell: names in many scripts, so that there is something to search for.
 
-They have no password. Written in bulk, they reach neither guild chats nor address books by signals: the demo loads
-the books anew at its end, as `manage.py rebuildindex` does.
+They have no password. They are created in bulk, which sends no signals to guild chats and address books; so the demo
+loads the books at its end, as `manage.py rebuildindex` does.
 """
 
 # ruff: noqa: RUF001
@@ -18,7 +18,8 @@ from django.utils import timezone
 
 from .models import Item, Listing, Player
 
-#: For each script: what stands between given and family name (None: the family name first, and nothing), and both.
+#: For each script: the separator between given and family name (None: the family name first, without one), and both
+#: names.
 NAMES: Sequence[tuple[str | None, str, str]] = [
     (".", "Ann Bella Jeremy Jenna Oscar Ruth", "Smith Archer Jenkins Miller Shepherd Wood"),
     (".", "Élodie Jérôme Zoë Noël Inès Gaëtan", "Moreau Lefèvre Béranger Garçon Dubœuf Jégou"),
@@ -34,14 +35,14 @@ NAMES: Sequence[tuple[str | None, str, str]] = [
     (None, "さくら ひろし 健太 あおい 蓮 ゆい", "佐藤 鈴木 高橋 田中 渡辺 山本"),
     (None, "민준 서연 지호 하은 도윤 예진", "김 이 박 최 정 강"),
 ]
-#: For each kind of thing: what there is, and which ones.
+#: For each kind of thing: adjectives and nouns.
 _THINGS = {
     "weapon": ("Dagger, Longbow, Sabre", "Ashen, Bright, Crooked, Épée-like, Whispering"),
     "armour": ("Buckler, Cuirass, Gloves", "Dented, Élan-woven, Feathered, Sea-green, Über-sized"),
     "potion": ("Cordial, Elixir, Tincture", "Amber, Bitter, Jasmine, Smoky, Żubrówka-based"),
     "curio": ("Lantern, Music Box, Snow Globe", "Ancient, Borrowed, Curious, Jade, Lunar"),
 }
-#: Things that come from afar, under their own names.
+#: Things with names in other scripts.
 _FOREIGN: Sequence[tuple[str, str]] = [
     ("weapon", "Épée de Midi"),
     ("weapon", "Кинжал лунного света"),
@@ -61,14 +62,14 @@ _FOREIGN: Sequence[tuple[str, str]] = [
 
 
 def names() -> Iterator[str]:
-    """Of all, in all scripts."""
+    """Return all names, in all scripts."""
     for between, given, family in NAMES:
         for first, last in product(given.split(), family.split()):
             yield User.normalize_username(f"{last}{first}" if between is None else f"{first}{between}{last}")
 
 
 def settle() -> list[Player]:
-    """Create those who are missing; all of them, in the order of names()."""
+    """Create the missing players, and return all of them in the order of names()."""
     wanted = list(names())
     known = set(User.objects.filter(username__in=wanted).values_list("username", flat=True))
     nobody = make_password(None)
@@ -82,7 +83,7 @@ def settle() -> list[Player]:
 
 
 def goods() -> Iterator[tuple[str, str]]:
-    """What they sell: kind and name."""
+    """Return what they sell: kind and name."""
     for kind, (things, which) in _THINGS.items():
         for adjective, thing in product(which.split(", "), things.split(", ")):
             yield kind, f"{adjective} {thing}"
@@ -91,8 +92,8 @@ def goods() -> Iterator[tuple[str, str]]:
 
 def sell(players: Sequence[Player]) -> list[Listing]:
     """
-    Put on offer what is missing, each by another, until it is sold; since yesterday, so that others are newer. What
-    is new on offer.
+    Offer the missing items, each by another player, until they are sold; since yesterday, so that other listings are
+    newer. Return the new listings.
     """
     wanted = list(goods())
     known = set(Item.objects.filter(name__in=[name for _, name in wanted]).values_list("name", flat=True))

@@ -1,10 +1,10 @@
 """
-What the pages call: a ledger transaction under the item's lock, between the guard before it and the tasks after it.
+What the pages call: a guard, then a ledger transaction under the item's lock, then the tasks that follow from it.
 
-The guard comes first, then the lock. If Redis is away, RedisUnavailable is raised there and nothing has happened.
-Once a transaction is committed nothing is raised any more: what cannot be enqueued now, the guard makes good, and
-a lock that cannot be given back ends by itself. One item's lock does not hold up the trade in others; its fence goes
-with the transaction into the item's row (ledger.py), which is what counts if a holder outlives its lock.
+If Redis is away, the guard or the lock raises RedisUnavailable and nothing has happened. Once a transaction is
+committed nothing is raised any more: the guard repairs what cannot be enqueued now, and a lock that cannot be given
+back ends by itself. One item's lock does not hold up the trade in others; its fence goes with the transaction into
+the item's row (ledger.py), which is what counts if a holder outlives its lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .tasks import announce_sale, healed_by_sweep, plan, set_guard
 
 logger = logging.getLogger(__name__)
 
-#: Seconds that an item's lock is held if its holder dies. A trade takes hundredths of one.
+#: Seconds that an item stays locked if the holder of its lock dies. A trade takes hundredths of a second.
 LEASE = 10
 #: Seconds that a player waits for others who trade the same item, before the page says so.
 PATIENCE = 5
@@ -67,10 +67,10 @@ def buy(buyer: Player, listing_id: int, price: int) -> Sale:
 
 def buy_flash(buyer: Player, slug: str, price: int) -> FlashPurchase:
     """
-    Buy one in a flash sale, at the price that the buyer saw. Raises a Refusal; then nothing happened.
+    Buy one piece in a flash sale, at the price that the buyer saw. Raises a Refusal; then nothing happened.
 
-    Without the lock: hundreds buy the same thing, and the database decides. So this works while Redis is away, too.
-    Everybody sees the new number with the next load; this lets it come at once.
+    There is no lock: hundreds buy the same thing, and the database decides. So this works while Redis is away, too.
+    The cached number is invalidated, so that everybody sees the new one at once and not only after the next load.
     """
     purchase = ledger.sell_flash(slug, buyer.pk, price)
     try:
@@ -89,7 +89,9 @@ def _item_of(listing_id: int) -> int:
 
 @contextmanager
 def _alone(item_id: int, player: Player) -> Iterator[int]:
-    """Nobody else trades the item meanwhile; yields the fence. Raises Busy, Overtaken, RedisUnavailable."""
+    """
+    Keep others from trading the item in the block, and yield the fence. Raises Busy, Overtaken, RedisUnavailable.
+    """
     held = lock(f"item:{item_id}", timeout=LEASE, blocking_timeout=PATIENCE, owner=f"player {player.pk}")
     if not held.acquire():
         raise ledger.Busy(f"Somebody else is buying or changing {_name_of(item_id)} right now.")

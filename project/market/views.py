@@ -1,9 +1,9 @@
 """
-The market's pages. They call trading.py once, and say in words what came of it.
+The market's pages. They call trading.py once, and tell the player the result.
 
-A refusal is a message on the page that the player came from; while others trade the same item, a page with status
-409 that offers to try again. While Redis is away, whatever trades answers 503 and says that nothing has happened;
-looking around and logging in go on.
+A refusal is a message on the page that the player came from. While others trade the same item, the answer is a page
+with status 409 that offers to try again. While Redis is away, trading answers 503 and says that nothing has happened;
+browsing and logging in still work.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ PAGE_SIZE = 24
 
 
 def player_of(user: User | AnonymousUser) -> Player | None:
-    """The player that a user is; one with a starting purse, at their first visit. None for visitors."""
+    """Return the user's player, created with a starting purse at the first visit; None for visitors."""
     if not user.is_authenticated:
         return None
     return Player.objects.get_or_create(user=user)[0]
 
 
 def changes(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """A view that changes something takes POST, from somebody logged in; logging in does not lead to it."""
+    """
+    Decorate a view that changes something: it takes POST, from logged-in users, and logging in does not lead to it.
+    """
 
     @require_POST
     @wraps(view)
@@ -58,7 +60,7 @@ def changes(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 @require_safe
 def browse(request: HttpRequest) -> HttpResponse:
-    """Everything that can be bought now."""
+    """List everything that can be bought now."""
     player = player_of(request.user)
     form = BrowseForm({"order": "new", **request.GET.dict()}, label_suffix="")
     listings = form.narrow(Listing.objects.open_at(timezone.now()), player)
@@ -93,7 +95,7 @@ def offer(request: HttpRequest) -> HttpResponse:
 
 @changes
 def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
-    """Buy at the price that stood on the button."""
+    """Buy at the price on the button."""
     player = _me(request)
     try:
         sale = trading.buy(player, listing_id, int(request.POST.get("price", "")))
@@ -112,7 +114,7 @@ def buy(request: HttpRequest, listing_id: int) -> HttpResponse:
 
 @require_safe
 def flash_sale(request: HttpRequest) -> HttpResponse:
-    """What is on sale today, and how many remain: read from the cache, and asked for again by the page's script."""
+    """Show what is on sale today, and how many remain: read from the cache, and again by the page's script."""
     player = player_of(request.user)
     sales = flash.on_sale(timezone.localdate())
     mine = player.flash_purchases.filter(sale__slug__in=[sale.slug for sale in sales]) if player else None
@@ -127,7 +129,7 @@ def flash_sale(request: HttpRequest) -> HttpResponse:
 
 @changes
 def buy_flash(request: HttpRequest, slug: str) -> HttpResponse:
-    """Buy one, at the price that stood on the button."""
+    """Buy one piece, at the price on the button."""
     try:
         purchase = trading.buy_flash(_me(request), slug, int(request.POST.get("price", "")))
     except ValueError:
@@ -159,7 +161,7 @@ def withdraw(request: HttpRequest, listing_id: int) -> HttpResponse:
 @login_required
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
-    """What the player has, offers, and has sold."""
+    """List what the player has, offers, and has sold."""
     player = _me(request)
     now = timezone.now()
     listings = player.listings.live().exclude(ends_at__lte=now).select_related("item")
@@ -176,7 +178,7 @@ def mine(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def preferences(request: HttpRequest) -> HttpResponse:
-    """Which mail the player wants."""
+    """Let the player choose which mail they want."""
     player = _me(request)
     form = PreferencesForm(request.POST or None, instance=player, label_suffix="")
     if request.method == "POST" and form.is_valid():
@@ -187,7 +189,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 
 class Login(LoginView):
-    """The log-in page; where the demo data may be loaded, it names the demo's players."""
+    """The log-in page; if the demo data may be loaded, it names the demo's players."""
 
     redirect_authenticated_user = True
 
@@ -205,14 +207,14 @@ def _me(request: HttpRequest) -> Player:
 
 
 def _back(request: HttpRequest, default: str) -> HttpResponse:
-    """To the page that the form stood on, with its search and page number."""
+    """Redirect to the page of the form, with its search and page number."""
     page = request.POST.get("next", "")
     ours = url_has_allowed_host_and_scheme(page, {request.get_host()}, require_https=request.is_secure())
     return redirect(page if ours else default)
 
 
 def _busy(request: HttpRequest, player: Player, outcome: str) -> HttpResponse:
-    """A page whose button sends the same form again."""
+    """Show a page whose button sends the same form again."""
     again = [(name, value) for name, value in request.POST.items() if name != "csrfmiddlewaretoken"]
     context = {"player": player, "outcome": outcome, "again": again}
     return render(request, "market/busy.html", context, status=409)

@@ -1,5 +1,6 @@
 """
-Who plays Fake Game, and where: a game server writes a log, and the site counts it by what an address says.
+Who plays Fake Game, and where: a game server writes a log, and the site counts its lines by the place of their
+addresses.
 
 geography.py   where which addresses live; made up, and imported as anybody's table would be
 crowd.py       who plays when: lines of the log, more in the evening than at night, wherever that is

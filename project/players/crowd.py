@@ -1,9 +1,9 @@
 """
 The crowd: who plays when, as lines of a game server's log in the book's format, `IP date time event`.
 
-A player is an address. Some play more than others; most play in the evening, where they live, and at weekends; and
-how a country feels about the game changes from day to day. A line in three thousand is one that no aggregation can
-count, as in any log. All chance is seeded: the same crowd, and the same days, come each time.
+A player is an address. Some play more than others; most play at weekends and in their own evening; and the popularity
+of the game in a country changes from day to day. As in any log, some lines cannot be counted: one in three thousand.
+All chance is seeded, so each run makes the same crowd and the same days.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from random import Random
 
 from .geography import Location
 
-#: How many play at each hour where they live, from midnight on.
+#: How many play at each hour of their local time, from midnight on.
 _HOURS = (5, 3, 2, 1, 1, 1, 2, 3, 4, 4, 5, 6, 7, 6, 6, 7, 9, 11, 13, 15, 16, 15, 12, 8)
 _USUAL = sum(_HOURS) / len(_HOURS)
 _WEEKEND = 1.25
-_PLAYERS = 3  # addresses, for each of a place's "players"
+_PLAYERS = 3  # addresses for each of a place's "players"
 _EVENTS = {
     "login": 9,
     "logout": 8,
@@ -30,10 +30,10 @@ _EVENTS = {
     **{f"level-{level}": 30 // level for level in range(1, 31)},
     **{f"achievement-{number}": 1 for number in range(701, 780)},
 }
-#: Of no range, and so of no place.
+#: Addresses in no range, and so without a place.
 NOWHERE = ("255.10.20.30", "254.7.7.7", "2001:db8:ffff::17")
 _BROKEN_ONE_IN = 3000
-#: What a game server's log has besides: of an address, day, and time.
+#: Other lines of a game server's log, made of an address, a day and a time.
 _BROKEN = (
     "WARNING queue of events is 3 s behind",
     "{0}",
@@ -42,7 +42,7 @@ _BROKEN = (
     "{0} 2099-01-01 00:00:17 login",
     "",
 )
-#: Minutes and seconds, as they are written.
+#: Minutes and seconds, as written in the log.
 MOMENTS = [f"{second // 60:02}:{second % 60:02}" for second in range(3600)]
 
 
@@ -66,11 +66,11 @@ class Crowd:
         self._chances = lru_cache(maxsize=1)(self._chances_at)  # one hour comes after another
 
     def activity(self, hour: datetime) -> float:
-        """How much is played in this hour (of UTC); 1 is usual."""
+        """Return how much is played in this hour (of UTC); 1 is usual."""
         return self._chances(hour)[-1] / self._habit
 
     def lines(self, hour: datetime, moments: Sequence[str], rng: Random) -> list[str]:
-        """A line for each of these MOMENTS of an hour (of UTC)."""
+        """Yield a line for each of these MOMENTS of an hour (of UTC)."""
         count = len(moments)
         players = rng.choices(self._players, cum_weights=self._chances(hour), k=count)
         events = rng.choices(list(_EVENTS), cum_weights=_event_chances(), k=count)
@@ -84,7 +84,7 @@ class Crowd:
         return lines
 
     def _chances_at(self, hour: datetime) -> list[float]:
-        """That it is this player, or one before, who does something."""
+        """Return cumulated chances: that this player, or one before, does something."""
         factors = [
             _HOURS[(there := hour + timedelta(hours=location.utc_offset)).hour]
             / _USUAL
@@ -106,5 +106,5 @@ def _event_chances() -> list[int]:
 
 
 def _some(expected: float, rng: Random) -> int:
-    """So many in the mean."""
+    """Return a random whole number with this mean."""
     return int(expected) + (rng.random() < expected % 1)

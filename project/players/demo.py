@@ -1,4 +1,4 @@
-"""Demo data: where addresses live, made up, unless somebody has imported a table of his own."""
+"""Demo data: a made-up table of addresses, unless another was imported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOURCE = f"{BLOCKS.name}, {LOCATIONS.name}"
 
 
 def load() -> None:
-    """Import them; again, it is the same version."""
+    """Import the table; a second import is the same version."""
     try:
         found = look()
         if found is None or found.source == _SOURCE:

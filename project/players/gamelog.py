@@ -1,9 +1,9 @@
 """
 The files of the game's log: one, compressed, for each day that is over, and one that grows and is rotated.
 
-A file of a day comes under its name when it is whole, and is never written again: what was made before a process was
-killed is there, and the rest is made by the next one. The file that grows is renamed when it is large, and those who
-read it go on by themselves.
+The file of a day gets its name when it is complete, and is never written again: if a process is killed, the next one
+makes only the files that are missing. The file that grows is renamed when it is large, and its readers go on by
+themselves.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ NAME = "game.log"
 DAYS = 28
 #: Lines of a usual day.
 _A_DAY = 20_000
-#: Bytes of a file that grows, and how many are kept beside it.
+#: Bytes of the file that grows, and how many old ones are kept beside it.
 _SIZE = 4 * 1024 * 1024
 _KEPT = 3
 
 
 def make_past(folder: Path, crowd: Crowd, now: datetime, *, lines: int = _A_DAY) -> None:
     """
-    Make what is missing of the last days, and of today until *now*, with so many *lines* on a usual day; take older
-    ones away.
+    Write the missing files of the last days, and of today until *now*, with that many *lines* on a usual day. Delete
+    older files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     days = [now.date() - timedelta(days=ago) for ago in reversed(range(DAYS + 1))]
@@ -40,7 +40,7 @@ def make_past(folder: Path, crowd: Crowd, now: datetime, *, lines: int = _A_DAY)
         old.unlink()
     for path, day in paths.items():
         if not path.exists():
-            # Whoever follows the folder shall see none that is not whole.
+            # Programs that follow the folder must not see incomplete files.
             part = folder.with_name(f"{folder.name}.part")
             part.write_bytes(gzip.compress(_day(crowd, day, now, lines), compresslevel=1))
             part.rename(path)

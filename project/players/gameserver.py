@@ -1,7 +1,7 @@
 """
-`python -m project.players.gameserver FOLDER`: a game server, as far as its log goes.
+`python -m project.players.gameserver FOLDER`: the log of a game server.
 
-It needs neither Django nor Redis, like the one of a customer. Killed and started again, it goes on.
+Like a real one, it needs neither Django nor Redis. If it is killed and started again, it goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PAUSE = 0.25
 
 
 def run(folder: Path) -> None:
-    """Write until a signal comes."""
+    """Write until a signal arrives."""
     crowd, rng = Crowd(read_locations()), Random()
     make_past(folder, crowd, datetime.now(UTC))
     with closing(GameLog(folder)) as log:

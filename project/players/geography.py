@@ -1,8 +1,8 @@
 """
-The world of the demo: real places, and addresses that nobody has, so that no real one is said to be anywhere.
+The world of the demo: real places, with addresses that nobody uses, so that nothing is claimed about real ones.
 
-They are in two files as GeoLite2 has them, which `manage.py importgeoip` takes as well. The columns "utc_offset"
-(hours) and "players" (how many, against other places) are our own.
+They are in two files in the format of GeoLite2, which `manage.py importgeoip` takes as well. The columns "utc_offset"
+(hours) and "players" (relative to other places) are additions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Location:
 
 
 def read_locations() -> list[Location]:
-    """All places, in the order of the file."""
+    """Return all places, in the order of the file."""
     networks = defaultdict(list)
     for row in _rows(BLOCKS):
         networks[row["geoname_id"]].append(ip_network(row["network"]))
@@ -47,11 +47,11 @@ def read_locations() -> list[Location]:
 
 @cache
 def example_address() -> str:
-    """One that lives somewhere."""
+    """Return an address that has a place."""
     return str(read_locations()[0].networks[0][9])
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        next(file)  # says that all of it is made up
+        next(file)  # says that all of it is invented
         yield from csv.DictReader(file)

@@ -1,4 +1,4 @@
-"""The page of who plays where; whoever may come in may look."""
+"""The page that shows who plays where; everybody may look."""
 
 from django.urls import path
 

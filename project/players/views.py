@@ -1,7 +1,8 @@
 """
-A page of where Fake Game is played today, by what was counted of its log until now; and a form that finds an address.
+A page that shows where Fake Game is played today, by the lines of its log that were counted so far, and a form that
+looks up an address.
 
-Days are those of UTC, as the game server writes them.
+Days are in UTC, as the game server writes them.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from .geography import example_address
 #: Days in the picture, and places in each list.
 _DAYS = 14
 _TOP = 10
-_LONGEST = 60  # characters of an address that is asked for
+_LONGEST = 60  # characters of an address to look up
 
 
 class AddressForm(forms.Form):
-    """An address, to know where it lives."""
+    """An address to look up."""
 
     address = forms.CharField(max_length=_LONGEST, label="An address")
     place: Place | None = None
@@ -46,7 +47,7 @@ class AddressForm(forms.Form):
 
 @require_safe
 def today(request: HttpRequest) -> HttpResponse:
-    """What was counted today, by country and by city, beside the days before."""
+    """Show what was counted today, by country and by city, beside the days before."""
     traffic, day = Traffic(), datetime.now(UTC).date()
     days = [day - timedelta(days=ago) for ago in reversed(range(_DAYS))]
     lines = {each.day: each.lines for each in traffic.days(days[0], day)}
@@ -70,14 +71,14 @@ def today(request: HttpRequest) -> HttpResponse:
 
 
 def _control_room(request: HttpRequest) -> str:
-    """Where more is told; nothing for those who may not look there."""
+    """Return the address of the page with more; "" for users who may not see it."""
     if not (request.user.is_staff and request.user.has_perm("components.view_logjob")):
         return ""
     return f"{reverse('admin:components_logjob_traffic')}?{urlencode({'job': DEFAULT_JOB})}"
 
 
 def _rows(report: Report) -> list[dict[str, Any]]:
-    """With bars as wide as the count is, beside the largest."""
+    """Return rows with bars, as wide as their counts in relation to the largest."""
     most = max((row.count for row in report.rows), default=0)
     return [
         {
@@ -96,5 +97,5 @@ def _percent(part: int, most: int) -> str:
 
 
 def _name(place: str) -> str:
-    """Of an id: "US/CA" is "California, United States", if there is a table that says so."""
+    """Return the name of an id: "California, United States" for "US/CA" if the table of addresses has it."""
     return "Unknown" if place == UNKNOWN.id else place_name(place)

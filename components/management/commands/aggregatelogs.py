@@ -32,19 +32,17 @@ class Command(BaseCommand):
             help=f"Count what copylogs copies for this job (default: {DEFAULT_JOB}).",
         )
         _add_reading(parser)
+        parser.add_argument("--level", choices=_LEVELS, help="The finest places to count (default: city).")
         parser.add_argument(
-            "--level", choices=_LEVELS, help="The finest places that are counted (default: city)."
-        )
-        parser.add_argument(
-            "--table", metavar="NAME", help="The table of addresses, of importgeoip (default: default)."
+            "--table", metavar="NAME", help="The table of addresses, made by importgeoip (default: default)."
         )
         parser.add_argument(
             "--callback",
             action="append",
             default=[],
             metavar="DOTTED.CLASS",
-            help="Count by this class instead of by places: block(columns) gets the lines, flush() returns what to "
-            "add to which tables. May be given several times.",
+            help="Count with this class instead of by places: block(columns) gets the lines, flush() returns the "
+            "counts of each table. May be given several times.",
         )
         parser.add_argument(
             "--aggregation",
@@ -56,7 +54,8 @@ class Command(BaseCommand):
             type=natural,
             default=int(LEASE),
             metavar="SECONDS",
-            help=f"Others count what a dead worker held after so long (default: {LEASE:g}). A chunk must take less.",
+            help="How long others wait before they count the chunks of a dead worker (default: "
+            f"{LEASE:g}). A chunk must take less.",
         )
         parser.add_argument("--drain", action="store_true", help="End when nothing is left to count.")
         add_limits(parser)
@@ -95,12 +94,12 @@ def _add_reading(parser: ArgumentParser) -> None:
         "--days",
         type=natural,
         metavar="N",
-        help="Reject lines of days longer ago as late (default: those before 1970).",
+        help="Reject lines of days longer ago than N days as late (default: those before 1970).",
     )
     parser.add_argument(
         "--keep",
         type=natural,
         metavar="N",
-        help="Once a day, remove what was counted of days longer ago, and reject their lines as late (default: keep "
-        "all).",
+        help="Once a day, remove the counts of days longer ago than N days, and reject their lines as late (default: "
+        "keep all).",
     )

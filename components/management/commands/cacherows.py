@@ -16,9 +16,9 @@ from components.services.rows.worker import RowWorker
 
 class Command(BaseCommand):
     help = (
-        "Loads cached rows anew when they are due; any number of these may run. The first SIGTERM or Ctrl-C lets the "
-        "batch finish, the second ends at once. Exit codes: 0 stopped as asked; 1 ended by an error; 2 wrong usage, "
-        "or Redis does not answer at the start."
+        "Reloads cached rows when they are due; any number of daemons may run. At the first SIGTERM or Ctrl-C, the "
+        "batch is finished; the second ends the daemon at once. Exit codes: 0 stopped as asked; 1 ended by an "
+        "error; 2 wrong usage, or Redis does not answer at the start."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -27,7 +27,7 @@ class Command(BaseCommand):
             type=natural,
             default=AT_A_TIME,
             metavar="N",
-            help=f"About so many rows at a time (default: {AT_A_TIME}).",
+            help=f"Load about N rows at a time (default: {AT_A_TIME}).",
         )
         parser.add_argument(
             "--lease",
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             default=int(LEASE),
             metavar="SECONDS",
             help=f"How long loading a batch may take before others load its rows (default: {LEASE:g}). A row may be "
-            "so much older than its delay.",
+            "older than its delay by as much.",
         )
         add_limits(parser)
         add_heartbeat_file(parser)

@@ -1,4 +1,4 @@
-"""Remove what does not belong to counters, and give an end to what has none."""
+"""Remove keys that do not belong to counters, and give an expiry to those that have none."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from components.services.counters import Cleaned, clean
 
 class Command(BaseCommand):
     help = (
-        "Looks at all keys of counters, removes what is none of theirs or over, and gives an end to what has none. "
-        "Counters end by themselves; this is for what was restored, copied or left by another release. It can be "
-        "stopped, repeated, and run twice at once. Exit codes: 0; 2 if Redis does not answer."
+        "Looks at all keys of counters: removes those that do not belong or are over, and gives others an expiry. "
+        "Counters expire by themselves; this is for keys that were restored, copied or left by another release. It "
+        "can be stopped, repeated, and run twice at once. Exit codes: 0; 2 if Redis does not answer."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

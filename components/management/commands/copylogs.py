@@ -30,7 +30,7 @@ from components.services.logs import (
     find_files,
 )
 
-_NAMED = 3  # files whose last line waits that the summary names
+_NAMED = 3  # files with a waiting last line that the summary names
 
 
 class Command(BaseCommand):
@@ -87,8 +87,8 @@ class Command(BaseCommand):
             "--forget",
             type=_days,
             metavar="DAYS",
-            help="Afterwards, forget all files of the job that no copylogs has seen for so many days, from 1 on. A "
-            "file that comes again is copied again.",
+            help="Afterwards, forget all files of the job that no copylogs has seen for this many days, at least "
+            "1. A file that comes back is copied again.",
         )
         parser.add_argument("--no-progress", action="store_true", help="Report only problems and the result.")
 

@@ -1,8 +1,8 @@
 """
 Show counters: for people as a table, for programs as JSON.
 
-The keys of the JSON are a promise (docs/counters.md): new ones may come, and none goes or changes its meaning without
-another number of format. Nothing is changed.
+The keys of the JSON are stable (docs/counters.md): new ones may be added, but none is removed or changes its meaning
+without another format number. The command only reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVERY = ":*"
 
 class Command(BaseCommand):
     help = (
-        "Shows counters: those that are named, the first of a family, or those that were seen last. "
+        "Shows counters: those that are named, the highest of a family, or those that were seen last. "
         "Exit codes: 0; 1 for a wrong argument; 2 if Redis does not answer."
     )
 

@@ -1,4 +1,4 @@
-"""Import where addresses live, from the files of a geolocation database; or remove what was imported."""
+"""Import a table of addresses from the files of a geolocation database, or remove it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         try:
             said = self._remove(options["table"]) if options["remove"] else self._import(options)
         except (InvalidGeoSource, OSError) as error:
-            raise CommandError(f"{error} The table is as it was.", returncode=1) from None
+            raise CommandError(f"{error} The table is unchanged.", returncode=1) from None
         except RedisUnavailable as error:
             raise CommandError(f"{error} {_hint(error)}", returncode=UNREACHABLE) from None
         except (GeoTableDamaged, InvalidName, ExtraNotInstalled, UnknownFormat) as error:
@@ -91,4 +91,4 @@ def _hint(error: RedisUnavailable) -> str:
     """Return what to do: a server that answers that it cannot write need not be searched elsewhere."""
     if "does not answer" in str(error):
         return f"Is it running? CACHES[{conf().cache!r}] says where it should be."
-    return "The table is as it was. Called again, it stores what is missing."
+    return "The table is unchanged. Run the command again: it stores what is missing."

@@ -1,4 +1,4 @@
-"""Move due tasks to their queues, for workers that are too busy to."""
+"""Move due tasks to their queues, for workers that are too busy to do so."""
 
 from __future__ import annotations
 

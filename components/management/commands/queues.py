@@ -1,8 +1,9 @@
 """
 Show queues, workers and periodic tasks: for people as tables, for programs as JSON.
 
-It looks as the control room does, in a few round trips for an alias, and changes nothing. The keys of the JSON are a
-promise (docs/queues.md): new ones may come, and none goes or changes its meaning without another number of format.
+It looks as the control room does, in a few round trips for an alias, and changes nothing. The keys of the JSON are
+stable (docs/queues.md): new ones may be added, but none is removed or changes its meaning without another format
+number.
 """
 
 from __future__ import annotations

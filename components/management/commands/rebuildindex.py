@@ -1,4 +1,4 @@
-"""`rebuildindex`: make address books what the tables of their models are."""
+"""Load address books from the tables of their models."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PACE = 2.0  # seconds between two lines of progress
 
 class Command(BaseCommand):
     help = (
-        "Load address books anew from their models, after changes that send no signals: bulk_create(), update(), "
-        "raw SQL. A book is searched as it was until the new one is whole. Exit status 1 if Redis does not answer, "
+        "Loads address books from their models, after changes that send no signals: bulk_create(), update(), "
+        "raw SQL. Searches use the old book until the new one is complete. Exit status 1 if Redis does not answer, "
         "or if another load of the same book began."
     )
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
             "books",
             nargs="*",
             metavar="BOOK",
-            help='Only these, "guild:7" or all of "guild:{}" (default: all that models feed).',
+            help='Only these books, such as "guild:7", or all of a kind, "guild:{}" (default: all that models feed).',
         )
         parser.add_argument("--database", metavar="ALIAS", help="Read the rows from this database.")
 
@@ -35,7 +35,8 @@ class Command(BaseCommand):
         wanted = {name: feeding(name) for name in options["books"] or known}
         if unknown := [name for name, fed in wanted.items() if fed is None]:
             raise CommandError(
-                f"No model feeds {', '.join(unknown)}. Fed are: {', '.join(known) or 'none'}.", returncode=2
+                f"No model feeds {', '.join(unknown)}. Models feed: {', '.join(known) or 'none'}.",
+                returncode=2,
             )
         if not known:
             self.stdout.write("No model feeds a book: none is declared with ModelBook or ModelBooks.")
@@ -54,5 +55,5 @@ class Command(BaseCommand):
         try:
             count = fed.rebuild(progress, using=database)
         except (LoadSuperseded, RedisUnavailable) as error:
-            raise CommandError(f"{fed.name}: {error} That book is as it was.") from None
+            raise CommandError(f"{fed.name}: {error} The book is unchanged.") from None
         self.stdout.write(f"{fed.name}: {count:,} names in {time.monotonic() - started_at:.1f} s")

@@ -30,8 +30,8 @@ from components.services.queues.worker.worker import ALL
 
 class Command(BaseCommand):
     help = (
-        "Runs queued tasks. The first SIGTERM or Ctrl-C lets running tasks finish, the second ends at once. SIGTSTP "
-        "lets it take no more tasks until it is stopped, SIGTTIN shows the stacks of all threads. "
+        "Runs queued tasks. At the first SIGTERM or Ctrl-C, running tasks finish; the second ends the worker at "
+        "once. After SIGTSTP it takes no more tasks until it is stopped; SIGTTIN shows the stacks of all threads. "
         "Exit codes: 0 stopped as asked, or a limit is reached; 1 stopped with unfinished tasks (they are given "
         "back), or by an error; 2 wrong usage, or Redis does not answer at the start."
     )
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             action="append",
             metavar="NAME[=WEIGHT]",
             help="A queue to serve; repeat it for more, or '*' for all (the default). The order is the priority, "
-            "unless each has a weight: then each gets its share of the tasks that are started.",
+            "unless each has a weight: then each gets its share of the started tasks.",
         )
         parser.add_argument("--round-robin", action="store_true", help="Ask the queues in turn.")
         parser.add_argument(
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             "--max-tasks",
             type=natural,
             metavar="N",
-            help="End with 0 after so many tasks, as with --max-memory.",
+            help="End with 0 after N tasks, as with --max-memory.",
         )
         add_limits(parser)
         parser.add_argument(
@@ -71,7 +71,8 @@ class Command(BaseCommand):
             "--reload",
             action="store_true",
             default=settings.DEBUG,
-            help="Restart when code changes, after running tasks finished (default: as DEBUG; not with --burst).",
+            help="Restart when code changes, after running tasks have finished (default: as DEBUG; not with "
+            "--burst).",
         )
         parser.add_argument("--no-reload", dest="reload", action="store_false", help="Do not.")
 
@@ -107,7 +108,7 @@ class Command(BaseCommand):
 
 
 def choose(given: list[str], backend: RedisBackend, *, round_robin: bool) -> QueueChoice | None:
-    """The choice that the options spell; None for all queues. Raises CommandError."""
+    """Return the choice that the options spell; None for all queues. Raises CommandError."""
     if ALL in given:
         return None
     weights: dict[str, int] = {}

@@ -6,8 +6,8 @@ Periodic tasks, declared in code, above @task:
     def nightly() -> None: ...
 
 A declaration is remembered in this process. Workers and pollers push what is due (worker/periodic.py), so there is no
-scheduler to run. They find declarations in the modules "tasks" of all apps. Ticks are remembered under a name made of
-the task's path, its schedule and its arguments: a task of which one of them changes starts anew.
+scheduler to run. They find declarations in the modules "tasks" of all apps. Ticks are stored under a name made of the
+task's path, its schedule and its arguments: if one of these changes, the task starts over.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PeriodicTask:
 
     @property
     def name(self) -> str:
-        """The name under which its ticks are remembered."""
+        """The name under which its last tick is stored."""
         parts = [self.task.module_path, str(self.schedule)]
         if self.args or self.kwargs:
             arguments = json.dumps([self.args, self.kwargs], sort_keys=True)
@@ -166,7 +166,9 @@ def _info(entry: PeriodicTask, seen: datetime | None, now: datetime) -> TickInfo
     if seen is None:
         return TickInfo(entry, None, None)
     schedule = entry.schedule
-    if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead: it counts as not taken
+    if seen > (following := schedule.next_after(now)):  # the clock had jumped ahead: the tick is ignored
         return TickInfo(entry, None, following)
-    is_tick = schedule.next_after(seen - timedelta(microseconds=1)) == seen  # or when it became known
+    is_tick = (
+        schedule.next_after(seen - timedelta(microseconds=1)) == seen
+    )  # or the instant at which it became known
     return TickInfo(entry, seen if is_tick else None, schedule.next_after(seen))

@@ -4,7 +4,7 @@ Schedules of periodic tasks: cron(...) for times of day, every(...) for interval
 A schedule is a fixed sequence of instants, its ticks, and has no state: all workers find the same ticks, whenever
 they started. Intervals are counted from 1970-01-01 00:00 UTC. The calendar of a cron expression is cronsim's. Changes
 of the clocks are handled here, as Debian's cron handles them: a job at fixed times runs once each day, and one whose
-minute or hour begins with * follows the clock on the wall.
+minute or hour begins with * follows the local time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from components.exceptions import InvalidSchedule
 SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)  # of intervals
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
-_LONGEST_CHANGE = timedelta(hours=3)  # by which clocks are put back at one time
+_LONGEST_CHANGE = timedelta(hours=3)  # the most by which clocks are put back at one time
 _PATIENCE = 50  # years without a tick, after which the expression fits no date
 _UNITS = {"day": _DAY, "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
 _FIELDS = {
@@ -40,7 +40,7 @@ _FIELDS = {
 
 
 class Schedule(ABC):
-    """When a task ticks. str() is what the admin shows, and part of the name under which ticks are remembered."""
+    """When a task ticks. str() is what the admin shows, and part of the name under which the last tick is stored."""
 
     @abstractmethod
     def next_after(self, instant: datetime) -> datetime:
@@ -106,7 +106,7 @@ class Cron(Schedule):
         zone = ZoneInfo(self.zone)
         local = instant.astimezone(zone)
         start = local.replace(tzinfo=None, fold=0)
-        # Clocks that are about to be put back will show again what they showed before now.
+        # Clocks that are about to be put back will show the present time again.
         put_back = max(timedelta(), _offset(local) - _offset((instant + _LONGEST_CHANGE).astimezone(zone)))
         best: datetime | None = None
         for wall in CronSim(_without_idle_steps(self.expression), start - put_back):
@@ -129,7 +129,7 @@ class Cron(Schedule):
     def _ticks(self, wall: datetime, zone: ZoneInfo) -> list[datetime]:
         """Return when clocks show *wall*, in UTC: once, twice or never. A job at fixed times always ticks once."""
         first, second = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-        if second < first:  # the clock leaps over it
+        if second < first:  # the clock skips it
             return [_leap(second, first, zone)] if self._is_fixed else []
         return [first] if first == second or self._is_fixed else [first, second]
 
@@ -144,7 +144,7 @@ class Cron(Schedule):
 
 def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> Every:
     """
-    Return a schedule that ticks each time that so much time has passed, counted from 1970-01-01 00:00 UTC.
+    Return a schedule that ticks at a fixed interval, counted from 1970-01-01 00:00 UTC.
 
     every(minutes=5) ticks at :00, :05 and so on, every(days=1) at midnight UTC. The interval is from one second to
     366 days. Raises InvalidSchedule.
@@ -161,7 +161,7 @@ def every(*, days: float = 0, hours: float = 0, minutes: float = 0, seconds: flo
 
 def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """
-    Return a schedule that ticks at each minute that fits *expression*, by the clocks of the time zone *tz*.
+    Return a schedule that ticks at each minute that fits *expression*, in the time zone *tz*.
 
     The fields are minute, hour, day of the month, month and day of the week. Without *tz*, settings.TIME_ZONE counts.
     Raises InvalidSchedule.
@@ -172,7 +172,7 @@ def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
 def _check_zone(zone: str) -> None:
     try:
         ZoneInfo(zone)
-    except (LookupError, ValueError, OSError):  # for a folder of zones it is an OSError
+    except (LookupError, ValueError, OSError):  # OSError: the name is that of a folder of zones
         raise InvalidSchedule(
             f"There is no time zone {zone!r} here. Its name must be one such as 'Europe/Berlin'; "
             "where the system has no time zones, install the package tzdata."
@@ -201,7 +201,7 @@ def _check_expression(expression: str) -> None:
 
 @cache
 def _without_idle_steps(expression: str) -> str:
-    """Return *expression* with 5-5/2 as 5-5, which is what it means: cronsim takes it for 5/2, that is 5-59/2."""
+    """Return *expression* with 5-5/2 written as 5-5, which it means; cronsim reads it as 5/2, that is 5-59/2."""
     fields = zip(list(Field)[1:], expression.split(), strict=True)
     return " ".join(
         ",".join(_without_idle_step(field, term) for term in text.split(",")) for field, text in fields

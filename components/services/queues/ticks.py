@@ -4,8 +4,8 @@ Ticks: the last tick of each periodic task of a backend alias.
 A tick itself is a push that carries it (push.lua). It is stored only if it is later than the last one of its name, so
 one of any number of workers that push the same tick stores it. One instant is kept for each name: a worker that dies
 leaves nothing behind, and the next one sees what was missed. If the clock of a server jumps ahead for a moment, the
-last ticks are left in a far future. So a push and a declaration say which instant no last tick can be later than, and
-a later one counts as not taken.
+last ticks are left in a far future. So a push and a declaration give the latest possible instant of a last tick, and
+a later one is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from components.services.queues.keys import BackendKeys
 
 logger = logging.getLogger(__name__)
 
-KEPT = timedelta(days=2 * 366)  # after its last tick, for a name that nobody declares any more
+KEPT = timedelta(days=2 * 366)  # after the last tick of a name that is no longer declared
 
 DECLARE = Script("queues/declare")
 TICKS = Script("queues/ticks")
@@ -32,7 +32,7 @@ TICKS = Script("queues/ticks")
 
 @dataclass(frozen=True)
 class _Declared:
-    """A name, and the microsecond than which its last tick cannot be later, or 0."""
+    """A name, and the latest possible microsecond of its last tick, or 0."""
 
     name: str
     limit: int
@@ -72,14 +72,14 @@ class Ticks:
         return self.look(names)[1] if names else {}
 
     def skip(self, name: str, tick: datetime) -> bool:
-        """Let all ticks of *name* up to *tick* never run. False if that one, or a later one, was taken already."""
+        """Skip all ticks of *name* up to *tick*. Return False if that one, or a later one, was stored already."""
         with redis_errors():
             changed = get_client().zadd(self._keys.periodic, {name: to_us(tick)}, gt=True, ch=True)
         return bool(changed)
 
 
 def warn_of_jump(name: str, last: datetime) -> None:
-    """Log that the last tick of *name* counts as not taken."""
+    """Log that the last tick of *name* is ignored."""
     logger.warning(
         "The last tick of %s is %s, more than one period ahead of the clock of Redis, which must have jumped ahead. "
         "It counts as not taken.",

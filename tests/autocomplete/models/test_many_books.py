@@ -223,7 +223,7 @@ def test_the_command_rebuilds_one_of_them_or_all(shelves: ModelBooks, maps: Shel
     assert "shelf:{}: 2 names in " in out.getvalue()
     assert shelves.of(tools.pk).count() == 1
     for name in ("shelf:", "shelf:x", "shelf:01", "books"):
-        with pytest.raises(CommandError, match=rf"No model feeds {name}\. Fed are: shelf:{{}}\."):
+        with pytest.raises(CommandError, match=rf"No model feeds {name}\. Models feed: shelf:{{}}\."):
             call_command("rebuildindex", name, stdout=out)
 
 

@@ -149,7 +149,7 @@ def test_a_rebuilt_book_is_what_the_table_is(shelves: ModelBook) -> None:
 
 
 def test_a_command_for_a_book_that_no_model_feeds_says_which_are_fed(shelves: ModelBook) -> None:
-    with pytest.raises(CommandError, match=r"No model feeds guild:7\. Fed are: db\.shelf\.") as raised:
+    with pytest.raises(CommandError, match=r"No model feeds guild:7\. Models feed: db\.shelf\.") as raised:
         call_command("rebuildindex", "guild:7", stdout=StringIO())
     assert raised.value.returncode == 2
 

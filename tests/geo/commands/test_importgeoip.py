@@ -70,7 +70,7 @@ def test_a_file_that_is_wrong_is_one(redis: Redis, mmdb: Path, content: bytes | 
     else:
         mmdb.write_bytes(content)
 
-    with pytest.raises(CommandError, match=r"any\.mmdb.*The table is as it was\.$") as refused:
+    with pytest.raises(CommandError, match=r"any\.mmdb.*The table is unchanged\.$") as refused:
         run(mmdb)
 
     assert refused.value.returncode == 1
@@ -93,7 +93,7 @@ def test_a_server_that_takes_no_commands_is_not_sought_elsewhere(redis: Redis, m
     redis.config_set("maxmemory", 1)
     try:
         with pytest.raises(
-            CommandError, match=r"maxmemory.* The table is as it was\. Called again"
+            CommandError, match=r"maxmemory.* The table is unchanged\. Run the command again"
         ) as refused:
             run(mmdb)
     finally:
@@ -110,7 +110,7 @@ def test_a_disk_that_has_no_room_for_a_copy_is_told(redis: Redis, mmdb: Path) ->
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
         with pytest.raises(
-            CommandError, match=r"too large, while it was copied into .*any\.mmdb.* as it was\.$"
+            CommandError, match=r"too large, while it was copied into .*any\.mmdb.* is unchanged\.$"
         ):
             run(mmdb)
     finally:

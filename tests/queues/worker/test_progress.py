@@ -86,7 +86,7 @@ def test_while_redis_is_away_it_is_only_logged(
         finished = elsewhere(runner.execute, claimed).result(10)
 
     assert runner.hand_in(finished).state == "successful"
-    told = [entry for entry in caplog.records if "was not written down" in entry.getMessage()]
+    told = [entry for entry in caplog.records if "was not stored" in entry.getMessage()]
     assert {(entry.levelno, result.id in entry.getMessage()) for entry in told} == {(logging.WARNING, True)}
 
 

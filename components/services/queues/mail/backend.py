@@ -3,8 +3,8 @@ EMAIL_BACKEND that sends every mail of a project through the task queue.
 
 send_messages() makes a task of each message (messages.py) and returns. In a worker, deliver() makes the message again
 and hands it to the real backend: COMPONENTS["MAIL_BACKEND"], or in a project with MAILERS (Django 6.1) the entry that
-"mailer" among the OPTIONS names. If a worker dies after it has sent a message and before it has said so, the message
-is sent again, under the same Message-ID.
+"mailer" among the OPTIONS names. If a worker dies after sending a message and before reporting that, the message is
+sent again, under the same Message-ID.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from components.services.queues.backend import RedisBackend
 from components.services.queues.mail.messages import from_json, largest_part, message_id, to_json
 from components.services.queues.policy import exponential, task
 
-ATTEMPTS = 12  # over some four hours: servers of mail are away for longer than others
+ATTEMPTS = 12  # over some four hours, since mail servers may be down for long
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class EmailBackend(BaseEmailBackend):
     An e-mail backend that writes mail into the queue.
 
     Where the project has MAILERS, *mailer* is the entry that really sends. With *fail_silently*, mail that the queue
-    does not take or cannot carry is logged at INFO, and not counted.
+    refuses or cannot carry is logged at INFO, and not counted.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class EmailBackend(BaseEmailBackend):
             except ComponentsError as error:
                 if not self.fail_silently:
                     raise
-                # A handler that mails what is logged at a higher level would come back here for ever.
+                # At a higher level, a handler that mails log records would lead back here for ever.
                 logger.info("Not queued, silently as asked: %s", error)
         return accepted
 
@@ -103,9 +103,9 @@ class EmailBackend(BaseEmailBackend):
 
     def _report(self, reports: list[EmailMessage]) -> int:
         """
-        Send at once what a logging handler mails about a failed delivery, and hide errors from the handler.
+        Send the mail of a logging handler about a failed delivery at once, and hide errors from the handler.
 
-        Through the queue the report would fail as the mail did, and that failure would be reported again.
+        Through the queue the report would fail like the mail, and that failure would be reported again.
         """
         try:
             return real_backend(self.alias).send_messages(reports) or 0
@@ -126,7 +126,7 @@ def real_backend(alias: str | None) -> BaseEmailBackend:
             backend = mail.mailers[str(backend.mailer)]
     else:
         kind = import_string(conf().mail_backend)
-        # From 6.1 on SMTP warns of a backend that was told of no alias at all.
+        # From Django 6.1 on, SMTP warns of a backend without any alias.
         backend = kind(alias=None) if django.VERSION >= (6, 1) else kind()
     if isinstance(backend, EmailBackend):
         raise ImproperlyConfigured(
@@ -164,7 +164,7 @@ def deliver(message: dict[str, Any], alias: str | None = None) -> str:
         if real_backend(alias).send_messages([built]) == 0:
             raise MailNotSent("The backend sent nothing, and did not say why.")
     except Exception as error:
-        # The path is the mark by which _report() knows mail about this.
+        # _report() recognises records about deliveries by this path.
         logger.warning("%s: %s to %d recipients failed: %s", deliver.module_path, identity, recipients, error)
         raise
     logger.info("Sent %s to %d recipients", identity, recipients)

@@ -1,7 +1,7 @@
 """
-System check of the way that mail takes through the queue.
+System check of the way of mail through the queue.
 
-A module of its own, since importing mail.py takes the very settings that are looked at here.
+It is a module of its own because importing mail/backend.py reads the settings that are checked here.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def check_mail(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _queued() -> list[str | None]:
-    """The entries of MAILERS that put mail into the queue; None stands for EMAIL_BACKEND."""
+    """Return the entries of MAILERS that put mail into the queue; None stands for EMAIL_BACKEND."""
     backends = ("components.mail.EmailBackend", f"{_MODULE}.EmailBackend")
     if django.VERSION >= (6, 1) and hasattr(settings, "MAILERS"):
         return [alias for alias, entry in settings.MAILERS.items() if entry.get("BACKEND") in backends]
-    # Django 6.1 warns of each look at this setting, also where the project has not set it.
+    # Django 6.1 warns whenever this setting is read, even if the project has not set it.
     given = settings.is_overridden("EMAIL_BACKEND") and settings.EMAIL_BACKEND  # type: ignore[misc]
     return [None] if given in backends else []

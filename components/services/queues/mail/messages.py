@@ -1,10 +1,9 @@
 """
-A mail message as JSON, and an equal message from it.
+Write a mail message as JSON, and make an equal message from it.
 
-A message is carried field by field, so that the real backend sees what it would have seen in the process of the
-sender, also attributes that only some backends look at (Anymail's tags), as long as they are JSON. Message-ID and
-Date are added where the sender set none, so that a mail that is sent twice is the same mail both times. A message
-that would change on its way is refused.
+Each field is stored, so the real backend sees what it would have seen in the sender's process, including attributes
+that only some backends use (Anymail's tags), if they are JSON. Message-ID and Date are added if the sender set none,
+so a mail that is sent twice is the same mail both times. A message that would change on its way is refused.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from components.exceptions import NotSerializable, UnknownFormat
 FORMAT = 1
 
 _CLASSES = {"EmailMessage": EmailMessage, "EmailMultiAlternatives": EmailMultiAlternatives}
-#: Attributes of these classes that a message or a subclass may set anew.
+#: Attributes of these classes that a message or a subclass may override.
 _TUNABLE = ("content_subtype", "mixed_subtype", "alternative_subtype", "encoding")
-#: How the message came to the backend; it leaves by another way.
+#: How the message came to this backend; another one sends it.
 _LEFT_BEHIND = ("connection", "_connection")
 
 
@@ -74,7 +73,7 @@ def from_json(document: dict[str, Any]) -> EmailMessage:
 
 
 def largest_part(documents: Iterable[dict[str, Any]]) -> str:
-    """Return in words which part of which mail is the largest of *documents*."""
+    """Return a sentence that names the mail, and its part, that is the largest in *documents*."""
     fields = max((document["fields"] for document in documents), key=_size)
     sizes = {name: _size(value) for name, value in fields.items() if name != "attachments"}
     for index, item in enumerate(fields["attachments"]):
@@ -106,7 +105,7 @@ def _stable_headers(message: EmailMessage) -> dict[str, Any]:
 
 
 def _overridden(kind: type[EmailMessage], base: type[EmailMessage]) -> list[str]:
-    """Return the methods by which *base* makes its mail and that *kind* replaces."""
+    """Return the methods that make the mail of *base* and that *kind* overrides."""
     private = {name for name in dir(base) if name.startswith("_") and not name.startswith("__")}
     methods = {"message", "recipients"} | private
     return sorted(name for name in methods if getattr(kind, name) is not getattr(base, name))
@@ -147,7 +146,7 @@ def _dump_part(part: Message, where: str) -> dict[str, str]:
 
 def _flat(part: Message) -> bytes:
     policy = email.policy.default if isinstance(part, MIMEPart) else email.policy.compat32
-    return Message.as_bytes(part, policy=policy)  # parts of Django 5.2 would take no policy
+    return Message.as_bytes(part, policy=policy)  # parts of Django 5.2 accept no policy
 
 
 def _load(value: Any) -> Any:
@@ -170,7 +169,7 @@ def _load(value: Any) -> Any:
 
 
 class _ReadPart(MIMEBase):
-    """A part that a parser can make, and that Django takes for an attachment."""
+    """A part that a parser can create, and that Django accepts as an attachment."""
 
     def __init__(self, policy: email.policy.Policy = email.policy.compat32) -> None:
         Message.__init__(self, policy)

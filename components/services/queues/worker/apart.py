@@ -1,9 +1,10 @@
 """
-Apart: ends of tasks that Redis did not take together with others, each handed in by itself.
+Apart: ends of tasks that Redis refused together with others, and that are now sent one by one, so that an end that
+cannot be stored does not block others.
 
-So one that cannot be stored keeps no other from being handed in. One that is refused by itself as well, while Redis
-takes other commands, is handed in once more without its document: as a failure that says why. If that is refused
-too, it is tried again, ever less often, as long as the worker lives; its lease is renewed meanwhile.
+An end that is refused by itself as well, while Redis accepts other commands, is sent once more without its document,
+as a failure that gives the reason. If that is refused too, it is tried again, less and less often, as long as the
+worker lives; its lease is renewed meanwhile.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from components.services.queues.worker.runs import ServerClock
 
 logger = logging.getLogger(__name__)
 
-_TRIES = 2  # as it is, before it is handed in without its document
+_TRIES = 2  # tries of a whole end before it is sent without its document
 _LONGEST_PAUSE = 30.0  # seconds between two tries; they begin at one
-_AT_A_TIME = 50  # in one step of the worker, which has other things to do
+_AT_A_TIME = 50  # ends sent in one step of the worker, which has other things to do
 
 
 def is_refused(error: Exception) -> bool:
@@ -40,7 +41,7 @@ class _Ack:
 
 
 class Apart:
-    """Those of one worker."""
+    """The ends that one worker sends one by one."""
 
     def __init__(self, consumer: Consumer, clock: ServerClock) -> None:
         self._consumer = consumer
@@ -54,17 +55,17 @@ class Apart:
         self._acks += [_Ack(done) for done in finished]
 
     def tasks(self) -> list[Claimed]:
-        """The claims, which are this worker's until their ends are stored."""
+        """Return the claims, which are this worker's until their ends are stored."""
         return [ack.done.task for ack in self._acks]
 
     def pause(self) -> float:
-        """The seconds until the next is to be sent."""
+        """Return the seconds until the next one has to be sent."""
         return min((ack.next_at for ack in self._acks), default=math.inf) - time.monotonic()
 
     def send(self) -> list[str]:
         """
-        Hand in what is due, one by one, when Redis has just taken another request. Return the ids of those that are
-        not this worker's any more, or whose end was stored before.
+        Send the ends that are due, one by one; call this when Redis has just accepted another request. Return the ids
+        of tasks that are no longer this worker's, or whose end was stored before.
         """
         lost: list[str] = []
         due = [ack for ack in self._acks if ack.next_at <= time.monotonic()]

@@ -1,9 +1,10 @@
 """
-Which queues a worker asks for tasks, and how much of what it wants falls to each.
+The choice of queues: which queues a worker asks for tasks, and for how many each.
 
 Strict: the first queue until it is empty, then the next. Weighted: in proportion to the weights. Round robin: each in
 turn. Only Redis knows which queues have tasks, so the worker sends proportions and the number of its turn, and
-advance.lua deals what is wanted among the queues that have some: an empty queue's part falls to all others alike.
+advance.lua distributes the wanted number among the queues that have tasks: an empty queue leaves its share to the
+others, in proportion.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from components.services.queues import Claimed
 
 class Shares(dict[str, float]):
     """
-    The queues in the order of asking, and how many of the wanted tasks fall to each on average. Where they add up to
-    more than is wanted, the queues are asked in strict order, each for as much as is left.
+    The queues in the order in which they are asked, and the mean number of tasks for each. If these add up to more
+    than is wanted, the queues are asked in strict order, each for as much as is left.
     """
 
-    #: How many tasks were wanted before: from where the next are dealt.
+    #: How many tasks were wanted before: the next ones are distributed from there.
     turn: int = 0
 
 
 @dataclass
 class QueueChoice:
-    """The queues in order; with *weights* (queue -> weight) or *round_robin* each has its share of what is wanted."""
+    """The queues in order; with *weights* (queue -> weight) or *round_robin* each gets a share."""
 
     queues: Sequence[str]
     weights: Mapping[str, int] = field(default_factory=dict)
@@ -35,7 +36,7 @@ class QueueChoice:
     turn: int = 0
 
     def shares(self, want: int) -> Shares:
-        """Return what to ask for if *want* tasks are wanted; the next call goes on from there."""
+        """Return the shares for *want* tasks; the next call goes on from there."""
         weights = self.weights or (dict.fromkeys(self.queues, 1) if self.round_robin else {})
         if weights:
             total = sum(weights.values())
@@ -48,8 +49,8 @@ class QueueChoice:
 
     def arranged(self, claimed: Sequence[Claimed]) -> list[Claimed]:
         """
-        Return *claimed* in the order in which to run them: with weights or turns, those of all queues intermingled.
-        So what is given back for want of time is not always the last queue's.
+        Return *claimed* in the order in which to run them: with weights or turns, the tasks of all queues are
+        interleaved. So tasks that are given back for lack of time are not always those of the last queue.
         """
         if not (self.weights or self.round_robin):
             return list(claimed)

@@ -1,9 +1,9 @@
 """
-Concurrency limits of tasks, by semaphores: no more than so many runs at a time, in all workers together.
+Concurrency limits of tasks: a semaphore limits how many runs there are at a time, in all workers together.
 
-A run has a permit as long as it lasts, renewed like its lease, so that of a worker that died comes back. Where
-there is none the task is parked, and whoever ends a run lets the first parked one be due. Between "there is none" and
-"it is parked" the last run may have ended without seeing it; so who has parked looks once more.
+A run holds a permit as long as it lasts. The permit is renewed like a lease, so the permits of a dead worker come
+back. If no permit is free, the task is parked, and the end of a run makes the first parked task due. The last run may
+end after a permit was refused and before the task is parked; so a worker looks once more after parking.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Limit:
-    """One that a task has named."""
+    """The concurrency limit of a task."""
 
     #: Of the semaphore.
     name: str
@@ -37,7 +37,7 @@ class Limit:
     def of(
         cls, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], lease: float
     ) -> Limit | None:
-        """That of a call of *task*, if it has any. Raises whatever the task's own function raises."""
+        """Return the limit of a call of *task*, or None. Raises what the task's own function raises."""
         concurrency = getattr(task, "concurrency", None)
         if concurrency is None:
             return None
@@ -52,7 +52,7 @@ class Limit:
 
     @contextmanager
     def permit(self, parking: Parking, *, owner: str, by: str) -> Iterator[Held | None]:
-        """A permit for the block, or None; it is given back after it, and a parked task may come."""
+        """Yield a permit for the block, or None. After the block it is given back, and a parked task is due."""
         permit = self._try(owner)
         if permit is None:
             yield None
@@ -76,12 +76,12 @@ class Limit:
             return None
 
     def look_again(self, parking: Parking, *, by: str) -> None:
-        """Let a task that was parked come at once, if there is a permit by now."""
+        """Make a task that was parked due at once if a permit is free by now."""
         try:
             if permit := self.semaphore.try_acquire():
                 permit.release()
                 parking.unpark(self.name, by)
-        except ComponentsError as error:  # it comes by itself, only later
+        except ComponentsError as error:  # the task comes by itself, only later
             logger.warning("It is not known whether %r has room for a parked task: %s", self.name, error)
 
 
@@ -96,8 +96,8 @@ class Held:
 
     def end_soon(self, seconds: float) -> None:
         """
-        Let the permit end in so many *seconds*, and the first parked task come then: its run still goes on, in a
-        process that is about to end. What cannot be done is logged; the permit then ends with its lease.
+        Let the permit end in that many *seconds*, and the first parked task be due then: the run still goes on, in a
+        process that is about to end. A failure is logged; the permit then ends with its lease.
         """
         self.permit.drop()
         self.permit.lease = seconds  # also of a renewal that is under way

@@ -1,9 +1,10 @@
 """
-The event loop of coroutine tasks: one per process, in a thread of its own, from the first of them to the end.
+The event loop of coroutine tasks: one per process, in a thread of its own, from the first coroutine to the end of the
+process.
 
-A loop per task would cost ten times as much as a task does. What coroutines run by sync_to_async, the ORM above all,
-runs in one thread for each of the worker's own, with a database connection of its own: so many coroutines
-query at once. A task that raises SystemExit in the loop has failed; the others go on.
+A loop per task would cost ten times as much as a task. For each thread of the worker there is another thread, with
+its own database connection, for what its coroutines run by sync_to_async, such as the ORM: so as many coroutines as
+threads can query at once. A task that raises SystemExit in the loop has failed; the others go on.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ UNWILLING = 5.0  # seconds that a coroutine may take to end when it is cancelled
 
 
 def begin_thread() -> None:
-    """For a thread that will submit coroutines: what is not async in them gets a thread of its own as well."""
+    """Prepare a thread that will submit coroutines: the synchronous code in them gets a thread of its own."""
     SyncToAsync.thread_sensitive_context.set(ThreadSensitiveContext())
 
 
 class Submitted:
     """
-    A coroutine in the loop, for at most so many *seconds*: then it is cancelled, and TaskTimedOut raised. It has
-    ended when it has cleaned up, and one that is cancelled may succeed nevertheless.
+    A coroutine in the loop, for at most that many *seconds*: then it is cancelled, and TaskTimedOut is raised. It has
+    ended when it has cleaned up; a cancelled coroutine may still succeed.
     """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], seconds: float | None) -> None:
@@ -41,11 +42,14 @@ class Submitted:
         self._is_cancelled = False
 
     def result(self) -> Any:
-        """Run it; what it returned or raised, CancelledError (of concurrent.futures) if it was cancelled."""
+        """
+        Run the coroutine, and return or raise what it does; CancelledError (of concurrent.futures) if it was
+        cancelled.
+        """
         return _loop.submit(self._run()).result()
 
     def cancel(self) -> None:
-        """Let it end, soon."""
+        """Cancel the coroutine; it ends soon."""
         _loop.call(self._cancel)
 
     def _cancel(self) -> None:
@@ -72,7 +76,7 @@ class _EventLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._started())
 
     def call(self, function: Callable[[], Any]) -> None:
-        """Call it in the thread of the loop."""
+        """Call a function in the thread of the loop."""
         self._started().call_soon_threadsafe(function)
 
     def _started(self) -> asyncio.AbstractEventLoop:
@@ -87,7 +91,9 @@ class _EventLoop:
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     while True:
-        with suppress(SystemExit, KeyboardInterrupt):  # raised by a task, which has failed; the others go on
+        with suppress(
+            SystemExit, KeyboardInterrupt
+        ):  # a task raised it: that task has failed, and the others go on
             loop.run_forever()
 
 
@@ -106,5 +112,7 @@ async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -
         raise
     finally:
         context = SyncToAsync.thread_sensitive_context.get(None)
-        if context is None or context in SyncToAsync.context_to_thread_executor:  # it may have used the ORM
+        if (
+            context is None or context in SyncToAsync.context_to_thread_executor
+        ):  # the coroutine may have used the ORM
             await sync_to_async(close_old_connections)()

@@ -1,9 +1,9 @@
 """
-Running one claimed task: from its record to what became of it.
+Run one claimed task: from its record to its result.
 
-The steps and signals are those of Django's own backends. Whatever a task raises, and whatever keeps it from
-starting (no such task, a record that is none), becomes a dead task with the reason; a record of a
-newer release is given back for a newer worker. Coroutines share one event loop per process.
+The steps and signals are those of Django's own backends. Whatever a task raises, and whatever keeps it from starting
+(an unknown task, an invalid record), is stored as its failure; a record of a newer release is given back for a newer
+worker. Coroutines share one event loop per process.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from components.services.queues.worker.runs import Run, ServerClock
 logger = logging.getLogger(__name__)
 _LONGEST_SHOWN = 1_000  # characters of an error in a line of the log
 
-#: A line for each task that has run.
+#: Has a line for each task that has run.
 done = logging.getLogger("components.done")
 
 
@@ -59,7 +59,10 @@ class Execution:
         self._parking = parking
 
     def run(self, run: Run) -> Finished | Limit | None:
-        """Run the task; what to hand in. A limit: it is reached, park it. None: this release cannot read it."""
+        """
+        Run the task, and return its end for Redis. Return a Limit if that is reached and the task has to be parked,
+        and None if this release cannot read the task.
+        """
         claimed = run.claimed
         try:
             info = claimed.read()
@@ -88,7 +91,7 @@ class Execution:
                 run.permit = None
 
     def failed(self, run: Run, error: BaseException) -> Finished:
-        """What to hand in when the task did not come to its end, because of *error*."""
+        """Return the end of a task that *error* kept from finishing."""
         logger.error("Task %s %s: %s", run.name, run.claimed.id, error, exc_info=error)
         try:
             info = run.claimed.read()
@@ -107,7 +110,7 @@ class Execution:
             written = self._dump(info, value)
         except UnknownFormat:  # of something that the task has read
             return None
-        except BaseException as error:  # SystemExit too: the task has failed, its worker goes on
+        except BaseException as error:  # SystemExit too: the task has failed, but its worker goes on
             if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                 raise  # it was the user's, not the task's
             return self._failed(run, info, result, error)
@@ -124,7 +127,7 @@ class Execution:
     def _failed(
         self, run: Run, info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException
     ) -> Finished:
-        """The next attempt, or the end."""
+        """Return the next attempt, or the final failure."""
         pause = None if run.is_cancelled else retry_after(info, result, error, self._options)
         failures = [_failure(error)]
         if run.is_cancelled and isinstance(error, CancelledError):
@@ -145,7 +148,7 @@ class Execution:
             finished_at = self._end(result, TaskResultStatus.FAILED)
             task_finished.send_robust(sender=type(self.backend), task_result=result)
         done.log(
-            logging.INFO if run.is_cancelled else logging.ERROR,  # a cancelled one ended as it was asked to
+            logging.INFO if run.is_cancelled else logging.ERROR,  # a cancelled task ended as requested
             "%s %s failed%s, attempt %d, the last: %s",
             info.name, info.id, _took(run), info.starts, _shown(error),
         )  # fmt: skip
@@ -161,7 +164,7 @@ class Execution:
     def _dump(self, info: TaskInfo, value: Any) -> str:
         """Return *value* as JSON. Raises ResultTooLarge."""
         if value is None:
-            return "null"  # most tasks return None, and json is slow at it
+            return "null"  # most tasks return None, and json is slow for it
         written = json.dumps(value)
         if len(written) > self._options.max_result:
             raise ResultTooLarge(
@@ -196,7 +199,9 @@ class Execution:
             run.deadline = None
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function of *task*, as a request calls a view: no stale connection before, none left after."""
+        """
+        Call the function of *task* as a request calls a view: close stale database connections before and after.
+        """
         if iscoroutinefunction(task.func):
             return self._await(run, task.func(*args, **kwargs))
         reset_queries()
@@ -210,7 +215,9 @@ class Execution:
         seconds = run.deadline and run.deadline - time.monotonic()
         if run.deadline:
             run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
-        run.coroutine = submitted = Submitted(coroutine, seconds)  # before it runs: it may be cancelled then
+        run.coroutine = submitted = Submitted(
+            coroutine, seconds
+        )  # set before it runs, since it may be cancelled then
         if run.is_cancelled:
             submitted.cancel()
         return submitted.result()
@@ -221,7 +228,7 @@ def _took(run: Run) -> str:
 
 
 def _returned(value: Any) -> Any:
-    """*value* as JSON will have it. What cannot be JSON is a TypeError, as in Django's own backends."""
+    """Return *value* as JSON stores it. Raises TypeError if it is not JSON, as in Django's own backends."""
     try:
         return normalize(value, "the return value")
     except NotSerializable as error:
@@ -229,10 +236,10 @@ def _returned(value: Any) -> Any:
 
 
 def _shown(error: BaseException) -> str:
-    """Return *error* for a line of the log; of a long one, the beginning."""
+    """Return *error* for a line of the log; only its beginning if it is long."""
     try:
         text = repr(error)
-    except Exception:  # noqa: BLE001  (it is that of a task, and may do anything)
+    except Exception:  # noqa: BLE001  (the repr() of a task's error may do anything)
         text = f"{type(error).__name__}, whose repr() failed"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
 

@@ -1,8 +1,8 @@
 """
-Running what is ready in the thread of the caller, for tests: no loop, no signals, one task after the other.
+Run ready tasks in the caller's thread, for tests: no loop, no signals, one task after another.
 
-Each task goes the way it goes in a worker, through claim, Execution and ack. Only the database is the
-caller's: a task sees what the test has not committed, and the test what the task did.
+Each task passes through claim, Execution and ack, as in a worker. But the database connection is the caller's: a task
+sees what the test has not committed, and the test sees what the task did.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from components.services.queues.worker.tasks import TOO_NEW_DELAY
 
 
 def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]:
-    """Run the ready tasks of *backend* until none is left, or *limit* have run; how they ended, in order."""
+    """Run the ready tasks of *backend* until none is left or *limit* have run. Return how they ended, in order."""
     consumer = Consumer(backend.alias)
     try:
         ended = [backend.queue.get(task_id) for task_id in islice(_run_each(backend, consumer), limit)]
@@ -31,14 +31,14 @@ def run_ready(backend: RedisBackend, limit: int | None = None) -> list[TaskInfo]
 
 
 class InlineExecution(Execution):
-    """Calls tasks as Django's own Task.call() does, which leaves the caller's connections alone."""
+    """Calls tasks like Django's own Task.call(), which leaves the caller's connections alone."""
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return task.call(*args, **kwargs)
 
 
 def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
-    """Run one task each time that the next id is asked for. Queues come in the order of their names."""
+    """Yield the ids of tasks, and run one task for each. Queues come in the order of their names."""
     clock = ServerClock()
     execution = InlineExecution(backend, clock, Parking(consumer))
     while True:
@@ -53,7 +53,7 @@ def _run_each(backend: RedisBackend, consumer: Consumer) -> Iterator[str]:
 
 
 def _run(execution: Execution, consumer: Consumer, claimed: Claimed) -> bool:
-    """Whether it could be run. If it is interrupted (KeyboardInterrupt), it is given back."""
+    """Run a task, and return whether that was possible. If it is interrupted (KeyboardInterrupt), give it back."""
     try:
         finished = execution.run(Run(claimed, consumer, execution.clock))
     except BaseException:

@@ -17,7 +17,7 @@ def add_backend(parser: ArgumentParser) -> None:
 
 
 def find_backend(alias: str) -> RedisBackend:
-    """The RedisBackend behind *alias*. Raises CommandError."""
+    """Return the RedisBackend behind *alias*. Raises CommandError."""
     if alias not in task_backends.settings:
         raise CommandError(
             f"--backend {alias}: settings.TASKS has only {', '.join(task_backends.settings)}.", returncode=2

@@ -1,9 +1,9 @@
 """
 Ticker: pushes the ticks of periodic tasks that are due, in any worker or poller.
 
-All workers find the same ticks by the clock of Redis, and all push each; the push stores it once. So nobody has to
-be elected, and nothing is to be taken over when one dies. A tick costs one round trip, and one more where several
-were missed; between ticks, and where nothing is declared, there is none.
+All workers find the same ticks by the clock of Redis, and all push each tick; the push stores it once. So no worker
+has to be elected, and nothing has to be taken over when one dies. A tick takes one round trip, and one more if
+several were missed. Between ticks, and if nothing is declared, there are no round trips.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from components.services.queues.worker.runs import ServerClock
 logger = logging.getLogger(__name__)
 
 GRACE = timedelta(minutes=1)  # a tick this late is still in time: a restart of all workers takes seconds
-RETRY = timedelta(minutes=1)  # from a tick that could not be pushed to the next try
-TURNED_BACK = timedelta(seconds=1)  # by which Redis' clock must have gone back for a worker to begin anew
-MOST = 1_000  # missed ticks that missed="all" makes up for
+RETRY = timedelta(minutes=1)  # seconds from a tick that could not be pushed to the next try
+TURNED_BACK = timedelta(seconds=1)  # by which Redis' clock must have gone back for a worker to start over
+MOST = 1_000  # the most missed ticks that missed="all" runs
 _NEVER = LAST_INSTANT
 _EVER_BEFORE = EPOCH
 
 
 @dataclass
 class _Course:
-    """How far this worker is with one periodic task."""
+    """This worker's progress with one periodic task."""
 
     periodic: PeriodicTask
     last_at: datetime
     next_at: datetime
-    #: What went wrong with the latest tick, if anything.
+    #: The error of the latest tick, if any.
     problem: str = ""
 
 
@@ -56,7 +56,10 @@ class Ticker:
         self._latest = _EVER_BEFORE
 
     def tick(self) -> float:
-        """Push what is due; the seconds until there will be more. Raises RedisUnavailable: call it again then."""
+        """
+        Push what is due, and return the seconds until there will be more. Raises RedisUnavailable: then call it
+        again.
+        """
         if self._courses is None:
             self._courses = self._begin()
         if not self._courses:
@@ -90,13 +93,13 @@ class Ticker:
         return [_Course(entry, last[entry.name], last[entry.name]) for entry in entries]
 
     def _try(self, course: _Course, now: datetime) -> None:
-        """Tick one task. What is wrong with it is said once, and stops neither the others nor the worker."""
+        """Tick one task. An error is logged once, and stops neither the other tasks nor the worker."""
         try:
             course.last_at = self._push(course, now)
             course.next_at = course.periodic.schedule.next_after(course.last_at)
             course.problem = ""
         except Exception as error:  # receivers of the signal task_enqueued may raise anything
-            # A server that is full takes no new task, and must not keep the worker from those that are there.
+            # A full server accepts no new task; that must not keep the worker from running those that are there.
             if isinstance(error, RedisUnavailable) and not isinstance(error, RedisRefused):
                 raise
             course.next_at = now + RETRY
@@ -111,7 +114,7 @@ class Ticker:
                 )
 
     def _push(self, course: _Course, now: datetime) -> datetime:
-        """The last tick that is settled now, by this worker or by another."""
+        """Push a tick, and return the last tick that is settled now, by this worker or another."""
         periodic, last = course.periodic, course.last_at
         next_after = periodic.schedule.next_after
         first = next_after(last)
@@ -134,8 +137,8 @@ class Ticker:
 
     def _store(self, periodic: PeriodicTask, due: Sequence[datetime], limit: datetime) -> int:
         """
-        Store a call for each of the ticks *due*, which is its run_after; return how many no other worker had stored.
-        A last tick later than *limit* counts as not taken.
+        Store a call for each of the ticks *due*, which is its run_after, and return how many of them no other worker
+        had stored. A last tick later than *limit* is ignored.
         """
         self._backend.validate_task(periodic.task)
         new = self._backend.new_task(periodic.task, periodic.args, periodic.kwargs)

@@ -1,9 +1,9 @@
 """
-Poller: moves due tasks to their queues, and abandoned ones back, for workers that are too busy to; and ticks.
+Poller: moves due tasks to their queues, moves abandoned tasks back, and pushes ticks, for workers that are too busy.
 
-A step of a worker that wants no tasks does just that, and tells when the next task is due. The poller sleeps
-until then; a task pushed to be due earlier puts a token into its list. The tokens of the queues are for
-workers: it takes none of them. (Redis in Action, 6.4.2)
+A step of a worker that wants no tasks does just that, and returns when the next task is due. The poller sleeps until
+then; a task that is pushed to be due earlier puts a token into the poller's list. The poller takes no tokens of
+queues, which are for workers. (Redis in Action, 6.4.2)
 """
 
 from __future__ import annotations
@@ -44,4 +44,4 @@ class Poller(Worker):
         return self.is_stopping
 
     def wants_wake(self) -> bool:
-        return not self.is_stopping  # moving tasks is not taking them: a quiet one goes on
+        return not self.is_stopping  # a quiet poller goes on: moving tasks is not taking them

@@ -1,9 +1,9 @@
 """
-Pool: the threads that run a worker's tasks, and all that it holds for them.
+Pool: the threads that run a worker's tasks, and the claims of that worker.
 
-The threads take what waits in the order of the claims. Unlike an executor of the standard library it tells what has
-begun and what waits, and what waits can be taken back. The threads are daemons: one that is stuck in
-a task keeps no process from ending.
+The threads take waiting runs in the order of the claims. Unlike an executor of the standard library, a pool can tell
+begun runs from waiting ones, and waiting runs can be taken back. The threads are daemons, so a thread that is stuck
+in a task does not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from components.services.queues.worker.runs import Run
 
 
 class Pool:
-    """*concurrency* threads, begun as they are needed, that call *serve* with one run after the other."""
+    """*concurrency* threads, started as they are needed, that call *serve* with one run after another."""
 
     def __init__(self, concurrency: int, serve: Callable[[Run], None]) -> None:
         self._concurrency = concurrency
         self._serve = serve
         self._threads: list[threading.Thread] = []
         self._waiting: SimpleQueue[Run | None] = SimpleQueue()
-        #: All that is claimed, the earliest first; a task that was lost and claimed anew is there twice.
+        #: All claimed runs, the earliest first; a task that was lost and claimed again is in it twice.
         self.held: dict[Claimed, Run] = {}
 
     def add(self, run: Run) -> None:
@@ -45,27 +45,27 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """How many runs no thread has taken."""
+        """The number of runs that no thread has taken."""
         return self._waiting.qsize()
 
     @property
     def idle(self) -> int:
-        """How many threads have nothing to do, or will take what waits."""
+        """The number of threads that have nothing to do, or are about to take waiting runs."""
         return self._concurrency - (len(self.held) - self.waiting)
 
     def begun(self) -> list[Run]:
-        """The runs that threads have begun, the earliest first."""
+        """Return the runs that threads have begun, the earliest first."""
         return list(takewhile(lambda run: run.started_at is not None, self.held.values()))
 
     def oldest_waiting(self) -> Run | None:
         return next((run for run in self.held.values() if run.started_at is None), None)
 
     def let_go(self, claimed: Claimed) -> bool:
-        """Hold it no longer; False if that was so."""
+        """Stop holding a run; return False if it was not held."""
         return self.held.pop(claimed, None) is not None
 
     def take_back(self) -> list[Claimed]:
-        """What waits; no thread will begin it."""
+        """Take back all waiting runs: return them, and no thread will begin them."""
         taken: list[Claimed] = []
         with suppress(Empty):
             while run := self._waiting.get_nowait():

@@ -1,6 +1,6 @@
 """
-Whether a task that failed is tried again, and when: by its policy (policy.py), or else by the options of
-its backend.
+Retries: whether and when a failed task is tried again, by its policy (policy.py) or else by the options of its
+backend.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def retry_after(
     info: TaskInfo, result: TaskResult[..., Any] | None, error: BaseException, options: QueueOptions
 ) -> float | None:
     """
-    The seconds until the next attempt of a task that failed with *error*; None if there is none. Without a
-    *result* it is a task that this worker does not know, perhaps not yet.
+    Return the seconds until the next attempt of a task that failed with *error*, or None if the failure is final.
+    Without a *result*, this worker does not know the task, perhaps not yet.
     """
-    if isinstance(error, ResultTooLarge):  # it has done its work, and would return as much again
+    if isinstance(error, ResultTooLarge):  # it has done its work, and would return the same again
         return None
     task = result.task if result is not None else None
     if info.starts >= (getattr(task, "max_attempts", None) or options.max_attempts):

@@ -1,8 +1,9 @@
 """
 Returns: claimed tasks that a worker gives back unfinished, until Redis has them.
 
-At once, to their old place; after a delay; or parked, where the concurrency limit that they name is reached. What got
-no answer is given back again: Redis knows by the tokens what is not the worker's any more.
+They go back to their old place at once, after a delay, or, if their concurrency limit is reached, when it has room
+(they are parked). A request without an answer is repeated: the tokens tell Redis which tasks are no longer the
+worker's.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from components.services.queues.worker.concurrency import Limit
 
 
 class Returns:
-    """Those of one worker."""
+    """The returns of one worker."""
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
@@ -30,23 +31,26 @@ class Returns:
 
     @property
     def at_once(self) -> bool:
-        """Whether some go to their old places."""
+        """True if some go to their old places."""
         return 0.0 in self._delayed
 
     def all(self) -> list[Claimed]:
         return [*chain(*self._delayed.values(), *self._parked.values())]
 
     def add(self, tasks: Iterable[Claimed], *, delay: float = 0.0) -> None:
-        """To be given back for *delay* seconds."""
+        """Give a task back, for *delay* seconds, with the next send()."""
         if tasks := list(tasks):
             self._delayed[delay] += tasks
 
     def park(self, task: Claimed, limit: Limit) -> None:
-        """To be given back until *limit* has room."""
+        """Give a task back until *limit* has room, with the next send()."""
         self._parked[limit].append(task)
 
     def send(self) -> int:
-        """Give all back; how many were still this worker's. Raises RedisUnavailable: call it again then."""
+        """
+        Give all of them back, and return how many were still this worker's. Raises RedisUnavailable: then call it
+        again.
+        """
         number = 0
         for delay, tasks in list(self._delayed.items()):
             number += self._consumer.release(tasks, delay=delay)

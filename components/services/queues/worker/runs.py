@@ -1,8 +1,8 @@
 """
-Run: one claimed task on its way through a worker, and the clock that both go by.
+Run: one claimed task on its way through a worker, and the clock of the server.
 
-The worker's loop and the thread that runs the task share it: the loop sees how long it runs and tells it that it
-is to be cancelled; the task tells how far it is.
+The worker's loop and the thread of the task share it: the loop sees how long the task has been running, and cancels
+it; the task reports its progress.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from components.services.queues.worker.coroutines import Submitted
 
 logger = logging.getLogger(__name__)
 
-#: As what an end is counted.
+#: The counter for each way to end.
 _ENDS = {"successful": "tasks:successful", "dead": "tasks:failed", "retry": "tasks:retried"}
 
-_REPORT_EVERY = 0.5  # seconds between two notes of a task's progress
+_REPORT_EVERY = 0.5  # seconds between two reports of a task's progress
 
 
 class ServerClock:
-    """Redis' time, carried on by this machine's monotonic clock."""
+    """Redis' time, continued by this machine's monotonic clock."""
 
     def __init__(self) -> None:
         self._seen: tuple[datetime, float] | None = None
@@ -35,19 +35,19 @@ class ServerClock:
         self._seen = now, time.monotonic()
 
     def now(self) -> datetime:
-        assert self._seen, "no step has told the time yet"
+        assert self._seen, "no step has returned the time yet"
         at, ticks = self._seen
         return at + timedelta(seconds=time.monotonic() - ticks)
 
 
 class HeldPermit(Protocol):
-    """A permit that ends when its holder's process does (concurrency.py)."""
+    """A permit that can end with its holder's process (concurrency.py)."""
 
     def end_soon(self, seconds: float) -> None: ...
 
 
 class Run:
-    """What the worker's loop and a task's thread know of it. Seconds are of the monotonic clock."""
+    """A run, shared by the worker's loop and the task's thread. Seconds are those of the monotonic clock."""
 
     __slots__ = (
         "_clock",
@@ -81,13 +81,13 @@ class Run:
         self._reported_at = 0.0
 
     def cancel(self) -> None:
-        """Let a coroutine end, and a function know."""
+        """Cancel the task: end a coroutine, or let a function know."""
         self.is_cancelled = True
         if self.coroutine:
             self.coroutine.cancel()
 
     def tallied(self, finished: Finished, seconds: float | None) -> Finished:
-        """*finished*, counted: how it has ended, and after how long."""
+        """Count how *finished* has ended, and after how long; return it."""
         tally(_ENDS[finished.outcome], of=finished.task.queue, seconds=seconds)
         return finished
 
@@ -100,5 +100,5 @@ class Run:
             said = Progress(done, total, note, self._clock.now())
             if not self._consumer.progress(self.claimed, said):
                 self.cancel()
-        except RedisUnavailable as error:  # it is only for who looks on
-            logger.warning("The progress of task %s was not written down: %s", self.claimed.id, error)
+        except RedisUnavailable as error:  # progress is only for display
+            logger.warning("The progress of task %s was not stored: %s", self.claimed.id, error)

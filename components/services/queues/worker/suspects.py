@@ -1,10 +1,10 @@
 """
-Suspects: tasks under which a worker has died, so that they or their neighbours killed it.
+Suspects: tasks that were running when a worker died, and may have killed it.
 
-Whoever claims them starts only a few, and gives the others back until these have ended, or run for a moment. The
-oftener they were there the fewer are started together. Those that the next crash would bury, or that were there for
-too many, have no other suspect beside them as long as they run; so only a task that is no suspect yet can take them
-along into the dead set. What has to wait for such a one is put off, and does not stand in the way of others.
+A worker that claims suspects starts only a few of them, and gives the others back until these have ended or have run
+for a moment. The more crashes they have seen, the fewer are started together. A suspect that one more crash would
+send to the dead set runs without any other suspect beside it, so only a task that is no suspect yet can kill it.
+Suspects that have to wait for it are put off, and do not block other tasks.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from collections.abc import Container
 from components.services.queues import Claimed
 from components.services.queues.worker.runs import Run
 
-MOST = 20  # suspects that run together, if each has seen one crash only
-_DEARER = 5  # how much more room one takes with each crash
+MOST = 20  # suspects that run together if each has seen only one crash
+_DEARER = 5  # factor by which a suspect takes more room with each crash
 WATCHED = 0.05  # seconds that they run before the next are started
-PUT_OFF = 0.2  # seconds until another worker, or this one, may have room for one that runs without others
+PUT_OFF = 0.2  # seconds until another worker, or this one, may have room for a suspect that runs alone
 
 
 class Suspects:
-    """Those that run in a worker. *max_crashes* is that of the backend."""
+    """The suspects that run in a worker. *max_crashes* is the backend's option."""
 
     def __init__(self, max_crashes: int) -> None:
         self._max_crashes = max_crashes
         self._room = MOST
         self._runs: list[Run] = []
-        self._beside: list[Claimed] = []  # those that run or were admitted
+        self._beside: list[Claimed] = []  # suspects that run or were admitted
         self._waiting_until = self._others_first_until = 0.0
 
     @property
     def are_waiting(self) -> bool:
-        """Whether some were refused and may not have come back yet."""
+        """True while some that were refused may not have come back yet."""
         return time.monotonic() < self._waiting_until
 
     @property
     def are_for_others(self) -> bool:
-        """Whether some were given back at once, for other workers to take first."""
+        """True while some were given back at once, for other workers to take first."""
         return time.monotonic() < self._others_first_until
 
     def look(self, held: Container[Claimed]) -> None:
-        """Make room again if the latest have ended, or run for long enough, in a worker that holds *held*."""
+        """Make room again if the latest have ended or have run for long enough; the worker holds *held*."""
         since = time.monotonic() - WATCHED
         self._runs = [run for run in self._runs if run.claimed in held]
         self._beside = [run.claimed for run in self._runs]
@@ -50,7 +50,9 @@ class Suspects:
             self._room = MOST
 
     def refused_for(self, claimed: Claimed) -> float | None:
-        """For how many seconds it is to be given back; None: it may be started, as what is no suspect always may."""
+        """
+        Return for how many seconds to give it back, or None if it may start. A task that is no suspect always may.
+        """
         needed = self._room_for(claimed)
         if needed > self._room:
             self._waiting_until = self._others_first_until = time.monotonic() + 2 * WATCHED
@@ -69,10 +71,10 @@ class Suspects:
         return MOST if crashes + 1 >= self._max_crashes else min(MOST, _DEARER ** (crashes - 1))
 
     def _would_disturb(self, needed: int) -> bool:
-        """Whether it or one that runs wants no other suspect beside it."""
+        """Return True if it, or one that runs, must have no other suspect beside it."""
         return any(needed == MOST or self._room_for(other) == MOST for other in self._beside)
 
     def add(self, run: Run) -> None:
-        """*run* was admitted and begins."""
+        """Add an admitted run that begins now."""
         if run.claimed.crashes:
             self._runs.append(run)

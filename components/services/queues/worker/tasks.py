@@ -1,14 +1,13 @@
 """
-TaskWorker: claims tasks, runs them in threads, and hands in what became of them.
-
-One step does both, so that a busy worker makes one round trip per batch. It claims what its threads will start
-soon (prefetch.py), and gives back what they do not. A step that got no answer is sent again as it was, and the
-server knows it by its number; results wait here while Redis is away. What Redis refuses to store is handed in apart
-(apart.py), and keeps nothing else from being handed in.
+TaskWorker: claims tasks, runs them in threads, and acknowledges them. One step does both, so a busy worker makes one
+round trip per batch. It claims the tasks that its threads will start soon (prefetch.py), and gives back those that
+they do not start. A step without an answer is sent again unchanged, and the server recognises it by its number;
+results wait here while Redis is away. Ends that Redis refuses to store are sent apart (apart.py), so that they do not
+block others.
 
 A function that has timed out cannot be ended, only its process can. The worker then claims nothing more, lets the
-other tasks finish, and ends; what had timed out is handed in as the very last thing, so that no other attempt begins
-while the function still runs.
+other tasks finish, and ends. Reporting the failure is the last thing it does, so that no other attempt begins while
+the function still runs.
 """
 
 from __future__ import annotations
@@ -42,13 +41,14 @@ logger = logging.getLogger(__name__)
 
 TOO_NEW_DELAY = 5.0  # seconds until a task that a newer release wrote is offered again
 
-_ACK_AFTER = 0.01  # seconds that an end may wait for others, to be handed in with them
+_ACK_AFTER = 0.01  # seconds that an end may wait for others, to be sent with them
 _TRIM_EVERY = 60.0  # seconds
 _MOST_BYTES = 8 * 1024 * 1024  # of what ended tasks have to say, in one request; one of them may be larger
-#: Times that a request with acks gets no answer, although the heartbeat before it did, until they go apart.
+#: How often a request with acks may get no answer, although the heartbeat before it did, before the acks are sent one
+#: by one.
 _CUT_LOSS = 3
-#: Seconds that pass from the last words of a process until what it leaves unfinished may start elsewhere: its end is
-#: a matter of milliseconds.
+#: Seconds from the last request of a process until its unfinished tasks may start elsewhere; it ends within
+#: milliseconds.
 _PARTED = 1.0
 
 
@@ -90,11 +90,11 @@ class TaskWorker(Worker):
         self._unanswered: Request | None = None
         self._unheard = 0  # how often in a row the request got no answer
         self._apart = Apart(consumer, self._clock)
-        #: Functions that have timed out and still run, with what is to be handed in; since when there are any.
+        #: Functions that have timed out and still run, with their failures; and since when there are any.
         self._stuck: dict[Claimed, Finished] = {}
         self._stuck_since = 0.0
-        self._may_part = False  # they have to end now, and Redis has just answered
-        self._left_behind: list[Run] = []  # what still runs when the worker has closed
+        self._may_part = False  # the stuck functions have to end now, and Redis has just answered
+        self._left_behind: list[Run] = []  # tasks that still run when the worker has closed
         self._claimed = 0
         self._look_at = self._learn_at = self._trim_at = 0.0  # when to claim, learn of queues, trim again
         self._is_empty = self._is_draining = False
@@ -130,7 +130,7 @@ class TaskWorker(Worker):
                 return pause
             want, number = min(self._want(), MOST), how_many_fit(self._finished)
             finished, self._finished = self._finished[:number], self._finished[number:]
-            self.has_token = False  # where nothing is wanted, the step hands it on to another worker
+            self.has_token = False  # if nothing is wanted, the step passes the token on to another worker
             self._unanswered = self.consumer.request(
                 self.choice.shares(want), want, finished, take_over=not self.outage.is_recent
             )
@@ -148,8 +148,8 @@ class TaskWorker(Worker):
 
     def _advance(self, request: Request) -> Step:
         """
-        Send *request*. If Redis refuses what it hands in, or never answers it although it answers others, the acks
-        are handed in one by one; the rest is sent under the same number, and so is known if it got through before.
+        Send *request*. If Redis refuses its acks, or never answers it although it answers others, send the acks one
+        by one. The rest is sent under the same number, so Redis recognises it if it got through before.
         """
         try:
             return self.consumer.advance(request)
@@ -158,7 +158,7 @@ class TaskWorker(Worker):
             if not request.finished or not (is_refused(error) or self._unheard >= _CUT_LOSS):
                 raise
             logger.warning(
-                "Redis did not take the ends of %d tasks together; handing them in one by one: %s",
+                "Redis refused the ends of %d tasks together; sending them one by one: %s",
                 len(request.finished),
                 sentence(error),
             )
@@ -168,10 +168,10 @@ class TaskWorker(Worker):
             return self.consumer.advance(self._unanswered)
 
     def _look_over(self) -> None:
-        """Give up functions that are stuck, and take back what no thread has started in time."""
+        """Give up functions that are stuck, and take back tasks that no thread has started in time."""
         now = time.monotonic()
         for run in self._pool.begun():
-            deadline = run.deadline  # its thread may take it away
+            deadline = run.deadline  # its thread may remove it
             if deadline and now > deadline and run.claimed not in self._stuck:
                 self._give_up(run)
         oldest = self._pool.oldest_waiting()
@@ -185,7 +185,7 @@ class TaskWorker(Worker):
             )
 
     def _give_up(self, run: Run) -> None:
-        """*run* has timed out, and what it ran cannot be ended: this process has to end soon."""
+        """Give up a function that has timed out and cannot be ended: this process has to end soon."""
         error = TaskTimedOut(f"It ran longer than its timeout of {run.timeout:g} s; its process is replaced.")
         failed = run.tallied(self._execution.failed(run, error), run.timeout)
         if failed.outcome == "retry":
@@ -201,8 +201,8 @@ class TaskWorker(Worker):
 
     def _prepare_to_part(self) -> None:
         """
-        See whether a process with stuck functions may be replaced. Redis has to answer a heartbeat first: it is told
-        what became of the tasks, and the process that comes next cannot begin without it.
+        Find out whether a process with stuck functions may be replaced. Redis has to answer a heartbeat first,
+        because the ends of the tasks have to be stored, and the next process cannot start without Redis.
         """
         self._may_part = False
         had_time = time.monotonic() >= self._stuck_since + self.shutdown_timeout
@@ -213,7 +213,7 @@ class TaskWorker(Worker):
             self._may_part = True
 
     def _want(self) -> int:
-        """How many tasks could start soon."""
+        """Return how many tasks could start soon."""
         if not self.may_claim or self._stuck:
             return 0
         ahead = 0 if self._suspects.are_for_others else self._prefetch.limit
@@ -223,11 +223,11 @@ class TaskWorker(Worker):
         return max(0, free)
 
     def _is_hungry(self) -> bool:
-        """Whether threads have nothing to do, or will soon have nothing."""
+        """Return True if threads have nothing to do, or soon will."""
         return self._pool.waiting < max(self._pool.idle, self._prefetch.limit / 2)
 
     def _pause(self) -> float:
-        """The seconds until there is something to ask or tell; 0 is now."""
+        """Return the seconds until the next step is needed; 0 is now."""
         now, times = time.monotonic(), [self._patience(), self._apart.pause()]
         if self.has_token:
             return 0.0
@@ -238,7 +238,7 @@ class TaskWorker(Worker):
             times.append(self._look_at - now)
         if oldest := self._pool.oldest_waiting():
             times.append(oldest.claimed_at + STALE - now)
-        if self._stuck and not self._may_part:  # else it waits for ends that Redis has refused
+        if self._stuck and not self._may_part:  # otherwise it waits for ends that Redis has refused
             times.append(self._stuck_since + self.shutdown_timeout - now)
         for run in self._pool.begun():
             deadline = run.deadline
@@ -249,7 +249,7 @@ class TaskWorker(Worker):
         return max(0.0, min(times))
 
     def _patience(self) -> float:
-        """Seconds that nothing needs to happen in, where all depends on running tasks."""
+        """Return the seconds until something has to happen, if everything depends on running tasks."""
         if self._stopping_since is None:
             return self._beat_every
         return self._stopping_since + self.shutdown_timeout - time.monotonic()
@@ -265,7 +265,7 @@ class TaskWorker(Worker):
         self._claimed += len(step.claimed)
         found_none = not (step.claimed or step.is_behind)
         self._is_empty = bool(want) and found_none and not (self._pool.held or self._suspects.are_waiting)
-        if not self.may_claim:  # it was told to stop, or to be quiet, while it asked
+        if not self.may_claim:  # it was told to stop, or to be quiet, during the request
             self._returns.add(step.claimed)
             return
         self._suspects.look(self._pool.held)
@@ -286,7 +286,7 @@ class TaskWorker(Worker):
             self._look_at = time.monotonic() + min(soon, self.outage.grace or soon, self._beat_every)
 
     def _begin(self) -> None:
-        """Let threads have what was admitted; what was not is given back by now, and cannot die with it."""
+        """Pass admitted tasks to the threads. The others have been given back, so they cannot die with these."""
         for claimed in self._admitted:
             run = Run(claimed, self.consumer, self._clock)
             self._suspects.add(run)
@@ -294,7 +294,7 @@ class TaskWorker(Worker):
         self._admitted.clear()
 
     def _run(self, run: Run) -> None:
-        """In a thread of the pool."""
+        """Run a task; called in a thread of the pool."""
         run.started_at = time.monotonic()
         try:
             outcome = self._execution.run(run)
@@ -320,7 +320,7 @@ class TaskWorker(Worker):
     def receive(self, item: tuple[Run, Finished | Limit | None, float]) -> None:
         run, outcome, seconds = item
         if run.claimed in self._stuck or not self._pool.let_go(run.claimed):
-            return  # it was given up: its failure is handed in when the process ends
+            return  # it was given up: its failure is sent when the process ends
         self._durations.append(seconds)
         if isinstance(outcome, Finished):
             self._add(run.tallied(outcome, seconds))
@@ -336,7 +336,9 @@ class TaskWorker(Worker):
         self._finished.append(outcome)
 
     def wants_wake(self) -> bool:
-        return self._want() > 0 and not self._suspects.are_for_others  # what it gave back is for others first
+        return (
+            self._want() > 0 and not self._suspects.are_for_others
+        )  # tasks that it gave back are for other workers first
 
     def is_done(self) -> bool:
         if self._finished or self._returns or self._admitted or self._apart or self._awaits_answer():
@@ -351,8 +353,8 @@ class TaskWorker(Worker):
     def _awaits_answer(self) -> bool:
         if self._unanswered is None:
             return False
-        # Told to stop, it does not wait for Redis to hear that a mere wish was granted: those tasks are taken
-        # over when their lease ends, one start the poorer.
+        # A worker that has to stop does not wait to learn whether a request for tasks was granted: such tasks are
+        # taken over when their leases end, and have lost one start.
         return bool(self._unanswered.finished) or not (self.is_stopping and self.outage)
 
     def _is_overdue(self) -> bool:

@@ -1,8 +1,8 @@
 """
-Worker: the loop of what claims tasks under leases.
+Worker: the common loop of everything that claims tasks under leases.
 
-A thread that waits on Redis does so only for tokens (listener.py), so the loop is never stuck in a blocking command.
-What the loop wanted to say to Redis while that was away is kept.
+Only a separate thread waits on Redis, for tokens (listener.py), so the loop is never stuck in a blocking command.
+Requests that could not be sent while Redis was away are kept.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from components.services.queues.worker.listener import Listener
 
 logger = logging.getLogger(__name__)
 
-ALL = "*"  # every queue there is, also those to come
+ALL = "*"  # all queues, including those to come
 
-# What the inbox holds besides what subclasses put there: a token was taken from Redis; Redis did not answer.
+# Entries of the inbox, besides those of subclasses: a token was taken from Redis; Redis did not answer.
 _TOKEN, _AWAY = object(), object()
 
 
@@ -45,7 +45,7 @@ class Worker(Loop):
         return ()
 
     def cancel(self, task_ids: Sequence[str]) -> None:
-        """Let running tasks end that somebody has cancelled."""
+        """Cancel running tasks that somebody has asked to cancel."""
 
     def serves(self) -> Sequence[str]:
         """Return the queues, as the control room shows them."""
@@ -56,7 +56,7 @@ class Worker(Loop):
         return self.may_claim
 
     def obey(self, order: str) -> None:
-        """Do what the answer to a heartbeat asks for: "quiet", "stop", or "" for nothing."""
+        """Obey the answer to a heartbeat: "quiet", "stop", or "" for nothing."""
         if order == "stop" and not self.is_dismissed:
             logger.info("Asked to stop.")
             self.dismiss()
@@ -78,7 +78,7 @@ class Worker(Loop):
         if self.is_quiet and not self.consumer.is_quiet:
             logger.info("Quiet: taking no more tasks until stopped.")
             self.consumer.is_quiet = True
-            self._next_beat = 0.0  # others shall see it at once
+            self._next_beat = 0.0  # so that others see it at once
         super().beat()
 
     def report(self) -> None:
@@ -88,7 +88,7 @@ class Worker(Loop):
         self.obey(heartbeat.order)
 
     def _see_lost(self, task_ids: Sequence[str]) -> None:
-        """Say what has been lost since the last heartbeat: a task that still runs is reported at each."""
+        """Log the leases that were lost since the last heartbeat; a task that still runs is logged at each."""
         lost = Counter(task_ids)
         for task_id in lost - self._lost:
             logger.warning(
@@ -110,7 +110,7 @@ class Worker(Loop):
             super().receive_any(item)
 
     def _wait_for_token(self) -> bool:
-        """In the thread of the listener: wait, as long as one command can."""
+        """Wait for a token, for the length of one blocking command. Runs in the thread of the listener."""
         return self.consumer.wait(self.queues, float("inf"), newcomers=ALL in self.serves())
 
     def _wake(self, has_token: bool) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py demo`: the whole site with everything that it needs, on this machine only, until Ctrl-C."""
+"""Run the whole site, with everything that it needs, on this machine until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _redis() -> Iterator[EmbeddedServer | None]:
-    """The embedded server, or none where REDIS_URL names one that answers."""
+    """Return the embedded server, or None if REDIS_URL names a server that answers."""
     folder = conf().embedded
     if folder is None:
         inspect_server()
@@ -136,7 +136,7 @@ def _redis() -> Iterator[EmbeddedServer | None]:
 
 
 def _interrupt_on_signals() -> None:
-    """The first signal to stop is a KeyboardInterrupt; later ones do not disturb the stopping."""
+    """Turn the first signal to stop into KeyboardInterrupt; later ones do not disturb the stopping."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         for each in _STOP_SIGNALS:
@@ -144,5 +144,5 @@ def _interrupt_on_signals() -> None:
         raise KeyboardInterrupt
 
     for each in _STOP_SIGNALS:
-        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:  # as nohup wants it
+        if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN:  # as nohup requires
             signal.signal(each, stop)

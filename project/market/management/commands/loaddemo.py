@@ -1,4 +1,4 @@
-"""`manage.py loaddemo`: players, items and staff to try the site with. Their passwords are public."""
+"""Load players, items and staff to try the site with. Their passwords are public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py sweepmarket`: what the sweep task does, now; for cron, and after Redis has lost its data."""
+"""Do now what the sweep task does; for cron, and after Redis has lost its data."""
 
 from __future__ import annotations
 
