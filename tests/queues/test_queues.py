@@ -26,11 +26,6 @@ from tests.support.queues import (
 )
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def test_a_pushed_task_is_claimed_once(queue: TaskQueue) -> None:
     task_id = queue.push(ECHO, [1], {"value": 2})
 

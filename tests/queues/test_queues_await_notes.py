@@ -10,38 +10,19 @@ from redis import Redis
 from components.exceptions import RedisUnavailable
 from components.services.queues import Consumer, TaskQueue, keys
 from tests.support.queues import (
+    be_cancelled,
     claim_one,
+    die,
+    die_of_crashes,
     end_lease,
-    failed,
     hand_in,
-    options,
     push_many,
     step,
-    succeeded,
+    succeed,
     to_retry,
 )
 
 AWAITED = keys.BackendKeys("default").awaited
-
-
-def succeed(redis: Redis) -> None:
-    consumer = Consumer()
-    hand_in(consumer, succeeded(claim_one(consumer)))
-
-
-def die(redis: Redis) -> None:
-    consumer = Consumer()
-    hand_in(consumer, failed(claim_one(consumer)))
-
-
-def crash(redis: Redis) -> None:
-    with options(max_crashes=1):
-        end_lease(redis, claim_one(Consumer()).id)
-        step(Consumer(), 0)
-
-
-def be_cancelled(redis: Redis) -> None:
-    TaskQueue().cancel("default", TaskQueue().ids("default", "ready", limit=1))
 
 
 def run(redis: Redis) -> None:
@@ -53,7 +34,7 @@ def be_retried(redis: Redis) -> None:
     hand_in(consumer, to_retry(claim_one(consumer), 60.0))
 
 
-ENDS = [succeed, die, crash, be_cancelled]
+ENDS = [succeed, die, die_of_crashes, be_cancelled]
 
 
 @pytest.fixture
@@ -74,10 +55,10 @@ def dying_waiter(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_no_note_is_left_of_a_task_that_has_ended(
-    redis: Redis, dying_waiter: Callable[[str], None], end: Callable[[Redis], None]
+    redis: Redis, dying_waiter: Callable[[str], None], end: Callable[[Redis, str], None]
 ) -> None:
     [task_id] = push_many(1)
-    end(redis)
+    end(redis, task_id)
     dying_waiter(task_id)
 
     assert not redis.exists(AWAITED)
@@ -89,7 +70,7 @@ def test_the_note_of_a_dead_waiter_goes_with_the_end_of_the_task(
     redis: Redis,
     dying_waiter: Callable[[str], None],
     meanwhile: Callable[[Redis], None] | None,
-    end: Callable[[Redis], None],
+    end: Callable[[Redis, str], None],
 ) -> None:
     [task_id] = push_many(1)
     if meanwhile:
@@ -102,7 +83,7 @@ def test_the_note_of_a_dead_waiter_goes_with_the_end_of_the_task(
     elif meanwhile is be_retried:
         redis.zadd(keys.QueueKeys("default", "default").delayed, {task_id: 1})
         step(Consumer(), 0)
-    end(redis)
+    end(redis, task_id)
 
     assert not redis.exists(AWAITED)
 

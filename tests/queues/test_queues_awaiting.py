@@ -15,15 +15,19 @@ from components.services.queues import Consumer, TaskInfo, TaskQueue, keys
 from tests.support.monitoring import sent_to
 from tests.support.queues import (
     ECHO,
+    be_cancelled,
+    be_cancelled_as_it_runs,
+    be_deleted,
     claim_one,
+    die,
+    die_of_crashes,
     end_lease,
-    failed,
     found,
     hand_in,
-    options,
     places,
     push_new,
     step,
+    succeed,
     succeeded,
     to_retry,
 )
@@ -35,11 +39,6 @@ LONG = 30.0  # seconds: longer than any test
 End = Callable[[Redis, str], object]
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 @contextmanager
 def waiting(redis: Redis, task_id: str, count: int = 1) -> Iterator[list[Future[TaskInfo | None]]]:
     """So many wait for the task, and are blocked."""
@@ -49,42 +48,10 @@ def waiting(redis: Redis, task_id: str, count: int = 1) -> Iterator[list[Future[
         yield waiters
 
 
-def succeed(redis: Redis, task_id: str) -> None:
-    consumer = Consumer()
-    hand_in(consumer, succeeded(claim_one(consumer), "yes"))
-
-
-def die(redis: Redis, task_id: str) -> None:
-    consumer = Consumer()
-    hand_in(consumer, failed(claim_one(consumer)))
-
-
-def crash(redis: Redis, task_id: str) -> None:
-    with options(max_crashes=1):
-        claim_one(Consumer())
-        end_lease(redis, task_id)
-        step(Consumer(), 0)
-
-
-def be_cancelled(redis: Redis, task_id: str) -> None:
-    TaskQueue().cancel("default", [task_id])
-
-
-def be_cancelled_as_it_runs(redis: Redis, task_id: str) -> None:
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    TaskQueue().cancel("default", [task_id])
-    hand_in(consumer, to_retry(claimed))
-
-
-def be_deleted(redis: Redis, task_id: str) -> None:
-    TaskQueue().delete("default", "ready", [task_id])
-
-
 ENDS: list[tuple[End, str | None]] = [
     (succeed, "successful"),
     (die, "dead"),
-    (crash, "dead"),
+    (die_of_crashes, "dead"),
     (be_cancelled, "dead"),
     (be_cancelled_as_it_runs, "dead"),
     (be_deleted, None),

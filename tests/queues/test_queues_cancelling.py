@@ -26,11 +26,6 @@ from tests.support.snapshots import snapshot
 CANCELLED = "components.exceptions.TaskCancelled"
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def why(task_id: str) -> list[str]:
     return [error.exception_class_path for error in found(task_id).errors]
 

@@ -36,11 +36,6 @@ FOREIGN = "foreign"
 BODY = b'{"task":"tests.tasks.echo","args":[],"kwargs":{}}'
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def work() -> None:
     """What a worker does with all that is ready, also in a queue that never had a task pushed."""
     backend = task_backends["default"]

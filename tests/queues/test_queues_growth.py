@@ -29,11 +29,6 @@ from tests.support.queues import (
 MANY = 150  # queues: more than a step looks at although nothing is in them
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def use(count: int) -> list[str]:
     """Names of queues in each of which a task was run."""
     names = [f"customer-{number:04}" for number in range(count)]

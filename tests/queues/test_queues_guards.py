@@ -13,16 +13,20 @@ from components.services.queues import Consumer, NewTask, TaskInfo, TaskQueue, k
 from components.services.queues.new_task import digest
 from tests.support.queues import (
     ECHO,
+    be_cancelled,
+    be_cancelled_as_it_runs,
+    be_deleted,
     claim_one,
     come_due,
+    die,
+    die_of_crashes,
     end_lease,
-    failed,
     found,
     hand_in,
-    options,
     places,
     push_new,
     step,
+    succeed,
     succeeded,
     to_retry,
 )
@@ -32,11 +36,6 @@ HOUR = timedelta(hours=1)
 
 #: Takes a task that was pushed with a unique key from there to a state.
 Fate = Callable[[Redis, str], object]
-
-
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
 
 
 def stay(redis: Redis, task_id: str) -> None:
@@ -70,39 +69,6 @@ def be_asked_to_end(redis: Redis, task_id: str) -> None:
 
 
 UNFINISHED: list[Fate] = [stay, start, wait_for_a_retry, lose_its_worker, be_given_back, be_asked_to_end]
-
-
-def succeed(redis: Redis, task_id: str) -> None:
-    consumer = Consumer()
-    hand_in(consumer, succeeded(claim_one(consumer)))
-
-
-def die(redis: Redis, task_id: str) -> None:
-    consumer = Consumer()
-    hand_in(consumer, failed(claim_one(consumer)))
-
-
-def die_of_crashes(redis: Redis, task_id: str) -> None:
-    start(redis, task_id)
-    end_lease(redis, task_id)
-    with options(max_crashes=1):
-        take_over()
-    assert places() == {"dead": [task_id]}
-
-
-def be_cancelled(redis: Redis, task_id: str) -> None:
-    TaskQueue().cancel("default", [task_id])
-
-
-def be_cancelled_as_it_runs(redis: Redis, task_id: str) -> None:
-    consumer = Consumer()
-    claimed = claim_one(consumer)
-    TaskQueue().cancel("default", [task_id])
-    hand_in(consumer, to_retry(claimed))
-
-
-def be_deleted(redis: Redis, task_id: str) -> None:
-    TaskQueue().delete("default", "ready", [task_id])
 
 
 ENDS: list[Fate] = [succeed, die, die_of_crashes, be_cancelled, be_cancelled_as_it_runs, be_deleted]

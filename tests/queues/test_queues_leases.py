@@ -27,11 +27,6 @@ from tests.support.queues import (
 )
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 @pytest.mark.parametrize("outcome", [succeeded, failed])
 def test_a_late_finisher_changes_nothing(queue: TaskQueue, redis: Redis, outcome: type[Finished]) -> None:
     task_id = queue.push(ECHO)

@@ -30,11 +30,6 @@ from tests.support.waiting import eventually
 MILLISECOND = timedelta(milliseconds=1)
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def test_within_a_priority_the_first_in_is_the_first_out(queue: TaskQueue) -> None:
     tasks = [queue.push(ECHO) for _ in range(100)]
 

@@ -25,11 +25,6 @@ PROGRESS = keys.BackendKeys("default").progress
 HALF = Progress(1, 2, "halb fertig \u2028\n", datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC))
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 @pytest.mark.parametrize(
     "progress", [HALF, Progress(0), Progress(2.5, 0.5), Progress(-1, None, "x" * 10_000)]
 )

@@ -53,11 +53,6 @@ class Urgency(IntEnum):
     HIGH = 50
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def test_a_delayed_task_waits_until_it_is_due(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO, delay=60)
     assert claim(Consumer()) == []

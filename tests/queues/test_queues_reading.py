@@ -32,11 +32,6 @@ from tests.support.snapshots import snapshot
 SECOND = timedelta(seconds=1)
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def test_every_task_is_counted_in_its_state(queue: TaskQueue, one_of_each: dict[State, str]) -> None:
     push_many(2)
     due = queue.get(one_of_each["delayed"])

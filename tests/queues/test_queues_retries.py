@@ -37,11 +37,6 @@ MILLISECOND = timedelta(milliseconds=1)
 RUNS = keys.BackendKeys("default").runs
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def fail(redis: Redis, task_id: str, times: int = 1) -> list[str]:
     """Let attempts of the task fail, and each be due; ids of the workers."""
     workers = []

@@ -25,11 +25,6 @@ from tests.support.queues import (
 )
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def test_a_task_is_found_by_what_it_is(queue: TaskQueue) -> None:
     tasks = [
         NewTask(name="shop.tasks.send_mail", args=["Jürgen", 12_345], kwargs={"Reply": {"to": ["a@b"]}}),

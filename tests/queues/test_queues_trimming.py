@@ -18,11 +18,6 @@ DEAD, SUCCESSFUL = KEYS.dead, KEYS.successful
 RECORDS = (KEYS.tasks, KEYS.runs, KEYS.errors)
 
 
-@pytest.fixture
-def queue(redis: Redis) -> TaskQueue:
-    return TaskQueue()
-
-
 def die(count: int = 1) -> list[str]:
     """Ids of new dead tasks, the first one first."""
     consumer = Consumer()

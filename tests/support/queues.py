@@ -140,3 +140,39 @@ def places(queue: str = "default") -> dict[State, list[str]]:
     """The ids of each state, in the order of the listing; states without any are left out."""
     listed = {state: ids(TaskQueue().tasks(queue, state, limit=10_000)) for state in STATES}
     return {state: found for state, found in listed.items() if found}
+
+
+# Ways in which a task ends, each a function of (redis, task_id).
+
+
+def succeed(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    hand_in(consumer, succeeded(claim_one(consumer), "yes"))
+
+
+def die(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    hand_in(consumer, failed(claim_one(consumer)))
+
+
+def die_of_crashes(redis: Redis, task_id: str) -> None:
+    claim(Consumer())
+    end_lease(redis, task_id)
+    with options(max_crashes=1):
+        step(Consumer(), 0)
+    assert found(task_id).state == "dead"
+
+
+def be_cancelled(redis: Redis, task_id: str) -> None:
+    TaskQueue().cancel("default", [task_id])
+
+
+def be_cancelled_as_it_runs(redis: Redis, task_id: str) -> None:
+    consumer = Consumer()
+    claimed = claim_one(consumer)
+    be_cancelled(redis, task_id)
+    hand_in(consumer, to_retry(claimed))
+
+
+def be_deleted(redis: Redis, task_id: str) -> None:
+    TaskQueue().delete("default", "ready", [task_id])
