@@ -123,7 +123,7 @@ class Endpoint:
         handler = self.handlers.get(request.method or "")
         if handler is None:
             allowed = ", ".join(self.handlers)
-            raise Problem("method-not-allowed", f"Allowed are: {allowed}.", headers={"Allow": allowed})
+            raise Problem("method-not-allowed", f"The address takes: {allowed}.", headers={"Allow": allowed})
         fields.check_media_type(request)
         user = await self.who(request)
         parts |= {part.name: part.read(parts[part.name]) for part in self.parts}
