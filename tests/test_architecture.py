@@ -28,7 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "mail": {"services"},
     "locations": set(),
     "servers": set(),
-    "api": {"middleware", "people", "services"},
+    "api": {"middleware"},
     "control_room": {"middleware", "models", "templatetags"},
     "templatetags": {"services"},
     "middleware": {"services"},
@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "checks": {"cache", "locations", "services"},
     "apps": {"checks", "people", "services"},
     "admin": {"models", "services"},
-    "management": {"embedded", "services"},
+    "management": {"api", "embedded", "services"},
     "testing": {"embedded", "locations", "services"},
     "__init__": set(),
 }
@@ -90,7 +90,6 @@ PUBLIC = {
 #: Who may import the inside of services: what Django finds, and what puts the parts of services together.
 ASSEMBLERS = {
     "admin",
-    "api",
     "apps",
     "checks",
     "mail",

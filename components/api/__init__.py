@@ -1,6 +1,7 @@
 """
-The HTTP API of chats and mailboxes, below /api/: async views, JSON in and out, errors as problem details.
+The HTTP API below /api/: async views, JSON in and out, errors as problem details.
 
-A view reads its fields (fields.py), calls a service once or twice, and shapes the answer (shapes.py). Who may ask and
-what an error looks like is the same for all (endpoints.py, authentication.py, problems.py).
+Services declare their endpoints with what is here: the fields of requests (fields.py), the shapes of answers
+(shapes.py), and operations (endpoints.py), from which openapi.py describes the API. Authentication, throttles,
+long-polls and problems are the same for all.
 """

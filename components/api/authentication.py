@@ -1,8 +1,8 @@
 """
-Who asks: the person of the session, or of a bearer token if the project has a hook for these.
+Who makes a request: the user of the session, or of a bearer token if the project has a hook for tokens.
 
-With a session, whatever changes something needs the CSRF token, as any other view does. A request with a bearer
-token does not: no browser sends one by itself.
+With a session, a request that changes something needs the CSRF token, as in any other view. A request with a bearer
+token does not, because no browser sends such a token by itself.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class _CsrfCheck(CsrfViewMiddleware):
 
 
 def _view(request: HttpRequest) -> HttpResponse:
-    """What is checked: a view that is not exempt."""
-    raise AssertionError("It is never called.")
+    """Stand for a view that is not exempt from the check. Nothing calls it."""
+    raise AssertionError
 
 
 _csrf = _CsrfCheck(_view)
@@ -37,7 +37,7 @@ _hook = lru_cache(maxsize=1)(import_string)
 
 
 async def authenticate(request: HttpRequest) -> str:
-    """The id of who asks. Raises Problem."""
+    """Return the id of the caller. Raises Problem."""
     path = conf().api_authentication
     scheme, _, _token = request.headers.get("Authorization", "").partition(" ")
     if path is not None and scheme.lower() == "bearer":
@@ -48,7 +48,11 @@ async def authenticate(request: HttpRequest) -> str:
             await sync_to_async(_check_csrf)(request)
     if user is None or not user.is_authenticated:
         challenge = "Bearer" if path is not None else "Session"
-        raise Problem("not-authenticated", "Nobody is logged in.", headers={"WWW-Authenticate": challenge})
+        raise Problem(
+            "not-authenticated",
+            "There is no valid session or bearer token.",
+            headers={"WWW-Authenticate": challenge},
+        )
     return str(user.pk)
 
 

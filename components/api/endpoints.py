@@ -1,14 +1,21 @@
 """
-endpoint(get=…, post=…): one address of the API as an async view.
+An endpoint is one address of the API as an async view. For each method it has a handler; an Operation is a handler
+with what it takes and what it answers, by which requests are checked and openapi.py describes the API.
 
-It finds out who asks, calls the handler of the method, and turns what that returns or raises into JSON. Nothing is
-kept by caches on the way, and by a browser only what says so.
+    @operation("messages", {200: Reply("The page.", Messages)}, query=[BEFORE, LIMIT], problems=["chat-not-found"])
+    async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+        "List a page of the history, oldest first."
+
+    path("chats/<str:chat_id>/messages", endpoint(CHAT_ID, get=list_messages))
+
+The endpoint finds out who asks, calls the handler, and turns what it returns or raises into JSON. No cache may store
+an answer unless the handler says so.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,8 +24,9 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import quote_etag
 from django.views.decorators.csrf import csrf_exempt
 
+from components.api import fields
 from components.api.authentication import authenticate
-from components.api.fields import check_media_type
+from components.api.fields import Field, Values
 from components.api.problems import RAISED, Problem, problem_of, response_to
 from components.exceptions import RedisUnavailable
 from components.middleware import mark_unavailable
@@ -26,39 +34,116 @@ from components.middleware import mark_unavailable
 
 @dataclass(frozen=True)
 class Answer:
-    """What a handler has to say."""
+    """What a handler returns."""
 
     #: None: nothing, with status 204.
     content: Mapping[str, Any] | None = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: For how many seconds the asker's own browser may keep it; None if it may not.
+    #: For how many seconds the caller's own browser may keep it; None if it may not.
     max_age: int | None = None
-    #: It is the same for everybody: caches on the way may keep it, too.
+    #: It is the same for everybody: shared caches may keep it, too.
     is_public: bool = False
 
 
-#: Called with the request, the id of who asks, and the parts of the address.
+#: Called with the request, the id of the caller, and the parts of the address by name.
 Handler = Callable[..., Awaitable[Answer]]
-#: Says who asks, by his id; raises Problem.
+#: Returns the id of the caller. Raises Problem.
 Authentication = Callable[[HttpRequest], Awaitable[str]]
 View = Callable[..., Coroutine[Any, Any, HttpResponse]]
 
 
-def endpoint(**handlers: Handler) -> View:
-    """The view of an address whose methods, in small letters, are *handlers*."""
-    return endpoint_for(authenticate, handlers)
+@dataclass(frozen=True)
+class Reply:
+    """An answer of an operation, as it is described."""
+
+    about: str
+    #: A TypedDict; None for an answer without a body.
+    shape: type | None = None
+    #: The name of a header that it has.
+    header: str = ""
 
 
-def endpoint_for(who: Authentication, handlers: Mapping[str, Handler]) -> View:
-    """The same, where *who* says who asks."""
+@dataclass(frozen=True)
+class Operation:
+    """A handler that is called with the Values of its fields after the id of the caller."""
+
+    handler: Handler
+    tag: str
+    #: By status.
+    replies: Mapping[int, Reply]
+    #: The fields of the query; None if the query is not looked at.
+    query: Sequence[Field[Any]] | None
+    #: The fields of the body; None if there is no body.
+    body: Sequence[Field[Any]] | None
+    #: The largest body, in bytes.
+    largest: int
+    #: What else the description says of the body, in keywords of JSON Schema.
+    also: Mapping[str, Any]
+    headers: Sequence[Field[Any]]
+    #: The types of problems that can occur, besides those that follow from the fields and the method.
+    problems: Sequence[str]
+
+    async def __call__(self, request: HttpRequest, user: str, **parts: Any) -> Answer:
+        values = Values({})
+        if self.query is not None:
+            values |= fields.query(request, self.query)
+        if self.body is not None:
+            values |= fields.body(request, self.body, largest=self.largest)
+        values |= fields.headers(request, self.headers)
+        return await self.handler(request, user, values, **parts)
+
+
+def operation(
+    tag: str,
+    replies: Mapping[int, Reply],
+    *,
+    query: Sequence[Field[Any]] | None = None,
+    body: Sequence[Field[Any]] | None = None,
+    largest: int = fields.LARGEST_BODY,
+    also: Mapping[str, Any] | None = None,
+    headers: Sequence[Field[Any]] = (),
+    problems: Sequence[str] = (),
+) -> Callable[[Handler], Operation]:
+    """Make an Operation of a handler, which is described by its name and its docstring."""
+    return lambda handler: Operation(
+        handler, tag, replies, query, body, largest, also or {}, headers, problems
+    )
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What is behind an address: the parts of the address that are described, and a handler for each method."""
+
+    parts: Sequence[Field[Any]]
+    handlers: Mapping[str, Handler]
+    who: Authentication
+
+    async def answer(self, request: HttpRequest, parts: dict[str, Any]) -> HttpResponse:
+        handler = self.handlers.get(request.method or "")
+        if handler is None:
+            allowed = ", ".join(self.handlers)
+            raise Problem("method-not-allowed", f"The address takes: {allowed}.", headers={"Allow": allowed})
+        fields.check_media_type(request)
+        user = await self.who(request)
+        parts |= {part.name: part.read(parts[part.name]) for part in self.parts}
+        answer = await handler(request, user, **parts)
+        if answer.content is None:
+            return HttpResponse(status=204, headers=dict(answer.headers))
+        response = JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))
+        return response if answer.max_age is None else _kept(request, response, answer)
+
+
+def endpoint(*parts: Field[Any], who: Authentication = authenticate, **handlers: Handler) -> View:
+    """Return the view of an address with these *parts*, whose methods, in small letters, are *handlers*."""
     methods = {name.upper(): handler for name, handler in handlers.items()}
     if "GET" in methods:
         methods["HEAD"] = methods["GET"]
+    made = Endpoint(parts, methods, who)
 
-    async def view(request: HttpRequest, **parts: str) -> HttpResponse:
+    async def view(request: HttpRequest, **given: str) -> HttpResponse:
         try:
-            response = await _answer(request, who, methods, parts)
+            response = await made.answer(request, given)
         except Problem as problem:
             response = response_to(problem)
         except RAISED as error:
@@ -70,27 +155,12 @@ def endpoint_for(who: Authentication, handlers: Mapping[str, Handler]) -> View:
             patch_vary_headers(response, ["Authorization", "Cookie"])
         return response
 
-    return csrf_exempt(view)  # authenticate() checks it, where a session is what authenticates
-
-
-async def _answer(
-    request: HttpRequest, who: Authentication, methods: Mapping[str, Handler], parts: Mapping[str, str]
-) -> HttpResponse:
-    handler = methods.get(request.method or "")
-    if handler is None:
-        allowed = ", ".join(methods)
-        raise Problem("method-not-allowed", f"Allowed are: {allowed}.", headers={"Allow": allowed})
-    check_media_type(request)
-    user = await who(request)
-    answer = await handler(request, user, **parts)
-    if answer.content is None:
-        return HttpResponse(status=204, headers=dict(answer.headers))
-    response = JsonResponse(answer.content, status=answer.status, headers=dict(answer.headers))
-    return response if answer.max_age is None else _kept(request, response, answer)
+    cast(Any, view).endpoint = made
+    return csrf_exempt(view)  # authenticate() checks the token, if it is a session that authenticates
 
 
 def _kept(request: HttpRequest, response: HttpResponse, answer: Answer) -> HttpResponse:
-    """*response* for a browser to keep; nothing but its headers if the browser has it already."""
+    """Return *response* for a browser to keep, or 304 if the browser has it already."""
     etag = quote_etag(hashlib.blake2b(response.content, digest_size=16).hexdigest())
     response["ETag"] = etag
     response["Cache-Control"] = f"{'public' if answer.is_public else 'private'}, max-age={answer.max_age}"
@@ -99,5 +169,5 @@ def _kept(request: HttpRequest, response: HttpResponse, answer: Answer) -> HttpR
 
 
 async def nowhere(request: HttpRequest, user: str, path: str) -> Answer:
-    """Whatever is no address of the API."""
-    raise Problem("not-found", "The address leads nowhere.")
+    """Refuse a request to an address that the API does not have."""
+    raise Problem("not-found", "The API has no such address.")

@@ -1,7 +1,8 @@
 """
-What a request says: its body, query and headers, read with limits and checked field by field.
+The fields of requests: each has a name, a type and bounds, by which it is checked and described.
 
-Nothing is asked of Redis or the database before all of it is right. A body is read up to its limit and no further.
+An endpoint declares what it takes in its path, query, headers and body. All of it is checked before Redis or the
+database is asked for anything. A body is read up to its limit and no further.
 """
 
 from __future__ import annotations
@@ -9,162 +10,326 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from django.http import HttpRequest, UnreadablePostError
 
 from components.api.problems import Problem
+from components.api.shapes import LARGEST
 from components.kit.stored import MAX_DEPTH, is_too_deep
 from components.kit.values import MAX_NAME
 
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+E = TypeVar("E", bound=StrEnum)
+
 LARGEST_BODY = 65_536  # bytes
-MOST_PEOPLE = 1_000  # in one request: what a chat takes by default
+MOST_PEOPLE = 1_000  # in one request: the default limit of a chat
 LONGEST_KEY = 64  # characters
-_LARGEST = 2**53 - 1  # what JSON carries everywhere
 _MOST_DIGITS = 16
-_LONGEST_NUMBER = 32  # characters, as a fraction is written out
-_KEY = re.compile(rf"[\x21-\x7e]{{1,{LONGEST_KEY}}}")
+_LONGEST_NUMBER = 32  # characters of a fraction, written out
+_KEY = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
-_MISSING: Any = object()
-_TOO_DEEP = f"it is nested too deeply, with more than {MAX_DEPTH} lists and objects inside of each other."
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_TOO_DEEP = f"it has more than {MAX_DEPTH} lists and objects inside of each other."
 
 
 def invalid(name: str, detail: str) -> Problem:
-    """The value of the field *name* is wrong."""
+    """Return the problem that the field *name* has a wrong value."""
     return Problem("invalid-value", f"{name}: {detail}", {"field": name})
 
 
-class Values:
-    """Fields by name, taken one by one in the type that they must have. Raises Problem."""
+@dataclass(frozen=True)
+class Field(Generic[T_co]):
+    """A field of a request. A field that is not required, and is not given, has the value *default*."""
 
-    def __init__(self, given: Mapping[str, Any], known: tuple[str, ...], *, is_query: bool = False) -> None:
-        self._given = given
-        #: All is text then: what looks like a number or a truth value is one, where one is asked for.
-        self._is_query = is_query
-        for name in given:
-            if name not in known:
-                raise invalid(str(name)[:50], f"It is not known; known are: {', '.join(known) or 'none'}.")
+    name: str
+    default: T_co | None = None
+    _: KW_ONLY
+    is_required: bool = False
+    #: Null can be given, and is told from a field that is not given by `field in values`.
+    is_nullable: bool = False
+    about: str = ""
+    #: What else the description says in keywords of JSON Schema, because the service checks it.
+    also: Mapping[str, Any] = _NOTHING
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._given
+    is_text: ClassVar[bool] = False
 
-    def raw(self, name: str, default: Any = None) -> Any:
-        return self._given.get(name, default)
+    def check(self, value: Any) -> T_co:
+        """Return *value* as the handler gets it. Raises ValueError with a sentence that says what it must be."""
+        raise NotImplementedError
 
-    def text(self, name: str, default: str = _MISSING, *, longest: int = LARGEST_BODY) -> str:
-        value = self._get(name, default, converts=False)
-        if not isinstance(value, str) or len(value) > longest or not _is_unicode(value):
-            self._refuse(name, f"It must be text of at most {longest:,} characters.")
+    def bounds(self) -> dict[str, Any]:
+        """Return the JSON Schema of what check() accepts."""
+        raise NotImplementedError
+
+    def read(self, value: Any) -> T_co | None:
+        """Return *value*, checked. Raises Problem."""
+        if value is None and self.is_nullable:
+            return None
+        try:
+            return self.check(value)
+        except ValueError as error:
+            raise invalid(self.name, str(error)) from None
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the field, without its description and its default."""
+        bounds = self.bounds()
+        if self.is_nullable:
+            bounds["type"] = [bounds["type"], "null"]
+        return {**bounds, **self.also}
+
+
+@dataclass(frozen=True)
+class Text(Field[str]):
+    longest: int = LARGEST_BODY  # characters
+
+    is_text = True
+
+    def check(self, value: Any) -> str:
+        if not isinstance(value, str) or len(value) > self.longest or not _is_unicode(value):
+            raise ValueError(f"It must be text of at most {self.longest:,} characters.")
         return value
 
-    def integer(
-        self, name: str, default: int | None = _MISSING, *, least: int = 0, most: int = _LARGEST
-    ) -> Any:
-        value = self._get(name, default)
-        if name not in self._given:
-            return value
-        if isinstance(value, float) and value.is_integer():  # 1.0 is a whole number for JSON
+    def bounds(self) -> dict[str, Any]:
+        return {"type": "string"} | ({} if self.longest == LARGEST_BODY else {"maxLength": self.longest})
+
+
+@dataclass(frozen=True)
+class Integer(Field[int]):
+    least: int = 0
+    most: int = LARGEST
+
+    def check(self, value: Any) -> int:
+        if isinstance(value, float) and value.is_integer():  # JSON does not tell 1.0 from 1
             value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            self._refuse(name, f"It must be a whole number from {least:,} to {most:,}.")
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            raise ValueError(f"It must be a whole number from {self.least:,} to {self.most:,}.")
         return value
 
-    def number(self, name: str, default: float = _MISSING, *, most: float) -> float:
-        value = self._get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            self._refuse(name, f"It must be a number from 0 to {most:,.0f}.")
-        return value
+    def bounds(self) -> dict[str, Any]:
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
-    def boolean(self, name: str, default: bool = _MISSING) -> bool:
-        value = self._get(name, default)
+
+@dataclass(frozen=True)
+class Number(Field[float]):
+    least: float = 0
+    most: float = LARGEST
+
+    def check(self, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            value = math.nan
+        if not self.least <= value <= self.most:
+            raise ValueError(f"It must be a number from {self.least:,} to {self.most:,}.")
+        return cast(float, value)
+
+    def bounds(self) -> dict[str, Any]:
+        return {"type": "number", "minimum": self.least, "maximum": self.most}
+
+
+@dataclass(frozen=True)
+class Boolean(Field[bool]):
+    def check(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            self._refuse(name, "It must be true or false.")
+            raise ValueError("It must be true or false.")
         return value
 
-    def people(self, name: str, default: list[str] = _MISSING) -> list[str]:
-        """Ids of persons, each once, in their order."""
-        value = self._get(name, default)
+    def bounds(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Choice(Field[E]):
+    _: KW_ONLY
+    of: type[E]
+
+    def check(self, value: Any) -> E:
+        if value not in list(self.of):
+            raise ValueError(f"It must be one of: {', '.join(self.of)}.")
+        return self.of(value)
+
+    def bounds(self) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.of)}
+
+
+@dataclass(frozen=True)
+class Ids(Field[list[str]]):
+    """The ids of people, each once, in the given order."""
+
+    def check(self, value: Any) -> list[str]:
         if not isinstance(value, list) or len(value) > MOST_PEOPLE:
-            self._refuse(name, f"It must be a list of at most {MOST_PEOPLE:,} ids.")
+            raise ValueError(f"It must be a list of at most {MOST_PEOPLE:,} ids.")
         if not all(
             isinstance(each, str) and 1 <= len(each) <= MAX_NAME and _is_unicode(each) for each in value
         ):
-            self._refuse(name, f"Each id must be text of 1 to {MAX_NAME} characters.")
+            raise ValueError(f"Each id must be text of 1 to {MAX_NAME} characters.")
         return list(dict.fromkeys(value))
 
-    def _get(self, name: str, default: Any, *, converts: bool = True) -> Any:
-        value = self._given.get(name, default)
-        if value is _MISSING:
-            self._refuse(name, "It is missing.")
-        return _from_text(value) if converts and self._is_query and isinstance(value, str) else value
-
-    def _refuse(self, name: str, detail: str) -> NoReturn:
-        raise invalid(name, detail)
+    def bounds(self) -> dict[str, Any]:
+        id = {"type": "string", "minLength": 1, "maxLength": MAX_NAME}
+        return {"type": "array", "items": id, "maxItems": MOST_PEOPLE}
 
 
-def query(request: HttpRequest, *known: str) -> Values:
-    """The query string."""
-    return Values(dict(request.GET.items()), known, is_query=True)
+@dataclass(frozen=True)
+class Names(Field[list[str]]):
+    """All values that a query gives under one name."""
+
+    _: KW_ONLY
+    most: int
+
+    def check(self, value: Any) -> list[str]:
+        if not 1 <= len(value) <= self.most or any(len(each) > MAX_NAME for each in value):
+            raise ValueError(f"Give it 1 to {self.most} times, with at most {MAX_NAME} characters each.")
+        return list(value)
+
+    def bounds(self) -> dict[str, Any]:
+        name = {"type": "string", "maxLength": MAX_NAME}
+        return {"type": "array", "items": name, "minItems": 1, "maxItems": self.most}
 
 
-def texts(request: HttpRequest, name: str, *, most: int) -> list[str]:
-    """All values of the query's *name*, which is its only field."""
-    Values(dict.fromkeys(request.GET), (name,))
-    found = request.GET.getlist(name)
-    if not 1 <= len(found) <= most or any(len(each) > MAX_NAME for each in found):
-        raise invalid(name, f"Give it 1 to {most} times, with at most {MAX_NAME} characters each.")
-    return found
+@dataclass(frozen=True)
+class Data(Field[Any]):
+    """Any JSON, which the service checks."""
+
+    def check(self, value: Any) -> Any:
+        return value
+
+    def bounds(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class MessageNumber(Integer):
+    """The number of a message in an address. Whatever is none is a message that does not exist."""
+
+    def read(self, value: Any) -> int:
+        is_number = value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
+        if not is_number or int(value) > self.most:
+            raise Problem("message-not-found", "The number of a message is a whole number.")
+        return int(value)
+
+
+class IdempotencyKey(Text):
+    def check(self, value: Any) -> str:
+        if not _KEY.fullmatch(value):
+            raise ValueError(f"It must be 1 to {LONGEST_KEY} ASCII characters without blanks.")
+        return cast(str, value)
+
+    def bounds(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{_KEY.pattern}$"}
+
+
+def person(name: str) -> Text:
+    """Return the part *name* of an address, the id of a person, which the service checks."""
+    return Text(name, also={"minLength": 1, "maxLength": MAX_NAME, "pattern": "^[^/]+$"})
+
+
+IDEMPOTENCY_KEY = IdempotencyKey(
+    "Idempotency-Key",
+    about="Made by the client, such as a UUID. The same request with the same key is carried out once.",
+)
+TEXT = Text("text", "", also={"pattern": r"^[^\u0000]*$"})
+DATA = Data("data")
+#: Of a body with TEXT and DATA: at least one of them is given, and is not empty.
+TEXT_OR_DATA = {
+    "anyOf": [
+        {"required": ["text"], "properties": {"text": {"minLength": 1}}},
+        {"required": ["data"], "properties": {"data": {"not": {"type": "null"}}}},
+    ]
+}
+
+
+class Values:
+    """The checked values of a request, by field."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self._found = found
+
+    def __contains__(self, field: Field[Any]) -> bool:
+        """Return whether the request gives the field."""
+        return field.name in self._found
+
+    def __or__(self, others: Values) -> Values:
+        return Values({**self._found, **others._found})
+
+    def get(self, field: Field[T]) -> T | None:
+        """Return the value, or the default of the field; None without either, and for null."""
+        found: T | None = self._found.get(field.name, field.default)
+        return found
+
+    def __getitem__(self, field: Field[T]) -> T:
+        """Return the value of a field that is required or has a default."""
+        return cast(T, self.get(field))
+
+
+def query(request: HttpRequest, fields: Sequence[Field[Any]]) -> Values:
+    """Return the values of the query string. Raises Problem."""
+    given: dict[str, Any] = dict(request.GET.items())
+    for field in fields:
+        if isinstance(field, Names):
+            given[field.name] = request.GET.getlist(field.name)
+        elif field.name in given and not field.is_text:
+            given[field.name] = _from_text(given[field.name])
+    return Values(dict(_checked(given, fields)))
+
+
+def headers(request: HttpRequest, fields: Sequence[Field[Any]]) -> Values:
+    """Return the values of headers. Raises Problem."""
+    given = {field.name: value for field in fields if (value := request.headers.get(field.name)) is not None}
+    return Values(dict(_checked(given, fields)))
+
+
+def body(request: HttpRequest, fields: Sequence[Field[Any]], *, largest: int = LARGEST_BODY) -> Values:
+    """Return the values of the body, a JSON object. An empty body is an object without fields. Raises Problem."""
+    content = _read(request, largest)
+    try:
+        # Python would read NaN and Infinity, which other readers of JSON refuse.
+        given = json.loads(content.decode(), parse_constant=_no_number) if content.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise Problem("malformed", f"The body is not JSON in UTF-8: {_reason(error)}") from None
+    if not isinstance(given, dict):
+        raise Problem("malformed", "The body is JSON, but not an object.")
+    if is_too_deep(
+        given, 2 * MAX_DEPTH
+    ):  # no Python can fail at this depth; services check what a field may have
+        raise Problem("malformed", f"The body cannot be read: {_TOO_DEEP}")
+    return Values(dict(_checked(given, fields)))
 
 
 def check_media_type(request: HttpRequest) -> None:
-    """Refuse a body that says that it is something else."""
+    """Refuse a body with another media type than JSON. Raises Problem."""
     if _has_body(request) and request.content_type != "application/json":
         raise Problem("unsupported-media-type", "Send the body as application/json.")
 
 
-def body(request: HttpRequest, *known: str, largest: int = LARGEST_BODY) -> Values:
-    """The body, a JSON object; an empty one is an object without fields."""
-    content = _read(request, largest)
-    try:
-        # The numbers that JSON does not know would be stored, and read by nobody.
-        given = json.loads(content.decode(), parse_constant=_no_number) if content.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise Problem("malformed", f"The body is no JSON in UTF-8: {_reason(error)}") from None
-    if not isinstance(given, dict):
-        raise Problem("malformed", "The body is JSON, but no object.")
-    if is_too_deep(
-        given, 2 * MAX_DEPTH
-    ):  # far below where any Python gives up; services know what a field may have
-        raise Problem("malformed", f"The body is no JSON in UTF-8: {_TOO_DEEP}")
-    return Values(given, known)
-
-
-def idempotency_key(request: HttpRequest) -> str | None:
-    """By which a repeated request is recognised; None if it has none."""
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not _KEY.fullmatch(key):
-        raise invalid("Idempotency-Key", f"It must be 1 to {LONGEST_KEY} ASCII characters without blanks.")
-    return key
-
-
-def number(text: str) -> int:
-    """The number of a message in an address. Raises Problem."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) <= _LARGEST):
-        raise Problem("message-not-found", "The number of a message is a whole number.")
-    return int(text)
+def _checked(given: Mapping[str, Any], fields: Sequence[Field[Any]]) -> Iterator[tuple[str, Any]]:
+    known = [field.name for field in fields]
+    for name in given:
+        if name not in known:
+            raise invalid(
+                str(name)[:50], f"There is no such field. The fields are: {', '.join(known) or 'none'}."
+            )
+    for field in fields:
+        if field.name in given:
+            yield field.name, field.read(given[field.name])
+        elif field.is_required:
+            raise invalid(field.name, "It is missing.")
 
 
 def _has_body(request: HttpRequest) -> bool:
     length = request.META.get("CONTENT_LENGTH") or "0"
-    # The server of runserver makes up text/plain for a request that says nothing of a type.
+    # The server of runserver says text/plain for a request without a type.
     has_type = request.content_type not in ("", "text/plain")
     return length != "0" or has_type or "HTTP_TRANSFER_ENCODING" in request.META
 
 
 def _read(request: HttpRequest, largest: int) -> bytes:
     length = request.META.get("CONTENT_LENGTH") or "0"
-    too_large = Problem("too-large", f"The body may have {largest:,} bytes.")
+    too_large = Problem("too-large", f"The body may have at most {largest:,} bytes.")
     if length.isdecimal() and len(length) < 20 and int(length) > largest:
         raise too_large
     try:
@@ -177,7 +342,7 @@ def _read(request: HttpRequest, largest: int) -> bytes:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number.")
 
 
 def _reason(error: Exception) -> str:
@@ -185,6 +350,7 @@ def _reason(error: Exception) -> str:
 
 
 def _from_text(value: str) -> Any:
+    """Return the truth value or the number that a text in a query stands for; any other text as it is."""
     if value in ("true", "false"):
         return value == "true"
     if _INTEGER.fullmatch(value):
@@ -197,4 +363,4 @@ def _from_text(value: str) -> Any:
 
 
 def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,6 +1,4 @@
-"""
-Problem details (RFC 9457): what went wrong, with a type that stays the same and can be opened in a browser.
-"""
+"""Problem details (RFC 9457): why a request is refused. The address of a type of problem explains it."""
 
 from __future__ import annotations
 
@@ -28,81 +26,77 @@ class Kind:
     explanation: str
 
 
-#: By the last part of the type. A name that was published once stays.
+#: By the last part of the type, ordered by status. A type that was published stays.
 KINDS: dict[str, Kind] = {
-    "malformed": Kind(400, "The request cannot be read", "The body is no JSON object in UTF-8."),
+    "malformed": Kind(400, "The request cannot be read", "The body must be a JSON object in UTF-8."),
     "invalid-cursor": Kind(
-        400,
-        "The cursor is not valid",
-        "A cursor is what sync gave to the same person. Begin anew without one.",
+        400, "The cursor is not valid", "A cursor comes from sync, for one person. Begin again without one."
     ),
-    "not-authenticated": Kind(
-        401, "Log in first", "The session or the bearer token is missing, or not valid."
-    ),
+    "not-authenticated": Kind(401, "Log in first", "The session or bearer token is missing or not valid."),
     "csrf": Kind(
         403,
         "The CSRF token is missing or wrong",
         "Send the value of the CSRF cookie in the header X-CSRFToken.",
     ),
-    "not-allowed": Kind(403, "Not allowed", "The person's role in the chat does not include this."),
-    "muted": Kind(403, "Muted", "The person may not speak in this chat for now."),
+    "not-allowed": Kind(403, "Not allowed", "The person's role in the chat does not allow this."),
+    "muted": Kind(403, "Muted", "The person cannot write in this chat for now."),
     "blocked": Kind(
-        403, "Blocked", "The person may not come into this chat, or the recipient takes no mail from him."
+        403, "Blocked", "The person may not be in this chat, or the recipient accepts no mail from them."
     ),
-    "not-found": Kind(404, "There is nothing here", "The address leads nowhere."),
+    "not-found": Kind(404, "There is nothing here", "The API has no such address."),
     "chat-not-found": Kind(
-        404, "There is no such chat", "There is none, or the person is not in it: which of them is not told."
+        404, "There is no such chat", "It does not exist, or the person is not in it. Which one is not said."
     ),
     "message-not-found": Kind(
-        404, "There is no such message", "It was deleted, is too old, or is not to be seen."
+        404, "There is no such message", "It was deleted, is too old, or the person may not see it."
     ),
     "book-not-found": Kind(
         404,
         "There is no such book",
-        "There is none, or the person may not search it: which of them is not told.",
+        "It does not exist, or the person may not search it. Which one is not said.",
     ),
     "row-not-found": Kind(
         404,
         "There is no such row",
-        "There is none, or the person may not read it: which of them is not told.",
+        "It does not exist, or the person may not read it. Which one is not said.",
     ),
-    "member-not-found": Kind(
-        404, "There is no such member", "The one whom this was about is not in the chat."
-    ),
+    "member-not-found": Kind(404, "There is no such member", "The person in the address is not in the chat."),
     "person-not-found": Kind(
-        404, "There is no such recipient", "There is nobody of this id to whom the person may write."
+        404, "There is no such recipient", "There is nobody with this id to whom the person may write."
     ),
-    "method-not-allowed": Kind(405, "The method is not allowed", "The header Allow says which are."),
+    "method-not-allowed": Kind(405, "The method is not allowed", "The header Allow lists those that are."),
     "chat-exists": Kind(409, "The chat exists", "The idempotency key was used to create another chat."),
-    "chat-closed": Kind(409, "The chat is closed", "It can be read, and nothing can be said in it."),
+    "chat-closed": Kind(409, "The chat is closed", "It can be read, but not written to."),
     "too-many-chats": Kind(
         409,
         "Too many chats",
-        "The person has created as many chats as one may, or somebody is in as many as one may be in.",
+        "The person has created as many chats as allowed, or somebody is in as many chats as allowed.",
     ),
     "mailbox-full": Kind(
-        409, "The mailbox is full", "The recipient has to acknowledge some of his messages first."
+        409, "The mailbox is full", "The recipient has to acknowledge some of their messages first."
     ),
     "too-large": Kind(413, "The body is too large", "The detail says how large it may be."),
-    "unsupported-media-type": Kind(415, "The body is no JSON", "Send it as application/json."),
+    "unsupported-media-type": Kind(415, "The body is not JSON", "Send it as application/json."),
     "invalid-value": Kind(422, "A value is not valid", "The member field says which."),
     "invalid-message": Kind(
-        422, "The message is not valid", "It is empty or too long, or its data are no JSON."
+        422, "The message is not valid", "It is empty or too long, or its data is not JSON."
     ),
     "too-many-members": Kind(422, "Too many members", "The chat would have more members than its limit."),
     "too-many-blocked": Kind(
-        422, "Too many are blocked", "So many are blocked that others must be unblocked first."
+        422, "Too many are blocked", "The limit of blocked people is reached. Unblock others first."
     ),
-    "too-fast": Kind(429, "Too fast", "The header Retry-After says when there is room again."),
+    "too-fast": Kind(429, "Too fast", "The header Retry-After says when to try again."),
     "row-not-loaded": Kind(
         503,
         "The row is being loaded",
-        "The database has not answered in time. The header Retry-After says when.",
+        "The database has not answered in time. The header Retry-After says when to try again.",
     ),
-    "redis-unavailable": Kind(503, "Redis does not answer", "Nothing is lost that was accepted. Try again."),
+    "redis-unavailable": Kind(
+        503, "Redis does not answer", "Everything that was accepted is safe. Try again later."
+    ),
 }
 
-#: What services raise. InvalidName is more than one thing; see fields.py for what is checked before.
+#: What services raise. fields.py has checked most values before.
 _RAISED: dict[type[exceptions.ComponentsError], str] = {
     exceptions.ChatNotFound: "chat-not-found",
     exceptions.MessageNotFound: "message-not-found",
@@ -131,7 +125,7 @@ RAISED = tuple(_RAISED)
 
 @dataclass
 class Problem(Exception):
-    """A view cannot go on."""
+    """A request that is refused: raised by whatever finds out why."""
 
     kind: str
     detail: str
@@ -141,20 +135,20 @@ class Problem(Exception):
 
 
 def problem_of(error: Exception) -> Problem:
-    """What a service raised, as a client is told."""
+    """Return the problem that tells a client of what a service has raised."""
     kind = next(_RAISED[each] for each in type(error).__mro__ if each in _RAISED)
     if isinstance(error, exceptions.TooFast):
         seconds = max(1, math.ceil(error.retry_after))
         return Problem(kind, str(error), headers={"Retry-After": str(seconds)})
     if isinstance(error, exceptions.RowNotLoaded):
         return Problem(kind, "Try again in a second.", headers={"Retry-After": "1"})
-    if isinstance(error, exceptions.RedisUnavailable):  # which says what is no visitor's business
+    if isinstance(error, exceptions.RedisUnavailable):  # its text tells about the server
         return Problem(kind, f"Try again in {RETRY_AFTER} seconds.")
     return Problem(kind, str(error))
 
 
 def response_to(problem: Problem) -> HttpResponse:
-    """The answer that tells *problem*."""
+    """Return the answer that tells a client of *problem*."""
     kind = KINDS[problem.kind]
     told = {
         "type": reverse("components:api-problem", args=[problem.kind]),
@@ -167,7 +161,7 @@ def response_to(problem: Problem) -> HttpResponse:
 
 
 def explain(request: HttpRequest, kind: str) -> HttpResponse:
-    """What a type of problem means, for people; at the address that is the type."""
+    """Explain a type of problem to people, at the address that is the type."""
     if (found := KINDS.get(kind)) is None:
         return response_to(Problem("not-found", f"There is no type of problem {kind!r}."))
     return HttpResponse(

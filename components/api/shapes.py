@@ -1,143 +1,70 @@
-"""What the facts of services look like in JSON. Instants are ISO 8601, in UTC."""
+"""The shapes of answers: TypedDicts, whose annotations are also what the description of the API is made from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from components.services.autocomplete import Contact, Entry
-from components.services.chat import ChatMessage, ChatNews, ChatSettings, Member, Page
-from components.services.mailboxes import Delivery, Mail
-
-LONGEST_LAST = 200  # characters of a last message
+LARGEST = 2**53 - 1  # what every reader of JSON takes for a whole number
 
 
-def instant(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+class Keyword(NamedTuple):
+    """A keyword of JSON Schema in an annotation."""
+
+    name: str
+    value: Any
 
 
-def message(found: ChatMessage) -> dict[str, Any]:
-    event = found.event
-    return {
-        "seq": found.seq,
-        "sender": found.sender,
-        "text": found.text,
-        "data": found.data,
-        "mentions": list(found.mentions),
-        "sent_at": instant(found.sent_at),
-        "client_id": found.client_id,
-        "event": event
-        and {"kind": str(event.kind), "by": event.by, "user": event.user, "detail": event.detail},
-        "is_unreadable": found.is_unreadable,
-    }
+Instant = Annotated[str, Keyword("format", "date-time")]
+People = Annotated[dict[str, str], "The names to show for the ids in this answer."]
+
+_PLAIN: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer", "minimum": 0, "maximum": LARGEST},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    Any: {},
+}
 
 
-def page(found: Page) -> dict[str, Any]:
-    return {
-        "messages": [message(each) for each in found.messages],
-        "has_more": found.has_more,
-        "oldest": found.oldest,
-    }
+def instant(moment: datetime) -> Instant:
+    """Return an instant in UTC as ISO 8601."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def shortened(found: ChatMessage) -> ChatMessage:
-    """Return what a list shows of a chat's last message: the beginning of its text, no data and no mentions."""
-    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=())
+def schema_of(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
+    """
+    Return the JSON Schema of a type. Annotations are its description, or keywords.
+
+    A TypedDict or an enumeration is put into *named* under its name, and is referred to.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        schema = schema_of(arguments[0], named)
+        for note in arguments[1:]:
+            schema |= dict([note if isinstance(note, Keyword) else ("description", note)])
+        return schema
+    if origin is list:
+        return {"type": "array", "items": schema_of(arguments[0], named)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": schema_of(arguments[1], named)}
+    if arguments:  # X | None
+        schema = schema_of(arguments[0], named)
+        if "$ref" in schema:
+            return {"anyOf": [schema, {"type": "null"}]}
+        return {**schema, "type": [schema["type"], "null"]}
+    if kind in _PLAIN:
+        return dict(_PLAIN[kind])
+    if kind.__name__ not in named:
+        named[kind.__name__] = None  # keeps its place, before those to which it refers
+        named[kind.__name__] = _definition(kind, named)
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-def chat(news: ChatNews) -> dict[str, Any]:
-    return {
-        "id": news.chat_id,
-        "title": news.title,
-        "role": str(news.role),
-        "is_closed": news.is_closed,
-        "last_seq": news.last_seq,
-        "read_seq": news.read_seq,
-        "unread": news.unread,
-        "mentions": news.mentions,
-        "member_count": news.members,
-        "oldest": news.oldest,
-        "last_message": news.last_message and message(shortened(news.last_message)),
-        "reads": dict(news.reads),
-        "muted_until": instant(news.muted_until),
-    }
-
-
-def changed_chat(news: ChatNews) -> dict[str, Any]:
-    """A chat with its messages after the position of the client."""
-    return {
-        **chat(news),
-        "messages": [message(each) for each in news.messages],
-        "has_more": news.has_more,
-        "missed": news.missed,
-    }
-
-
-def settings(found: ChatSettings) -> dict[str, Any]:
-    """What an owner may change, and what a client should know before it sends."""
-    return {
-        "history": found.history,
-        "slow_mode": found.slow_mode,
-        "is_open": found.is_open,
-        "max_text": found.max_text,
-        "max_members": found.max_members,
-    }
-
-
-def member(found: Member, name: str | None) -> dict[str, Any]:
-    return {
-        "id": found.user,
-        "name": name or found.user,
-        "role": str(found.role),
-        "joined_at": instant(found.joined_at),
-        "read_seq": found.read_seq,
-        "muted_until": instant(found.muted_until),
-    }
-
-
-def mail(found: Mail) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "sender": found.sender,
-        "text": found.text,
-        "data": found.data,
-        "sent_at": instant(found.sent_at),
-        "is_again": found.is_again,
-        "is_unreadable": found.is_unreadable,
-    }
-
-
-def delivery(found: Delivery) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "fate": str(found.fate).replace(" ", "_"),
-        "recipient_pulled_at": instant(found.pulled_at),
-    }
-
-
-def entry(found: Entry) -> dict[str, Any]:
-    return {"id": found.id, "label": found.label}
-
-
-def contact(found: Contact, name: str | None) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "label": name or found.label,
-        "touched_at": instant(found.touched_at),
-    }
-
-
-def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
-    """The ids of all whom *chats* speak of, those who read along included."""
-    for each in chats:
-        yield from each.reads
-        yield from people_in((*each.messages, each.last_message and shortened(each.last_message)))
-
-
-def people_in(messages: Iterable[ChatMessage | None]) -> Iterator[str]:
-    """The ids of all whom *messages* speak of."""
-    for each in messages:
-        if each is not None:
-            yield from each.people
+def _definition(kind: Any, named: dict[str, Any]) -> dict[str, Any]:
+    if issubclass(kind, StrEnum):
+        return {"type": "string", "enum": [str(each) for each in kind]}
+    hints = get_type_hints(kind, include_extras=True)
+    properties = {name: schema_of(hint, named) for name, hint in hints.items()}
+    return {"type": "object", "properties": properties, "required": list(properties)}

@@ -1,8 +1,8 @@
 """
-Throttle: so many requests of one person in a while, counted in this process.
+Throttle: limits how often a person makes a request, counted in this process.
 
-It is there for what costs one read of Redis, so it does not ask Redis itself. A site of several processes lets
-through what each of them does. One number is kept for a person, of the latest ten thousand.
+It protects requests that cost one read of Redis, so it does not ask Redis itself. Each process of a site counts on
+its own. It keeps one number for each of the last ten thousand people.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from collections import OrderedDict
 
 from components.api.problems import Problem
 
-_MOST = 10_000  # persons
+_MOST = 10_000  # people
 
 
 class Throttle:
-    """*burst* requests at once, and *rate* a second from then on. Who asks more often is told *why* he may not."""
+    """*burst* requests at once, then *rate* a second. Any further request is refused with the sentence *why*."""
 
-    def __init__(self, *, rate: float, burst: int, why: str = "That is more than anybody types.") -> None:
+    def __init__(self, *, rate: float, burst: int, why: str = "These are too many requests.") -> None:
         self._interval, self._why = 1 / rate, why
         self._slack = (burst - 1) * self._interval
-        #: When all that was let through would be done at that rate; who came last is last.
+        #: When the requests of each person would be done at that rate, the person of the latest request last.
         self._done_at: OrderedDict[str, float] = OrderedDict()
         self._guard = threading.Lock()
 
     def check(self, user: str) -> None:
-        """Count a request. Raises Problem if it is one too many; that one is not counted."""
+        """Count a request. Raises Problem, without counting it, if it is one too many."""
         now = time.monotonic()
         with self._guard:
             done_at = max(self._done_at.get(user, now), now)

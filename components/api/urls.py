@@ -1,17 +1,22 @@
-"""The addresses of the API. None ends in a slash; whatever is none of them is a problem, not a page."""
+"""
+The addresses of the API, which the services contribute. None ends in a slash; any other is answered by a problem, not
+by a page.
+"""
 
 from __future__ import annotations
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from components.api.endpoints import endpoint, nowhere
 from components.api.problems import explain
 
-urlpatterns = [
+_anything = endpoint(get=nowhere, post=nowhere, put=nowhere, patch=nowhere, delete=nowhere)
+
+urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("components.people.api")),
     path("", include("components.services.chat.api.urls")),
     path("", include("components.services.mailboxes.api")),
     path("", include("components.services.autocomplete.api")),
     path("problems/<slug:kind>", explain, name="api-problem"),
-    path("<path:path>", endpoint(**dict.fromkeys(("get", "post", "put", "patch", "delete"), nowhere))),
+    path("<path:path>", _anything),
 ]

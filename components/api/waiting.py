@@ -1,51 +1,73 @@
 """
-Long-polls: how long one waits, how many may, and what the others are told.
+Long-polls: how long a request waits, how many may wait, and what the others are told.
 
-Each takes a place, of which a process has COMPONENTS["MAX_WAITERS"], and a person of these
-COMPONENTS["MAX_WAITERS_PER_PERSON"]: so nobody takes the places of all others. Who finds none, and everybody under
-WSGI, where a request that waits costs a thread, is answered at once and told when to come back: that is what clients
-of a long-poll expect, so a tab too many goes on as all do where nobody can wait. A client that goes away is noticed
-by Django, which cancels the view: that gives the place back.
+A process has COMPONENTS["MAX_WAITERS"] places, of which one person can take COMPONENTS["MAX_WAITERS_PER_PERSON"], so
+that nobody takes the places of all others. A request that finds no place is answered at once and told when to come
+back. So is every request under WSGI, where waiting would cost a thread. Clients of a long-poll expect this, so a
+client without a place works like one of a site that cannot wait. When a client goes away, Django cancels the view,
+which frees the place.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import TypeVar
 
 from asgiref.sync import SyncToAsync, sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest
 
-from components.api.fields import Values
+from components.api.fields import Number, Values
 from components.conf import conf
 from components.exceptions import WaitersFull
 
-LONGEST = 55.0  # seconds: below the minute after which proxies give up
-_DEFAULT = 25.0  # seconds
-_RETRY_AFTER = (3, 8)  # seconds: the least and the most, so that a crowd does not come back at once
-_JITTER = 0.1  # part of the time that is taken off by chance
+T = TypeVar("T")
+
+LONGEST = 55  # seconds: less than the minute after which proxies give up
+_RETRY_AFTER = (3, 8)  # seconds: from a range, so that a crowd does not come back at once
+_JITTER = 0.1  # the largest part of the time that is taken off at random
+
+TIMEOUT = Number("timeout", 25, most=LONGEST, about="How many seconds to wait if there is nothing.")
 
 _guard = Lock()
-#: How often each person waits; who does not has no entry.
+#: How many requests of each person wait. A person without any has no entry.
 _waiting: Counter[str] = Counter()
+
+
+async def wait_for(
+    request: HttpRequest, user: str, values: Values, ask: Callable[[float], Awaitable[T]]
+) -> tuple[T, dict[str, str]]:
+    """
+    Return what *ask* returns when it may wait for TIMEOUT seconds, and no headers.
+
+    If the request cannot wait, return what *ask* returns at once, and a header that says when to come back.
+    """
+    if isinstance(request, ASGIRequest) and (seconds := values[TIMEOUT]):
+        await _let_go()
+        try:
+            with place(user):
+                return await ask(seconds * random.uniform(1 - _JITTER, 1)), {}
+        except WaitersFull:
+            pass
+    return await ask(0.0), {"Retry-After": str(random.randint(*_RETRY_AFTER))}
 
 
 @contextmanager
 def place(user: str) -> Iterator[None]:
-    """Take a place to wait at for *user*. Raises WaitersFull if there is none, for them or for anybody."""
+    """Take a place to wait at for *user*. Raises WaitersFull if there is none for them, or none at all."""
     with _guard:
         count = _waiting.total()
         if count >= conf().max_waiters:
-            raise WaitersFull(f"{count} wait in this process already.")
+            raise WaitersFull(f"{count} requests wait in this process already.")
         if _waiting[user] >= conf().max_waiters_per_person:
             count = _waiting[user]
             _forget_if_none(user)
-            raise WaitersFull(f"The person waits {count} times in this process already.")
+            raise WaitersFull(f"{count} requests of this person wait in this process already.")
         _waiting[user] += 1
     try:
         yield
@@ -61,28 +83,15 @@ def _forget_if_none(user: str) -> None:
 
 
 def waiters() -> int:
-    """How many wait in this process now."""
+    """Return how many requests wait in this process now."""
     return _waiting.total()
 
 
-def patience(request: HttpRequest, values: Values) -> float:
-    """How many seconds this request may wait."""
-    asked = values.number("timeout", _DEFAULT, most=LONGEST)
-    if not isinstance(request, ASGIRequest):
-        return 0.0
-    return asked * random.uniform(1 - _JITTER, 1)
-
-
-def retry_after() -> dict[str, str]:
-    """For those who could not wait."""
-    return {"Retry-After": str(random.randint(*_RETRY_AFTER))}
-
-
-async def let_go() -> None:
+async def _let_go() -> None:
     """
-    Give back what the request holds since it was authenticated: a thread, and in it a connection to the database.
+    Give back what the request has held since it was authenticated: a thread, and in it a database connection.
 
-    Otherwise each who waits would have both. They come anew when they are needed.
+    Otherwise each request that waits would hold both. They are opened again when they are needed.
     """
     if not await sync_to_async(_close_connections)():
         return
@@ -92,7 +101,7 @@ async def let_go() -> None:
 
 
 def _close_connections() -> bool:
-    """Whether nothing is left open; a transaction is not ended."""
+    """Close the database connections, except in a transaction. Return whether all are closed."""
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
             return False

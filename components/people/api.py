@@ -1,54 +1,66 @@
-"""Who people are: names for ids, ids for names, and to whom one may write."""
+"""People in the HTTP API: their ids by their names, and whether somebody may write to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypedDict
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.urls import path
 
-from components.api.endpoints import Answer, endpoint
-from components.api.fields import invalid, texts
+from components.api.endpoints import Answer, Reply, endpoint, operation
+from components.api.fields import Names, Values, invalid
 from components.api.problems import Problem
 from components.people import people, unwilling
 
-_MOST = 50  # names in one request
+NAMES = Names("name", is_required=True, most=50)
 
 
-async def find(request: HttpRequest, user: str) -> Answer:
-    """GET people?name=joe&name=jill: the ids of those who are called exactly so."""
-    names = texts(request, "name", most=_MOST)
-    found = await sync_to_async(people().find)(names)
-    return Answer({"people": [{"id": id, "name": name} for name, id in found.items()]})
+class Person(TypedDict):
+    id: str
+    name: str
+
+
+class Found(TypedDict):
+    people: list[Person]
+
+
+@operation("people", {200: Reply("Those who were found.", Found)}, query=[NAMES])
+async def find_people(request: HttpRequest, user: str, values: Values) -> Answer:
+    """Find the ids of people by their exact names."""
+    found = await sync_to_async(people().find)(values[NAMES])
+    told: Found = {"people": [{"id": id, "name": name} for name, id in found.items()]}
+    return Answer(told)
 
 
 async def check_members(field: str, by: str, ids: Iterable[str]) -> None:
     """
-    Refuse to put somebody into a chat who is nobody, to whom *by* may not write, or who does not let *by* do it.
+    Check that *by* may put these people into a chat. Raises Problem.
 
-    Which of these it is, is not told. Raises Problem.
+    It does not tell who does not exist from who may not be written to, or does not want to be put into chats.
     """
     wanted = list(ids)
     if away := await _unreachable(by, wanted) | await sync_to_async(unwilling)(by, wanted):
         shown = ", ".join(sorted(away)[:5])
-        raise invalid(field, f"There is nobody of this id to whom you may write: {shown[:200]}.")
+        raise invalid(field, f"There is nobody with this id to whom you may write: {shown[:200]}.")
 
 
 async def check_newcomer(user: str, members: Iterable[str]) -> None:
-    """Refuse to let *user* join a chat in which there is somebody to whom they may not write. Raises Problem."""
+    """Check that *user* may write to all *members* of a chat before they join it. Raises Problem."""
     others = set(members) - {user}
     if others and await sync_to_async(lambda: people().refused(user, others))() & others:
-        raise Problem("blocked", "There is somebody in this chat to whom you may not write.")
+        raise Problem("blocked", "Somebody in this chat is a person to whom you may not write.")
 
 
 async def check_recipient(by: str, id: str) -> None:
-    """The same for the one whom the address names."""
+    """Check that *by* may write to the person in the address. Raises Problem."""
     if await _unreachable(by, [id]):
-        raise Problem("person-not-found", "There is nobody of this id to whom you may write.")
+        raise Problem("person-not-found", "There is nobody with this id to whom you may write.")
 
 
 async def _unreachable(by: str, ids: Iterable[str]) -> set[str]:
+    """Return those of *ids* who do not exist, or to whom *by* may not write."""
     wanted = set(ids) - {by}
     if not wanted:
         return set()
@@ -60,4 +72,4 @@ async def _unreachable(by: str, ids: Iterable[str]) -> set[str]:
     return await sync_to_async(ask)()
 
 
-urlpatterns = [path("people", endpoint(get=find), name="api-people")]
+urlpatterns = [path("people", endpoint(get=find_people), name="api-people")]

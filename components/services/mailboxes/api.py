@@ -1,68 +1,137 @@
 """
-The mailbox of a person, and pushing to those of others.
+The HTTP API of mailboxes: the caller's own, and pushing to those of others.
 
-Looking is a GET and changes nothing. Pulling is a POST, since it hands messages out and acknowledges those before:
+Looking is a GET and changes nothing. Pulling is a POST, because it hands messages out and acknowledges those before:
 a link that somebody is made to follow must not do that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any, TypedDict
 
 from django.http import HttpRequest
 from django.urls import path, reverse
 
-from components.api import shapes
-from components.api.endpoints import Answer, endpoint
-from components.api.fields import Values, body, idempotency_key, number, query
-from components.api.waiting import let_go, patience, place, retry_after
-from components.exceptions import WaitersFull
+from components.api.endpoints import Answer, Reply, endpoint, operation
+from components.api.fields import (
+    DATA,
+    IDEMPOTENCY_KEY,
+    TEXT,
+    TEXT_OR_DATA,
+    Boolean,
+    Integer,
+    MessageNumber,
+    Values,
+    person,
+)
+from components.api.shapes import Instant, Keyword, People, instant
+from components.api.waiting import TIMEOUT, wait_for
 from components.people import anames_of, anote_contacts
 from components.people.api import check_recipient
-from components.services.mailboxes import Mail, Mailbox, Mails
+from components.services.mailboxes import Fate, Mailbox
+from components.services.mailboxes import Mail as StoredMail
 
-_MOST = 200  # messages in one answer
+LIMIT = Integer("limit", 10, least=1, most=200)
+NEWEST = Boolean("newest", False)
+AFTER = Integer("after", about="First acknowledges what was handed out up to this id.")
+ID = Integer("id", is_required=True)
+RECIPIENT, SENDER, NUMBER = person("recipient"), person("sender"), MessageNumber("id")
 
 
-async def look(request: HttpRequest, user: str) -> Answer:
-    """GET mailbox?limit=&newest=: what is there, without taking it."""
-    values = query(request, "limit", "newest")
+class Mail(TypedDict):
+    id: int
+    sender: str
+    text: str
+    data: Annotated[Any, "Any JSON, or null."]
+    sent_at: Instant
+    is_again: Annotated[bool, "It was handed out before, and not acknowledged."]
+    is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
+
+
+class Mails(TypedDict):
+    messages: list[Mail]
+    people: People
+    missed: Annotated[int, "How many messages were dropped of which the recipient has not been told."]
+
+
+class MailboxContent(Mails):
+    depth: int
+
+
+class Acknowledged(TypedDict):
+    acknowledged: int
+
+
+class Pushed(TypedDict):
+    id: int
+    sent_at: Instant
+    is_duplicate: bool
+    dropped: Annotated[int, "How many older messages were dropped to make room."]
+
+
+def _word(fate: Fate) -> str:
+    return fate.replace(" ", "_")
+
+
+class Delivery(TypedDict):
+    id: int
+    fate: Annotated[str, Keyword("enum", tuple(_word(each) for each in Fate))]
+    recipient_pulled_at: Instant | None
+
+
+@operation("mailbox", {200: Reply("The oldest, or the newest.", MailboxContent)}, query=[LIMIT, NEWEST])
+async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> Answer:
+    """List what is in the caller's mailbox, without taking it."""
     mailbox = Mailbox(user)
-    found = await mailbox.apeek(_limit(values), newest=values.boolean("newest", False))
+    found = await mailbox.apeek(values[LIMIT], newest=values[NEWEST])
     depth, missed = await mailbox.adepth(), await mailbox.amissed()
-    return Answer({**await _told(found), "depth": depth, "missed": missed})
+    told: MailboxContent = {**await _mails(found, missed), "depth": depth}
+    return Answer(told)
 
 
-async def pull(request: HttpRequest, user: str) -> Answer:
-    """POST mailbox/pull: the next messages, as soon as there are any; they come again until acknowledged."""
-    values = body(request, "after", "limit", "newest", "timeout")
-    found, could_wait = await _pulled(
-        Mailbox(user),
-        _limit(values),
-        values.integer("after", None),
-        values.boolean("newest", False),
-        patience(request, values),
+@operation(
+    "mailbox",
+    {200: Reply("The messages; none if the time was over.", Mails, "Retry-After")},
+    body=[AFTER, LIMIT, NEWEST, TIMEOUT],
+)
+async def pull_mail(request: HttpRequest, user: str, values: Values) -> Answer:
+    """Take messages; they come again until they are acknowledged."""
+    mailbox, limit, after, newest = Mailbox(user), values[LIMIT], values.get(AFTER), values[NEWEST]
+    found, headers = await wait_for(
+        request, user, values, lambda seconds: mailbox.apull(limit, after=after, newest=newest, wait=seconds)
     )
-    told = {**await _told(found), "missed": found.missed}
-    return Answer(told, headers={} if could_wait or found else retry_after())
+    return Answer(await _mails(found, found.missed), headers={} if found else headers)
 
 
-async def acknowledge(request: HttpRequest, user: str) -> Answer:
-    """POST mailbox/acknowledge {"id"}: all that were handed out, up to this one, are gone."""
-    id = body(request, "id").integer("id")
-    return Answer({"acknowledged": await Mailbox(user).aacknowledge(id)})
+@operation("mailbox", {200: Reply("How many were acknowledged.", Acknowledged)}, body=[ID])
+async def acknowledge_mail(request: HttpRequest, user: str, values: Values) -> Answer:
+    """Acknowledge all messages that were handed out, up to an id."""
+    told: Acknowledged = {"acknowledged": await Mailbox(user).aacknowledge(values[ID])}
+    return Answer(told)
 
 
-async def push(request: HttpRequest, user: str, recipient: str) -> Answer:
-    """POST mailboxes/{user}: 201; 200 if it was pushed before under the same Idempotency-Key."""
-    values = body(request, "text", "data")
-    text, data, key = values.text("text", ""), values.raw("data"), idempotency_key(request)
+@operation(
+    "mailbox",
+    {
+        201: Reply("Pushed.", Pushed, "Location"),
+        200: Reply("Pushed before, with the same key.", Pushed, "Location"),
+    },
+    headers=[IDEMPOTENCY_KEY],
+    body=[TEXT, DATA],
+    also=TEXT_OR_DATA,
+    problems=["blocked", "person-not-found", "mailbox-full", "invalid-message"],
+)
+async def push_mail(request: HttpRequest, user: str, values: Values, recipient: str) -> Answer:
+    """Put a message into somebody's mailbox."""
     await check_recipient(user, recipient)
-    pushed = await Mailbox(recipient).apush(user, text, data=data, client_id=key)
+    pushed = await Mailbox(recipient).apush(
+        user, values[TEXT], data=values.get(DATA), client_id=values.get(IDEMPOTENCY_KEY)
+    )
     await anote_contacts(user, [recipient])
-    told = {
+    told: Pushed = {
         "id": pushed.id,
-        "sent_at": shapes.instant(pushed.sent_at),
+        "sent_at": instant(pushed.sent_at),
         "is_duplicate": pushed.is_duplicate,
         "dropped": len(pushed.dropped),
     }
@@ -70,54 +139,65 @@ async def push(request: HttpRequest, user: str, recipient: str) -> Answer:
     return Answer(told, 200 if pushed.is_duplicate else 201, {"Location": where})
 
 
-async def fate(request: HttpRequest, user: str, recipient: str, id: str) -> Answer:
-    """GET mailboxes/{user}/messages/{id}: what became of a message, for its sender only."""
-    found = await Mailbox(recipient).astatus(number(id), sender=user)
-    return Answer(shapes.delivery(found))
+@operation(
+    "mailbox",
+    {200: Reply("Known while the message is there, and for a day after.", Delivery)},
+    problems=["message-not-found", "invalid-value"],
+)
+async def mail_fate(request: HttpRequest, user: str, values: Values, recipient: str, id: int) -> Answer:
+    """Tell the sender what became of a message."""
+    found = await Mailbox(recipient).astatus(id, sender=user)
+    pulled_at = None if found.pulled_at is None else instant(found.pulled_at)
+    told: Delivery = {"id": found.id, "fate": _word(found.fate), "recipient_pulled_at": pulled_at}
+    return Answer(told)
 
 
-async def block(request: HttpRequest, user: str, sender: str) -> Answer:
-    """PUT mailbox/blocked/{user}: his mail is refused from now on."""
-    body(request)
+@operation("mailbox", {204: Reply("Blocked.")}, body=(), problems=["too-many-blocked"])
+async def block_sender(request: HttpRequest, user: str, values: Values, sender: str) -> Answer:
+    """Refuse mail from somebody from now on."""
     await Mailbox(user).ablock(sender)
     return Answer()
 
 
-async def unblock(request: HttpRequest, user: str, sender: str) -> Answer:
-    """DELETE mailbox/blocked/{user}"""
+@operation("mailbox", {204: Reply("Not blocked.")}, problems=["invalid-value"])
+async def unblock_sender(request: HttpRequest, user: str, values: Values, sender: str) -> Answer:
+    """Accept mail from somebody again."""
     await Mailbox(user).aunblock(sender)
     return Answer()
 
 
-async def _pulled(
-    mailbox: Mailbox, limit: int, after: int | None, newest: bool, seconds: float
-) -> tuple[Mails, bool]:
-    """The messages, and whether they could be waited for."""
-    if seconds:
-        await let_go()
-        try:
-            with place(mailbox.name):
-                return await mailbox.apull(limit, after=after, newest=newest, wait=seconds), True
-        except WaitersFull:
-            pass
-    return await mailbox.apull(limit, after=after, newest=newest), False
-
-
-async def _told(found: Sequence[Mail]) -> dict[str, object]:
-    names = await anames_of(each.sender for each in found)
-    return {"messages": [shapes.mail(each) for each in found], "people": names}
-
-
-def _limit(values: Values) -> int:
-    limit: int = values.integer("limit", 10, least=1, most=_MOST)
-    return limit
+async def _mails(found: Sequence[StoredMail], missed: int) -> Mails:
+    return {
+        "messages": [
+            {
+                "id": each.id,
+                "sender": each.sender,
+                "text": each.text,
+                "data": each.data,
+                "sent_at": instant(each.sent_at),
+                "is_again": each.is_again,
+                "is_unreadable": each.is_unreadable,
+            }
+            for each in found
+        ],
+        "people": await anames_of(each.sender for each in found),
+        "missed": missed,
+    }
 
 
 urlpatterns = [
-    path("mailbox", endpoint(get=look), name="api-mailbox"),
-    path("mailbox/pull", endpoint(post=pull), name="api-pull"),
-    path("mailbox/acknowledge", endpoint(post=acknowledge), name="api-acknowledge"),
-    path("mailbox/blocked/<str:sender>", endpoint(put=block, delete=unblock), name="api-mail-blocked"),
-    path("mailboxes/<str:recipient>", endpoint(post=push), name="api-push"),
-    path("mailboxes/<str:recipient>/messages/<str:id>", endpoint(get=fate), name="api-fate"),
+    path("mailbox", endpoint(get=look_into_mailbox), name="api-mailbox"),
+    path("mailbox/pull", endpoint(post=pull_mail), name="api-pull"),
+    path("mailbox/acknowledge", endpoint(post=acknowledge_mail), name="api-acknowledge"),
+    path(
+        "mailbox/blocked/<str:sender>",
+        endpoint(SENDER, put=block_sender, delete=unblock_sender),
+        name="api-mail-blocked",
+    ),
+    path("mailboxes/<str:recipient>", endpoint(RECIPIENT, post=push_mail), name="api-push"),
+    path(
+        "mailboxes/<str:recipient>/messages/<str:id>",
+        endpoint(RECIPIENT, NUMBER, get=mail_fate),
+        name="api-fate",
+    ),
 ]

@@ -22,8 +22,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 
 from components.api.authentication import authenticate
-from components.api.endpoints import Answer, View, endpoint_for
-from components.api.fields import invalid, query, texts
+from components.api.endpoints import Answer, View, endpoint
+from components.api.fields import Names, invalid, query
 from components.api.problems import Problem
 from components.api.throttle import Throttle
 from components.control_room.viewing import may_view
@@ -53,7 +53,7 @@ def rows_view(
     Raises ImproperlyConfigured.
     """
     served = _Served(rows, fields, readable, most)
-    return endpoint_for(_nobody if readable is everybody else authenticate, {"get": served.get})
+    return endpoint(who=_nobody if readable is everybody else authenticate, get=served.get)
 
 
 async def _nobody(request: HttpRequest) -> str:
@@ -64,7 +64,8 @@ class _Served:
     """What one address serves."""
 
     def __init__(self, rows: CachedRows, fields: Sequence[str], readable: Readable | None, most: int) -> None:
-        self._rows, self._readable, self._most = rows, readable or self._by_permission, most
+        self._rows, self._readable = rows, readable or self._by_permission
+        self._keys = Names("pk", is_required=True, most=most)
         self._is_public = readable is everybody
         places = rows.shape.places
         if isinstance(fields, str) or not fields or not set(fields) <= places.keys():
@@ -77,10 +78,10 @@ class _Served:
     async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
         """Answer GET ?pk=1&pk=2 with {"rows": {"1": …}}, those that there are; GET of one row with its values."""
         if pk is None:
-            pks = list(dict.fromkeys(texts(request, "pk", most=self._most)))
+            pks = list(dict.fromkeys(query(request, [self._keys])[self._keys]))
             found = await self._find(request, user, pks)
             return self._answer({"rows": {each: self._told(row) for each, row in found.items()}}, pks, found)
-        query(request)
+        query(request, ())
         found = await self._find(request, user, [pk])
         if pk not in found:
             raise Problem("row-not-found", "There is no row of this key that you may read.")

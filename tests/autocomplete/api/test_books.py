@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.test.utils import override_settings
@@ -12,6 +13,7 @@ from redis import Redis
 from components.api.throttle import Throttle
 from components.services.autocomplete import AddressBook, RecentContacts, api
 from tests.fixtures.api import Asker, problem
+from tests.support.snapshots import snapshot
 
 BOOK = "guild:7"
 
@@ -77,38 +79,103 @@ def test_a_book_that_one_may_not_search_is_not_told_from_none(joe: Asker, jill: 
     problem(nobody("GET", f"books/{BOOK}?q=je"), 401, "not-authenticated")
 
 
-def test_by_default_nobody_searches(joe: Asker) -> None:
-    with override_settings(COMPONENTS={}):
-        problem(joe("GET", f"books/{BOOK}?q=je"), 404, "book-not-found")
+# What is refused changes nothing
 
 
+class Anything:
+    """Everybody may search every book, whether it exists or not."""
+
+    def may_search(self, user: str, book: str) -> bool:
+        return True
+
+
+@pytest.fixture
+def unchanged(redis: Redis, book: AddressBook) -> Iterator[None]:
+    """Let everybody search every book; at the end, Redis holds what it held before."""
+    stored = snapshot(redis)
+    with override_settings(COMPONENTS={"BOOKS": "tests.autocomplete.api.test_books.Anything"}):
+        yield
+    assert snapshot(redis) == stored
+
+
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
-    "query",
+    ("query", "says"),
     [
-        "",
-        "q=",
-        "q=%20",
-        "q=%00",
-        "q=a%07",
-        "q=" + "a" * 10_000,
-        "q=a&limit=0",
-        "q=a&limit=101",
-        "q=a&prefix=b",
+        ("", "It is missing"),
+        ("q=", "is empty"),
+        ("q=%20", "is empty"),
+        ("q=%20%C2%A0", "is empty"),
+        ("q=%CC%81", "is empty"),
+        ("q=" + "a" * 201, "has 201 characters; it must have 1 to 200"),
+        ("q=" + "a" * 501, "at most 500 characters"),
+        ("q=" + "a" * 10_000, "at most 500 characters"),
+        ("q=%00", "a control character, at position 0"),
+        ("q=%01", "a control character, at position 0"),
+        ("q=a%00b", "a control character, at position 1"),
+        ("q=a%07", "a control character, at position 1"),
+        ("q=a%0A", "a control character, at position 1"),
+        ("q=a%C2%85", "a control character, at position 1"),
+        ("q=a&limit=0", "a whole number from 1 to 100"),
+        ("q=a&limit=101", "a whole number from 1 to 100"),
+        ("q=a&prefix=b", "There is no such field"),
     ],
 )
-def test_a_search_that_is_none_is_refused(joe: Asker, query: str) -> None:
-    problem(joe("GET", f"books/{BOOK}?{query}"), 422, "invalid-value")
+def test_an_invalid_search_is_refused_with_the_reason(joe: Asker, query: str, says: str) -> None:
+    assert says in problem(joe("GET", f"books/{BOOK}?{query}"), 422, "invalid-value")["detail"]
 
 
-def test_what_is_no_text_is_found_nowhere(joe: Asker) -> None:
-    assert labels(joe("GET", f"books/{BOOK}?q=%ed%a0%80")) == []
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("prefix", ["%ED%A0%80", "%FF", "%C3", "%F4%90%80%80"])
+def test_bytes_that_are_not_text_match_nothing(joe: Asker, prefix: str) -> None:
+    answer = joe("GET", f"books/{BOOK}?q={prefix}")
+
+    assert (answer.status_code, answer.json()) == (200, {"entries": [], "is_complete": True})
 
 
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("name", ["nobody", "x" * 500, "{guild:7}", "guild:7 ", "\0", "\n", "\u202e", "*"])
+def test_a_book_that_does_not_exist_is_neither_found_nor_created(joe: Asker, name: str) -> None:
+    for method, path, content in (("GET", "?q=a", None), ("POST", "/select", {"id": "1"})):
+        problem(joe(method, f"books/{quote(name, safe='')}{path}", content), 404, "book-not-found")
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("length", [501, 10_000])
+def test_a_name_that_no_book_can_have_is_refused(joe: Asker, length: int) -> None:
+    told = problem(joe("GET", f"books/{'x' * length}?q=a"), 422, "invalid-value")
+
+    assert f"({length:,} characters): a name is text of 1 to 500 characters" in told["detail"]
+
+
+@pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
-    "content", [{}, {"id": 1}, {"id": ""}, {"id": "a\0"}, {"id": "a" * 501}, {"name": "1"}]
+    "raw",
+    [
+        b"{}",
+        b'{"id": 1}',
+        b'{"id": ""}',
+        b'{"id": "\\ud800"}',
+        b'{"id": "a\\u0000"}',
+        b'{"id": "a\\u0001"}',
+        b'{"id": "%s"}' % (b"a" * 101),
+        b'{"id": "%s"}' % (b"a" * 501),
+        b'{"name": "1"}',
+    ],
 )
-def test_a_choice_that_is_none_is_refused(joe: Asker, content: Any) -> None:
-    problem(joe("POST", f"books/{BOOK}/select", content), 422, "invalid-value")
+def test_an_invalid_choice_is_refused(joe: Asker, raw: bytes) -> None:
+    problem(joe("POST", f"books/{BOOK}/select", raw=raw), 422, "invalid-value")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_choice_without_permission_changes_nothing(joe: Asker, nobody: Asker) -> None:
+    with override_settings(COMPONENTS={}):
+        problem(joe("GET", f"books/{BOOK}?q=je"), 404, "book-not-found")
+        problem(joe("POST", f"books/{BOOK}/select", {"id": "1"}), 404, "book-not-found")
+    problem(nobody("POST", f"books/{BOOK}/select", {"id": "1"}), 401, "not-authenticated")
+
+
+# Caches and throttles
 
 
 def test_a_browser_asks_again_and_gets_nothing_where_nothing_has_changed(

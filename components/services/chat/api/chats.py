@@ -1,102 +1,175 @@
-"""Chats: those of a person, one of them, what its owner changes about it, and joining."""
+"""Chats: listing, creating, changing, closing and joining them."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from components.api import shapes
-from components.api.endpoints import Answer
-from components.api.fields import Values, body, idempotency_key, invalid, query
+from components.api.endpoints import Answer, Reply, operation
+from components.api.fields import (
+    DATA,
+    IDEMPOTENCY_KEY,
+    TEXT,
+    Boolean,
+    Ids,
+    Integer,
+    Number,
+    Text,
+    Values,
+    invalid,
+)
+from components.api.shapes import People
 from components.people import anames_of, anote_contacts
 from components.people.api import check_members, check_newcomer
 from components.services.chat import Chat, ChatSettings, Inbox
+from components.services.chat.api import shapes
 
-LONGEST_TITLE = 200  # characters
-_MOST = 200  # chats in one answer
-_LONGEST_PAUSE = 86_400  # seconds of slow mode
-#: What an owner may say about a chat; all other settings are for those who run the site.
-_SETTINGS = ("history", "slow_mode", "is_open")
+_ID = "[A-Za-z0-9][A-Za-z0-9._:-]{0,63}"
+
+CHAT_ID = Text("chat_id", also={"pattern": f"^{_ID}$"})
+LIMIT = Integer("limit", 100, least=1, most=200)
+AFTER = Text(
+    "after", also={"pattern": f"^[0-9]{{1,16}}-{_ID}$"}, about="The value of next in the answer before."
+)
+MEMBERS = Ids("members")
 
 
-async def listing(request: HttpRequest, user: str) -> Answer:
-    """GET chats?limit=&after=: those of the person, with the latest message first."""
-    values = query(request, "limit", "after")
-    limit = values.integer("limit", 100, least=1, most=_MOST)
+class Title(Text):
+    def check(self, value: Any) -> str:
+        title = super().check(value)
+        if title and not title.isprintable():
+            raise ValueError("It holds a character that cannot be printed.")
+        return title
+
+
+class Pause(Number):
+    def check(self, value: Any) -> float:
+        pause = super().check(value)
+        if 0 < pause < 0.001:
+            raise ValueError("It is less than a millisecond.")
+        return pause
+
+
+TITLE = Title("title", "", longest=200, about="Printable characters.")
+#: What an owner may change about a chat; all other settings are for those who run the site.
+SETTINGS = (
+    Integer("history", most=10**9, is_nullable=True),
+    Pause("slow_mode", most=86_400, about="Seconds; 0 for none, else at least a millisecond."),
+    Boolean("is_open"),
+)
+
+
+class Chats(TypedDict):
+    chats: list[shapes.Chat]
+    next: Annotated[str | None, "The value of after that asks for the next chats; null at the end."]
+    unavailable: shapes.Unavailable
+    people: People
+
+
+@operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=[LIMIT, AFTER])
+async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
+    """List the chats of the person."""
+    after = values.get(AFTER)
     try:
-        if "after" in values and not values.text("after"):
+        if after == "":
             raise ValueError
-        found = await Inbox(user).apage(limit=limit, after=values.text("after", ""))
+        found = await Inbox(user).apage(limit=values[LIMIT], after=after or "")
     except ValueError:
-        raise invalid("after", "It must be what the answer before gave as next.") from None
-    names = await anames_of(shapes.people_of(found.chats))
-    told = [shapes.chat(each) for each in found.chats]
-    away = list(found.unavailable)
-    return Answer({"chats": told, "next": found.next or None, "unavailable": away, "people": names})
+        raise invalid("after", "It must be the value of next in the answer before.") from None
+    told: Chats = {
+        "chats": [shapes.chat(each) for each in found.chats],
+        "next": found.next or None,
+        "unavailable": list(found.unavailable),
+        "people": await anames_of(shapes.people_of(found.chats)),
+    }
+    return Answer(told)
 
 
-async def create(request: HttpRequest, user: str) -> Answer:
-    """POST chats. Ids are the app's: a caller who chose them could take those that the project has plans for."""
-    values = body(request, "title", "members", "text", "data", *_SETTINGS)
-    members = values.people("members", [])
-    first = {"text": values.text("text", ""), "data": values.raw("data")}
-    title, key = _title(values), idempotency_key(request)
-    settings = ChatSettings(**_settings(values))
+@operation(
+    "chats",
+    {201: Reply("Created, now or before with the same key.", shapes.WholeChat, "Location")},
+    headers=[IDEMPOTENCY_KEY],
+    body=[TITLE, MEMBERS, TEXT, DATA, *SETTINGS],
+    problems=["chat-exists", "too-many-chats", "invalid-message", "too-many-members", "too-fast"],
+)
+async def create_chat(request: HttpRequest, user: str, values: Values) -> Answer:
+    """Create a chat."""
+    members, key = values.get(MEMBERS) or [], values.get(IDEMPOTENCY_KEY)
     await check_members("members", user, members)
     chat = await Chat.acreate(
         user,
         members=members,
-        title=title,
+        title=values[TITLE],
+        # Callers cannot choose an id: they could take one that the project has plans for.
         id=key and _id_for(user, key),
         client_id=key,
-        settings=settings,
+        settings=ChatSettings(**_settings(values)),
         by=user,
-        **first,
+        text=values[TEXT],
+        data=values.get(DATA),
     )
     await anote_contacts(user, members, anew=True)
     where = reverse("components:api-chat", args=[chat.id])
     return Answer(await _one(chat, user), 201, {"Location": where})
 
 
-async def one(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """GET chats/{id}."""
+@operation("chats", {200: Reply("The chat.", shapes.WholeChat)}, problems=["chat-not-found"])
+async def get_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """Get one chat."""
     return Answer(await _one(Chat(chat_id), user))
 
 
-async def change(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """PATCH chats/{id}."""
-    values = body(request, "title", *_SETTINGS)
+@operation(
+    "chats",
+    {200: Reply("The chat as it is now.", shapes.WholeChat)},
+    body=[TITLE, *SETTINGS],
+    problems=["not-allowed", "chat-not-found", "chat-closed"],
+)
+async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    Change the title or the settings.
+
+    The owner and moderators change the title, the owner the settings.
+    """
     chat, settings = Chat(chat_id), _settings(values)
-    title = _title(values) if "title" in values else None
     # A stranger sets nothing in motion, not even the trimming that comes with settings.
     await chat.anews(user)
-    if title is not None:
-        await chat.arename(title, by=user)
+    if TITLE in values:
+        await chat.arename(values[TITLE], by=user)
     if settings:
         await chat.aconfigure(by=user, **settings)
     return Answer(await _one(chat, user))
 
 
-async def close(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """POST chats/{id}/close."""
-    body(request)
+@operation("chats", {204: Reply("Closed.")}, body=(), problems=["not-allowed", "chat-not-found"])
+async def close_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """Close a chat: it can be read, and no longer be written to."""
     await Chat(chat_id).aclose(by=user)
     return Answer()
 
 
-async def reopen(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """POST chats/{id}/reopen."""
-    body(request)
+@operation("chats", {204: Reply("Open.")}, body=(), problems=["not-allowed", "chat-not-found"])
+async def reopen_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """Open a closed chat again."""
     await Chat(chat_id).areopen(by=user)
     return Answer()
 
 
-async def join(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """POST chats/{id}/join: into an open chat, whose id the person has from somewhere."""
-    body(request)
+@operation(
+    "chats",
+    {200: Reply("The chat.", shapes.WholeChat)},
+    body=(),
+    problems=["blocked", "chat-not-found", "chat-closed", "too-many-chats", "too-many-members", "too-fast"],
+)
+async def join_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    Join an open chat.
+
+    Whoever knows the id of an open chat may join it.
+    """
     chat = Chat(chat_id)
     if (await chat.ainfo()).settings.is_open:  # any other refuses by itself
         members = [each.user for each in await chat.amembers()]
@@ -106,33 +179,17 @@ async def join(request: HttpRequest, user: str, chat_id: str) -> Answer:
     return Answer(await _one(chat, user))
 
 
-async def _one(chat: Chat, user: str) -> dict[str, Any]:
+async def _one(chat: Chat, user: str) -> shapes.WholeChat:
     news = await chat.anews(user)
     info = await chat.ainfo()
     names = await anames_of(shapes.people_of([news]))
     return {**shapes.chat(news), "settings": shapes.settings(info.settings), "people": names}
 
 
-def _title(values: Values) -> str:
-    title = values.text("title", "", longest=LONGEST_TITLE)
-    if title and not title.isprintable():
-        raise invalid("title", "It holds a character that cannot be printed.")
-    return title
-
-
 def _settings(values: Values) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if "history" in values:
-        found["history"] = None if values.raw("history") is None else values.integer("history", most=10**9)
-    if "slow_mode" in values:
-        found["slow_mode"] = values.number("slow_mode", most=_LONGEST_PAUSE)
-        if 0 < found["slow_mode"] < 0.001:
-            raise invalid("slow_mode", "It is less than a millisecond.")
-    if "is_open" in values:
-        found["is_open"] = values.boolean("is_open")
-    return found
+    return {each.name: values.get(each) for each in SETTINGS if each in values}
 
 
 def _id_for(user: str, key: str) -> str:
-    """The same for a repeated request, and for no other."""
+    """Return an id that is the same for a repeated request, and for no other."""
     return sha256(f"{user}\0{key}".encode()).hexdigest()[:32]

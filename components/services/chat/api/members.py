@@ -1,102 +1,153 @@
-"""Members of a chat: who they are, adding them, their roles, silence, and their leaving."""
+"""Members of a chat: listing, adding and removing them, their roles, and muting."""
 
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
+from typing import TypedDict
 
 from django.http import HttpRequest
 
-from components.api import shapes
-from components.api.endpoints import Answer
-from components.api.fields import MOST_PEOPLE, body, invalid, query
+from components.api.endpoints import Answer, Reply, operation
+from components.api.fields import MOST_PEOPLE, Boolean, Choice, Ids, Integer, Number, Text, Values, person
 from components.api.throttle import Throttle
 from components.kit.values import MAX_NAME
 from components.people import anames_of, anote_contacts
 from components.people.api import check_members
-from components.services.autocomplete.folding import Spelling, check_prefix, is_found, spell
+from components.services.autocomplete.folding import MAX_PREFIX, Spelling, check_prefix, is_found, spell
 from components.services.chat import Chat, Role
+from components.services.chat.api import shapes
 
-_LONGEST_SILENCE = 10 * 366 * 86_400  # seconds
+MEMBER = person("member")
+PREFIX = Text(
+    "q",
+    longest=MAX_NAME,
+    also={"minLength": 1, "maxLength": MAX_PREFIX},
+    about="Only members with a word in their name that begins with this. "
+    "Capitals, accents and the width of letters do not count.",
+)
+LIMIT = Integer("limit", least=1, most=MOST_PEOPLE)
+USERS = Ids("users", is_required=True)
+ROLE = Choice("role", of=Role)
+MUTED_FOR = Number(
+    "muted_for", least=0.001, most=10 * 366 * 86_400, is_nullable=True, about="Seconds; null unmutes."
+)
+BLOCK = Boolean("block", False, about="The person cannot come back until they are unblocked.")
+
 _throttle = Throttle(rate=10, burst=30)
 
 
-async def listing(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """GET chats/{id}/members?q=&limit=: all; or those of whose name a word begins with q."""
-    values = query(request, "q", "limit")
-    limit = values.integer("limit", MOST_PEOPLE, least=1, most=MOST_PEOPLE) if "limit" in values else None
-    if "q" not in values:
-        return Answer({"members": (await _members(user, chat_id))[:limit]})
+class Members(TypedDict):
+    members: list[shapes.Member]
+
+
+class Added(TypedDict):
+    added: list[str]
+
+
+@operation(
+    "members",
+    {200: Reply("Owners are first; with q, names that begin with it, in alphabetical order.", Members)},
+    query=[PREFIX, LIMIT],
+    problems=["chat-not-found", "too-fast"],
+)
+async def list_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """List the members, or those whose names match."""
+    prefix, limit = values.get(PREFIX), values.get(LIMIT)
+    if prefix is None:
+        told: Members = {"members": (await _members(user, chat_id))[:limit]}
+        return Answer(told)
     _throttle.check(user)
-    wanted = check_prefix(values.text("q", longest=MAX_NAME))
-    fitting = [
-        (rank, each) for each in await _members(user, chat_id) if (rank := _fits(each["name"], wanted))
+    wanted = check_prefix(prefix)
+    matches = [
+        (rank, each) for each in await _members(user, chat_id) if (rank := _rank(each["name"], wanted))
     ]
-    return Answer({"members": [each for _rank, each in sorted(fitting, key=itemgetter(0))[:limit]]})
+    told = {"members": [each for _rank, each in sorted(matches, key=itemgetter(0))[:limit]]}
+    return Answer(told)
 
 
-async def add(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """POST chats/{id}/members: the answer names those who are new."""
-    users = body(request, "users").people("users")
-    chat = Chat(chat_id)
-    await chat.anews(user)  # strangers learn nothing, not even whether somebody has an id
+@operation(
+    "members",
+    {200: Reply("The ids of the new members.", Added)},
+    body=[USERS],
+    problems=[
+        "not-allowed",
+        "blocked",
+        "chat-not-found",
+        "chat-closed",
+        "too-many-chats",
+        "too-many-members",
+        "too-fast",
+    ],
+)
+async def add_members(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """Add members."""
+    chat, users = Chat(chat_id), values[USERS]
+    await chat.anews(user)  # a stranger learns nothing, not even whether an id is somebody's
     await check_members("users", user, users)
     added = await chat.aadd(users, by=user)
     await anote_contacts(user, added, anew=True)
-    return Answer({"added": added})
+    told: Added = {"added": added}
+    return Answer(told)
 
 
-async def change(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
-    """PATCH chats/{id}/members/{user}: {"role": …} or {"muted_for": seconds, or null to unmute} or both."""
-    values = body(request, "role", "muted_for")
-    chat = Chat(chat_id)
-    role = _role(values.text("role")) if "role" in values else None
-    if "muted_for" in values and values.raw("muted_for") is not None:
-        seconds = values.number("muted_for", most=_LONGEST_SILENCE)
-        if seconds < 0.001:
-            raise invalid("muted_for", "It is less than a millisecond; null unmutes.")
+@operation(
+    "members",
+    {200: Reply("All members.", Members)},
+    body=[ROLE, MUTED_FOR],
+    problems=["not-allowed", "chat-not-found", "member-not-found", "chat-closed"],
+)
+async def change_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
+    """Change the role of a member, mute or unmute them."""
+    chat, role, seconds = Chat(chat_id), values.get(ROLE), values.get(MUTED_FOR)
+    if seconds is not None:
         await chat.amute(member, seconds=seconds, by=user)
-    elif "muted_for" in values:
+    elif MUTED_FOR in values:
         await chat.aunmute(member, by=user)
     if role is not None:
         await chat.aset_role(member, role, by=user)
-    return Answer({"members": await _members(user, chat_id)})
+    told: Members = {"members": await _members(user, chat_id)}
+    return Answer(told)
 
 
-async def remove(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
-    """DELETE chats/{id}/members/{user}?block=: oneself leaves; another is kicked, and blocked if so asked."""
-    blocks = query(request, "block").boolean("block", False)
+@operation(
+    "members",
+    {204: Reply("The person is not a member.")},
+    query=[BLOCK],
+    problems=["not-allowed", "chat-not-found", "member-not-found", "chat-closed", "too-many-blocked"],
+)
+async def remove_member(request: HttpRequest, user: str, values: Values, chat_id: str, member: str) -> Answer:
+    """Leave a chat, or remove another member."""
     chat = Chat(chat_id)
     if member == user:
         await chat.anews(user)
         await chat.aleave(user)
-    elif blocks:
+    elif values[BLOCK]:
         await chat.ablock(member, by=user)
     else:
         await chat.akick(member, by=user)
     return Answer()
 
 
-async def unblock(request: HttpRequest, user: str, chat_id: str, member: str) -> Answer:
-    """DELETE chats/{id}/blocked/{user}: they may come back."""
+@operation(
+    "members",
+    {204: Reply("The person may come back.")},
+    problems=["not-allowed", "chat-not-found", "invalid-value"],
+)
+async def unblock_member(
+    request: HttpRequest, user: str, values: Values, chat_id: str, member: str
+) -> Answer:
+    """Let a blocked person come back."""
     await Chat(chat_id).aunblock(member, by=user)
     return Answer()
 
 
-async def _members(user: str, chat_id: str) -> list[dict[str, Any]]:
+async def _members(user: str, chat_id: str) -> list[shapes.Member]:
     found = await Chat(chat_id).amembers(user=user)
     names = await anames_of(each.user for each in found)
     return [shapes.member(each, names.get(each.user)) for each in found]
 
 
-def _fits(name: str, wanted: Spelling) -> tuple[bool, str] | None:
-    """Return the sort key of a member whom *wanted* finds: first those whose name begins so. None for others."""
+def _rank(name: str, wanted: Spelling) -> tuple[bool, str] | None:
+    """Return the sort key of a member whose name matches, those first whose name begins so; None for others."""
     own = spell(name)
     return (not own.key.startswith(wanted.key), own.key) if is_found(own, wanted) else None
-
-
-def _role(name: str) -> Role:
-    try:
-        return Role(name)
-    except ValueError:
-        raise invalid("role", f"It must be one of: {', '.join(Role)}.") from None

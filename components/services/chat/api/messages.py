@@ -1,59 +1,136 @@
-"""Messages of a chat: reading its history, sending, deleting, and how far one has read."""
+"""Messages of a chat: reading its history, sending, deleting, and how far a member has read."""
 
 from __future__ import annotations
+
+from typing import Annotated, TypedDict
 
 from django.http import HttpRequest
 from django.urls import reverse
 
-from components.api import shapes
-from components.api.endpoints import Answer
-from components.api.fields import body, idempotency_key, invalid, number, query
+from components.api.endpoints import Answer, Reply, operation
+from components.api.fields import DATA, IDEMPOTENCY_KEY, TEXT, TEXT_OR_DATA, Ids, Integer, Values, invalid
+from components.api.shapes import Instant, People, instant
 from components.people import anames_of, anote_contacts
 from components.services.chat import Chat
+from components.services.chat.api import shapes
 
-_MOST = 200  # messages in one answer
+BEFORE = Integer("before", about="Only messages before this seq. Not together with after.")
+AFTER = Integer("after", about="Only messages after this seq.")
+LIMIT = Integer("limit", 50, least=1, most=200)
+MENTIONS = Ids("mentions")
+SEQ = Integer("seq", is_required=True)
 
 
-async def history(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """GET chats/{id}/messages?before=&after=&limit="""
-    values = query(request, "before", "after", "limit")
-    before, after = values.integer("before", None), values.integer("after", None)
-    limit = values.integer("limit", 50, least=1, most=_MOST)
+class Messages(TypedDict):
+    messages: list[shapes.Message]
+    has_more: Annotated[bool, "There is more in the direction that was asked for."]
+    oldest: int
+    people: People
+
+
+class WholeMessage(shapes.Message):
+    people: People
+
+
+class Sent(TypedDict):
+    seq: int
+    sent_at: Instant
+    is_duplicate: bool
+
+
+class ReadPosition(TypedDict):
+    read_seq: int
+
+
+@operation(
+    "messages",
+    {200: Reply("The page.", Messages)},
+    query=[BEFORE, AFTER, LIMIT],
+    problems=["chat-not-found"],
+)
+async def list_messages(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    List a page of the history, oldest first.
+
+    Without before and after: the newest messages.
+    """
+    before, after = values.get(BEFORE), values.get(AFTER)
     if before is not None and after is not None:
         raise invalid("after", "Give before or after, not both.")
-    page = await Chat(chat_id).ahistory(user, before=before, after=after, limit=limit)
-    return Answer({**shapes.page(page), "people": await anames_of(shapes.people_in(page.messages))})
+    page = await Chat(chat_id).ahistory(user, before=before, after=after, limit=values[LIMIT])
+    told: Messages = {
+        "messages": [shapes.message(each) for each in page.messages],
+        "has_more": page.has_more,
+        "oldest": page.oldest,
+        "people": await anames_of(id for each in page.messages for id in each.people),
+    }
+    return Answer(told)
 
 
-async def send(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """POST chats/{id}/messages: 201; 200 if it was sent before under the same Idempotency-Key."""
-    values = body(request, "text", "data", "mentions")
+@operation(
+    "messages",
+    {
+        201: Reply("Sent.", Sent, "Location"),
+        200: Reply("Sent before, with the same key.", Sent, "Location"),
+    },
+    headers=[IDEMPOTENCY_KEY],
+    body=[TEXT, DATA, MENTIONS],
+    also=TEXT_OR_DATA,
+    problems=["muted", "chat-not-found", "chat-closed", "invalid-message", "too-fast"],
+)
+async def send_message(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """
+    Send a message.
+
+    It has a text, data, or both.
+    """
     sent = await Chat(chat_id).asend(
         user,
-        values.text("text", ""),
-        data=values.raw("data"),
-        mentions=values.people("mentions", []),
-        client_id=idempotency_key(request),
+        values[TEXT],
+        data=values.get(DATA),
+        mentions=values.get(MENTIONS) or [],
+        client_id=values.get(IDEMPOTENCY_KEY),
     )
     await anote_contacts(user, sent.spoken_to)
-    told = {"seq": sent.seq, "sent_at": shapes.instant(sent.sent_at), "is_duplicate": sent.is_duplicate}
+    told: Sent = {"seq": sent.seq, "sent_at": instant(sent.sent_at), "is_duplicate": sent.is_duplicate}
     where = reverse("components:api-message", args=[chat_id, str(sent.seq)])
     return Answer(told, 200 if sent.is_duplicate else 201, {"Location": where})
 
 
-async def one(request: HttpRequest, user: str, chat_id: str, seq: str) -> Answer:
-    """GET chats/{id}/messages/{seq}"""
-    found = await Chat(chat_id).amessage(user, number(seq))
-    return Answer({**shapes.message(found), "people": await anames_of(shapes.people_in([found]))})
+@operation(
+    "messages",
+    {200: Reply("The message.", WholeMessage)},
+    problems=["chat-not-found", "message-not-found"],
+)
+async def get_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+    """Get one message or event."""
+    found = await Chat(chat_id).amessage(user, seq)
+    told: WholeMessage = {**shapes.message(found), "people": await anames_of(found.people)}
+    return Answer(told)
 
 
-async def delete(request: HttpRequest, user: str, chat_id: str, seq: str) -> Answer:
-    """DELETE chats/{id}/messages/{seq}"""
-    await Chat(chat_id).adelete_message(number(seq), by=user)
+@operation(
+    "messages",
+    {204: Reply("Deleted.")},
+    problems=["not-allowed", "chat-not-found", "message-not-found"],
+)
+async def delete_message(request: HttpRequest, user: str, values: Values, chat_id: str, seq: int) -> Answer:
+    """
+    Delete a message.
+
+    Members delete their own messages; the owner and moderators delete any.
+    """
+    await Chat(chat_id).adelete_message(seq, by=user)
     return Answer()
 
 
-async def read(request: HttpRequest, user: str, chat_id: str) -> Answer:
-    """POST chats/{id}/read: the reading position, which only moves forward."""
-    seq = body(request, "seq").integer("seq")
-    return Answer({"read_seq": await Chat(chat_id).aacknowledge(user, seq)})
+@operation(
+    "messages",
+    {200: Reply("The position as it is now.", ReadPosition)},
+    body=[SEQ],
+    problems=["chat-not-found"],
+)
+async def mark_read(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
+    """Move the reading position forward."""
+    told: ReadPosition = {"read_seq": await Chat(chat_id).aacknowledge(user, values[SEQ])}
+    return Answer(told)

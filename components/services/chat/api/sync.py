@@ -1,55 +1,74 @@
 """
 sync: what is new in all chats of a person, in one request that waits for it.
 
-The client gives back the cursor of the answer before: how far it has come in each chat. The cursor is signed for
-this person, so nobody makes one up; and nothing about it is kept here, so a client may stay away as long as it likes,
-or ask again with an old one when an answer was lost.
+The client sends back the cursor of the answer before, which holds how far it has come in each chat. The cursor is
+signed for this person, so nobody can make one up. The server keeps nothing about it: a client may stay away for as
+long as it likes, or use an old cursor again when an answer was lost.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from django.core import signing
 from django.http import HttpRequest
 
-from components.api import shapes
-from components.api.endpoints import Answer
-from components.api.fields import Values, body, query
+from components.api.endpoints import Answer, Reply, operation
+from components.api.fields import Text, Values
 from components.api.problems import Problem
-from components.api.waiting import let_go, patience, place, retry_after
-from components.exceptions import WaitersFull
+from components.api.shapes import People
+from components.api.waiting import TIMEOUT, wait_for
 from components.people import anames_of
-from components.services.chat import Changes, Inbox, Position
+from components.services.chat import Inbox, Position
+from components.services.chat.api import shapes
 
 _LARGEST = 1 << 18  # bytes of a body: the cursor of some ten thousand chats
 _MOST_CHATS = 100  # in one answer
-_AFTER = ""  # what no chat can be called: in a cursor, the place at which the list of chats goes on
-_FIELDS = ("cursor", "timeout")
+_AFTER = ""  # no chat has this id: in a cursor, it names the chat after which the list goes on
 _CURSOR = re.compile(r"[A-Za-z0-9_:.-]+")
 
-
-async def get(request: HttpRequest, user: str) -> Answer:
-    """GET sync?cursor=&timeout="""
-    return await _sync(request, user, query(request, *_FIELDS))
-
-
-async def post(request: HttpRequest, user: str) -> Answer:
-    """POST sync, for a cursor that is too long for an address. It changes nothing either."""
-    return await _sync(request, user, body(request, *_FIELDS, largest=_LARGEST))
+CURSOR = Text(
+    "cursor",
+    "",
+    longest=_LARGEST,
+    about="From the answer before. Without one: all chats with their last messages, at once.",
+)
+_FIELDS = (CURSOR, TIMEOUT)
 
 
-async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
-    seconds = patience(request, values)
-    cursor = values.text("cursor", "", longest=_LARGEST)
+class Sync(TypedDict):
+    user: Annotated[str, "The id of the caller."]
+    cursor: Annotated[str, "The cursor to ask with next."]
+    chats: list[shapes.ChangedChat]
+    gone: Annotated[list[str], "The ids of chats in which the person no longer is."]
+    has_more_chats: Annotated[bool, "There are more chats; ask again at once with the new cursor."]
+    unavailable: shapes.Unavailable
+    people: People
+
+
+_REPLIES = {200: Reply("What is new; nothing if the time was over.", Sync, "Retry-After")}
+
+
+@operation("sync", _REPLIES, query=_FIELDS, problems=["invalid-cursor"])
+async def sync(request: HttpRequest, user: str, values: Values) -> Answer:
+    """
+    Get what is new in all chats.
+
+    Waits for up to timeout seconds until there is something. An answer with the header Retry-After did not wait: too
+    many requests do, or the site runs under WSGI.
+    """
+    cursor = values[CURSOR]
     since = read_cursor(user, cursor) if cursor else {}
     after = _content(user, cursor).get(_AFTER, "") if cursor else ""
     if after or not cursor:
-        return await _listing(user, since, after)
-    changes, could_wait = await _changes(user, since, seconds)
-    told = {
+        return Answer(await _listing(user, since, after))
+    inbox = Inbox(user)
+    changes, headers = await wait_for(
+        request, user, values, lambda seconds: inbox.achanges(since, wait=seconds)
+    )
+    told: Sync = {
         "user": user,
         "cursor": make_cursor(user, changes.positions) if changes.chats or changes.gone else cursor,
         "chats": [shapes.changed_chat(each) for each in changes.chats],
@@ -58,15 +77,25 @@ async def _sync(request: HttpRequest, user: str, values: Values) -> Answer:
         "unavailable": list(changes.unavailable),
         "people": await anames_of(shapes.people_of(changes.chats)),
     }
-    return Answer(told, headers={} if could_wait else retry_after())
+    return Answer(told, headers=headers)
 
 
-async def _listing(user: str, since: Mapping[str, Position], after: str) -> Answer:
-    """Answer a client that begins: its chats with their last messages, page by page. All before that is history."""
+@operation("sync", _REPLIES, body=_FIELDS, largest=_LARGEST, problems=["invalid-cursor"])
+async def sync_by_body(request: HttpRequest, user: str, values: Values) -> Answer:
+    """
+    Get the same with the cursor in the body.
+
+    For a cursor that is too long for an address. The body may have 262,144 bytes.
+    """
+    return await sync.handler(request, user, values)
+
+
+async def _listing(user: str, since: Mapping[str, Position], after: str) -> Sync:
+    """Tell a client that begins its chats with their last messages, page by page. All before that is history."""
     page = await Inbox(user).apage(limit=_MOST_CHATS, after=after)
     found = [each for each in page.chats if each.chat_id not in since]
     positions = {each.chat_id: Position(each.last_seq, each.revision) for each in found}
-    told = {
+    return {
         "user": user,
         "cursor": make_cursor(user, {**since, **positions}, page.next),
         "chats": [{**shapes.chat(each), "messages": [], "has_more": False, "missed": 0} for each in found],
@@ -75,24 +104,10 @@ async def _listing(user: str, since: Mapping[str, Position], after: str) -> Answ
         "unavailable": list(page.unavailable),
         "people": await anames_of(shapes.people_of(found)),
     }
-    return Answer(told)
-
-
-async def _changes(user: str, since: Mapping[str, Position], seconds: float) -> tuple[Changes, bool]:
-    """Return what is new, and whether it could be waited for."""
-    inbox = Inbox(user)
-    if seconds:
-        await let_go()
-        try:
-            with place(user):
-                return await inbox.achanges(since, wait=seconds), True
-        except WaitersFull:
-            pass
-    return await inbox.achanges(since), False
 
 
 def make_cursor(user: str, positions: Mapping[str, Position], after: str = "") -> str:
-    """Return what a client asks with next: how far it has come, and after which chat its list goes on, if it does."""
+    """Return the cursor that says how far a client has come, and after which chat its list goes on, if it does."""
     content: dict[str, Any] = {chat_id: [each.seq, each.revision] for chat_id, each in positions.items()}
     if after:
         content[_AFTER] = after
@@ -112,7 +127,7 @@ def _content(user: str, cursor: str) -> dict[str, Any]:
         content: dict[str, Any] = signing.loads(cursor, salt=_salt(user))
     except signing.BadSignature:
         raise Problem(
-            "invalid-cursor", "The cursor is none that sync gave to you. Begin anew without one."
+            "invalid-cursor", "This cursor was not made by sync for you. Begin again without a cursor."
         ) from None
     return content
 

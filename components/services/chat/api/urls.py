@@ -5,27 +5,64 @@ from __future__ import annotations
 from django.urls import path
 
 from components.api.endpoints import endpoint
-from components.services.chat.api import chats, members, messages, sync
+from components.api.fields import MessageNumber
+from components.services.chat.api.chats import (
+    CHAT_ID,
+    change_chat,
+    close_chat,
+    create_chat,
+    get_chat,
+    join_chat,
+    list_chats,
+    reopen_chat,
+)
+from components.services.chat.api.members import (
+    MEMBER,
+    add_members,
+    change_member,
+    list_members,
+    remove_member,
+    unblock_member,
+)
+from components.services.chat.api.messages import (
+    delete_message,
+    get_message,
+    list_messages,
+    mark_read,
+    send_message,
+)
+from components.services.chat.api.sync import sync, sync_by_body
 
 _CHAT = "chats/<str:chat_id>"
+_SEQ = MessageNumber("seq")
 
 urlpatterns = [
-    path("sync", endpoint(get=sync.get, post=sync.post), name="api-sync"),
-    path("chats", endpoint(get=chats.listing, post=chats.create), name="api-chats"),
-    path(_CHAT, endpoint(get=chats.one, patch=chats.change), name="api-chat"),
-    path(f"{_CHAT}/close", endpoint(post=chats.close), name="api-close"),
-    path(f"{_CHAT}/reopen", endpoint(post=chats.reopen), name="api-reopen"),
-    path(f"{_CHAT}/join", endpoint(post=chats.join), name="api-join"),
-    path(f"{_CHAT}/messages", endpoint(get=messages.history, post=messages.send), name="api-messages"),
+    path("sync", endpoint(get=sync, post=sync_by_body), name="api-sync"),
+    path("chats", endpoint(get=list_chats, post=create_chat), name="api-chats"),
+    path(_CHAT, endpoint(CHAT_ID, get=get_chat, patch=change_chat), name="api-chat"),
+    path(f"{_CHAT}/close", endpoint(CHAT_ID, post=close_chat), name="api-close"),
+    path(f"{_CHAT}/reopen", endpoint(CHAT_ID, post=reopen_chat), name="api-reopen"),
+    path(f"{_CHAT}/join", endpoint(CHAT_ID, post=join_chat), name="api-join"),
     path(
-        f"{_CHAT}/messages/<str:seq>", endpoint(get=messages.one, delete=messages.delete), name="api-message"
+        f"{_CHAT}/messages",
+        endpoint(CHAT_ID, get=list_messages, post=send_message),
+        name="api-messages",
     ),
-    path(f"{_CHAT}/read", endpoint(post=messages.read), name="api-read"),
-    path(f"{_CHAT}/members", endpoint(get=members.listing, post=members.add), name="api-members"),
+    path(
+        f"{_CHAT}/messages/<str:seq>",
+        endpoint(CHAT_ID, _SEQ, get=get_message, delete=delete_message),
+        name="api-message",
+    ),
+    path(f"{_CHAT}/read", endpoint(CHAT_ID, post=mark_read), name="api-read"),
+    path(f"{_CHAT}/members", endpoint(CHAT_ID, get=list_members, post=add_members), name="api-members"),
     path(
         f"{_CHAT}/members/<str:member>",
-        endpoint(patch=members.change, delete=members.remove),
+        endpoint(CHAT_ID, MEMBER, patch=change_member, delete=remove_member),
         name="api-member",
     ),
-    path(f"{_CHAT}/blocked/<str:member>", endpoint(delete=members.unblock), name="api-blocked"),
+    path(
+        f"{_CHAT}/blocked/<str:member>",
+        endpoint(CHAT_ID, MEMBER, delete=unblock_member),
+        name="api-blocked",
+    ),
 ]

@@ -1,0 +1,165 @@
+"""The chats of the HTTP API as its answers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Annotated, Any, TypedDict
+
+from components.api.shapes import Instant, People, instant
+from components.services.chat import ChatMessage, ChatNews, ChatSettings, EventKind, Role
+from components.services.chat import Member as ChatMember
+
+LONGEST_LAST = 200  # characters of a last message
+
+Unavailable = Annotated[
+    list[str],
+    "The ids of chats about which nothing can be said at the moment. They are not gone: ask again later.",
+]
+
+
+class Event(TypedDict):
+    kind: EventKind
+    by: Annotated[str, "The id of the person who did it; empty for the system."]
+    user: Annotated[str, "The id of the person to whom it was done; empty for nobody."]
+    detail: Annotated[str, "role: the new role. renamed: the new title. muted: until when. deleted: the seq."]
+
+
+class Message(TypedDict):
+    seq: Annotated[int, "Its place in the chat. The chat's id and the seq identify the message forever."]
+    sender: Annotated[str, "Empty for an event."]
+    text: str
+    data: Annotated[Any, "Any JSON, or null."]
+    mentions: list[str]
+    sent_at: Instant
+    client_id: Annotated[str, "The idempotency key with which it was sent."]
+    event: Event | None
+    is_unreadable: Annotated[bool, "The stored message cannot be read; the text is a placeholder."]
+
+
+class Chat(TypedDict):
+    id: str
+    title: str
+    role: Role
+    is_closed: bool
+    last_seq: int
+    read_seq: int
+    unread: int
+    mentions: Annotated[int, "How many unread messages mention the person."]
+    member_count: int
+    oldest: Annotated[int, "The first seq that the person may see and that is still there."]
+    last_message: Annotated[
+        Message | None, "Shortened: at most 200 characters of its text, without data and mentions."
+    ]
+    reads: Annotated[dict[str, int], "How far each member has read, in chats of up to 50 members."]
+    muted_until: Instant | None
+
+
+class Settings(TypedDict):
+    history: Annotated[int | None, "How many of the earlier messages a new member sees; null for all."]
+    slow_mode: Annotated[float, "Seconds between two messages of a member who is not a moderator."]
+    is_open: Annotated[bool, "Whether people who know the id may join by themselves."]
+    max_text: int
+    max_members: int
+
+
+class WholeChat(Chat):
+    settings: Settings
+    people: People
+
+
+class ChangedChat(Chat):
+    messages: list[Message]
+    has_more: Annotated[bool, "There are more messages; ask again with the new cursor."]
+    missed: Annotated[int, "How many messages before these were removed by the chat's limits, unseen."]
+
+
+class Member(TypedDict):
+    id: str
+    name: str
+    role: Role
+    joined_at: Instant
+    read_seq: int
+    muted_until: Instant | None
+
+
+def message(found: ChatMessage) -> Message:
+    event = found.event
+    return {
+        "seq": found.seq,
+        "sender": found.sender,
+        "text": found.text,
+        "data": found.data,
+        "mentions": list(found.mentions),
+        "sent_at": instant(found.sent_at),
+        "client_id": found.client_id,
+        "event": None
+        if event is None
+        else {"kind": event.kind, "by": event.by, "user": event.user, "detail": event.detail},
+        "is_unreadable": found.is_unreadable,
+    }
+
+
+def shortened(found: ChatMessage) -> ChatMessage:
+    """Return what a list shows of a chat's last message: the beginning of its text, no data and no mentions."""
+    return replace(found, text=found.text[:LONGEST_LAST], data=None, mentions=())
+
+
+def chat(news: ChatNews) -> Chat:
+    return {
+        "id": news.chat_id,
+        "title": news.title,
+        "role": news.role,
+        "is_closed": news.is_closed,
+        "last_seq": news.last_seq,
+        "read_seq": news.read_seq,
+        "unread": news.unread,
+        "mentions": news.mentions,
+        "member_count": news.members,
+        "oldest": news.oldest,
+        "last_message": None if news.last_message is None else message(shortened(news.last_message)),
+        "reads": dict(news.reads),
+        "muted_until": None if news.muted_until is None else instant(news.muted_until),
+    }
+
+
+def changed_chat(news: ChatNews) -> ChangedChat:
+    """Return a chat with its messages after the position of the client."""
+    return {
+        **chat(news),
+        "messages": [message(each) for each in news.messages],
+        "has_more": news.has_more,
+        "missed": news.missed,
+    }
+
+
+def settings(found: ChatSettings) -> Settings:
+    """Return what an owner may change, and what a client should know before it sends."""
+    return {
+        "history": found.history,
+        "slow_mode": found.slow_mode,
+        "is_open": found.is_open,
+        "max_text": found.max_text,
+        "max_members": found.max_members,
+    }
+
+
+def member(found: ChatMember, name: str | None) -> Member:
+    return {
+        "id": found.user,
+        "name": name or found.user,
+        "role": found.role,
+        "joined_at": instant(found.joined_at),
+        "read_seq": found.read_seq,
+        "muted_until": None if found.muted_until is None else instant(found.muted_until),
+    }
+
+
+def people_of(chats: Iterable[ChatNews]) -> Iterator[str]:
+    """Yield the ids of all people in these chats as they are shown, including those of whom only *reads* tells."""
+    for each in chats:
+        yield from each.reads
+        for found in each.messages:
+            yield from found.people
+        if each.last_message:
+            yield from shortened(each.last_message).people
