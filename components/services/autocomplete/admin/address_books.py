@@ -18,8 +18,10 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.text import capfirst
 
-from components.control_room.base import Action, Done, Paging, Trail
-from components.control_room.names import NamedPages, searched, shortened
+from components.control_room.names import searched, shortened
+from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Done, Trail
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, BookUsage, Completions
@@ -77,7 +79,7 @@ class Trial:
     problem: str = ""
 
 
-class AddressBookAdmin(NamedPages):
+class AddressBookAdmin(ControlRoomAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),

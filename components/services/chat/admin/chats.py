@@ -19,8 +19,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
-from components.control_room.base import Paging, Permission, View
-from components.control_room.names import NamedPages, searched
+from components.control_room.names import searched
+from components.control_room.pages import ControlRoomAdmin, Paging, Permission, View
 from components.control_room.persons import persons
 from components.exceptions import ChatNotFound, NotAMember
 from components.services.chat import Chat, ChatReader, ChatSettings
@@ -34,7 +34,7 @@ BLOCKED = 50  # the latest of them
 SECONDS = frozenset({"max_age", "drop_read_after", "rate_period", "slow_mode"})  # of the settings
 
 
-class ChatAdmin(NamedPages):
+class ChatAdmin(ControlRoomAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
@@ -148,7 +148,7 @@ class ChatAdmin(NamedPages):
             role_of(member),
             "A muted member can read, and cannot send messages.",
         ]
-        return self._ask(request, target, target.written("Mute {who}"), "Mute", MuteForm, effects, run)
+        return self._asked(request, target, target.written("Mute {who}"), "Mute", MuteForm, effects, run)
 
     def trim(self, request: HttpRequest) -> HttpResponse:
         target = Target.of(request)
@@ -169,9 +169,9 @@ class ChatAdmin(NamedPages):
             "how much they have missed.",
             "This cannot be undone.",
         ]
-        return self._ask(request, target, f"Trim the chat {row.title}", "Trim", TrimForm, effects, run)
+        return self._asked(request, target, f"Trim the chat {row.title}", "Trim", TrimForm, effects, run)
 
-    def _ask(
+    def _asked(
         self,
         request: HttpRequest,
         target: Target,

@@ -14,8 +14,10 @@ from functools import partial
 from django import forms
 from django.utils import timezone
 
-from components.control_room.base import Action, Done, Permission
+from components.control_room.pages import Permission
+from components.control_room.pages import Question as Action
 from components.control_room.persons import persons
+from components.control_room.verbs import Done
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
 from components.models import Anchor
 from components.services.chat.admin.targets import Target, role_of

@@ -13,7 +13,8 @@ from functools import cached_property
 
 from django.http import HttpRequest
 
-from components.control_room.base import Done, Permission
+from components.control_room.pages import Permission
+from components.control_room.verbs import Done
 from components.services.logs import Aggregation, DeadChunk, dead_chunks
 from components.services.logs.admin.jobs import Counted, Job
 from components.templatetags.control_room import grouped

@@ -14,9 +14,9 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Action, Done, Page, Paging, Permission, Trail
-from components.control_room.files import as_csv
-from components.control_room.names import NamedPages
+from components.control_room.pages import ControlRoomAdmin, Page, Paging, Permission, as_csv
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Done, Trail
 from components.exceptions import InvalidRange
 from components.services.logs import MOST_DEAD, dead_chunks, list_jobs, look_at
 from components.services.logs.admin.dead_chunks import VERBS, Chosen, Verb, chunks
@@ -38,7 +38,7 @@ from components.services.logs.traffic import MOST_ROWS, NAMES, Traffic, sheet
 from components.templatetags.control_room import grouped
 
 
-class LogJobAdmin(NamedPages):
+class LogJobAdmin(ControlRoomAdmin):
     """The pages of logs, and what can be done there."""
 
     def get_urls(self) -> list[URLPattern]:

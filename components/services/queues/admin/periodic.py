@@ -13,7 +13,9 @@ from datetime import UTC, datetime
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Action, ControlRoomAdmin, Done
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Done
 from components.exceptions import BodyTooLarge
 from components.kit.compat import InvalidTask, task_backends
 from components.models import Queue

@@ -15,7 +15,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from components.conf import conf
-from components.control_room.base import Action, Done
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Done
+from components.models import Queue
 from components.services.queues import QueueStats, TaskQueue, WorkerInfo
 from components.services.queues.admin.lookups import QueuePage
 from components.services.queues.admin.periodic import PeriodicPages
@@ -67,7 +69,10 @@ class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
             *super().get_urls(),
         ]
 
-    def subject_url(self, name: str) -> str:
+    def subject(self, name: str) -> Queue:
+        return Queue(name=name)
+
+    def find_url(self, name: str) -> str:
         alias, _, queue = name.partition("/")
         if not queue:
             return self.url("changelist")

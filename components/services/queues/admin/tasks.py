@@ -13,7 +13,9 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Action, ControlRoomAdmin, Paging, Trail
+from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Trail
 from components.exceptions import UnknownFormat
 from components.services.queues import State, TaskInfo, TaskQueue
 from components.services.queues.admin.contents import Contents, is_sensitive, loaded

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from components.control_room.base import Done, Permission
+from components.control_room.pages import Permission
+from components.control_room.verbs import Done
 from components.services.queues import State
 from components.services.queues.admin.selections import Selection, are, counted
 from components.templatetags.control_room import grouped

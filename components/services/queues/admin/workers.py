@@ -12,7 +12,9 @@ from typing import Literal
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Action, ControlRoomAdmin, Done
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Done
 from components.models import Queue
 from components.services.queues import TaskQueue, WorkerInfo
 from components.services.queues.admin.lookups import find_service

@@ -15,8 +15,10 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
-from components.control_room.base import Action, Done, Trail
-from components.control_room.names import NamedPages, shortened
+from components.control_room.names import shortened
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.pages import Question as Action
+from components.control_room.verbs import Done, Trail
 from components.exceptions import InvalidDuration, InvalidName
 from components.services.rows import (
     SHORTEST_DELAY,
@@ -110,7 +112,7 @@ class Target:
         return f"It is loaded every {duration(self.info.delay)}."
 
 
-class RowVerbs(NamedPages):
+class RowVerbs(ControlRoomAdmin):
     """The pages that change something."""
 
     def get_urls(self) -> list[URLPattern]:

@@ -15,8 +15,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.conf import conf
-from components.control_room.base import Paging, Permission
-from components.control_room.names import NamedPages, searched, shortened
+from components.control_room.names import searched, shortened
+from components.control_room.pages import ControlRoomAdmin, Paging, Permission
 from components.exceptions import InvalidName
 from components.services.counters import beside
 from components.services.counters.charts import Span
@@ -88,7 +88,7 @@ class Cache:
         return self.info.late > LEASE
 
 
-class CachedRowAdmin(RowVerbs, NamedPages):
+class CachedRowAdmin(RowVerbs, ControlRoomAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),

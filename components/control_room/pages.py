@@ -1,25 +1,28 @@
 """
-What all pages of the control room share: permission, rendering, confirmation, paging.
+What all pages of the control room share: permissions, rendering, confirmation, paging.
 
-A page is a plain view that get_urls() lists through page(). That wrapper asks for the permission (Django's
-admin_view only asks for staff), and turns "not there" and "Redis is away" into pages in words. Every page
-can be fetched alone for its [data-live] part, which is how live.js refreshes it without eating messages.
-What changes something is an Action: asked on GET, done on POST, logged once. Nothing is cached or stored here.
+A page is a plain view that get_urls() lists through page(). That wrapper checks the permission (Django's admin_view
+only checks that the user is staff), and answers with a page that says so if something is not there or Redis is away.
+Every page can be fetched alone for its [data-live] part, which is how live.js refreshes it without eating messages.
+What changes something is a Verb: it asks on GET, acts on POST, and is logged once. Nothing is cached or stored here.
+
+Names of things may hold anything: line feeds, markup, two dots, hundreds of characters. In an address, a name goes
+into the query. In log entries, whose names Django puts into paths, it is percent-quoted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import wraps
-from typing import Any, Literal
-from urllib.parse import urlencode
+from functools import partial, wraps
+from typing import Any
+from urllib.parse import quote, unquote, urlencode
 
 import django
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.utils import unquote
+from django.contrib.admin.utils import unquote as unquoted_by_admin
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
@@ -28,14 +31,16 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 
+from components.control_room.names import searched
+from components.control_room.verbs import Done, Trail, Verb
 from components.exceptions import RedisUnavailable
+from components.kit.sheets import write_csv
 from components.middleware import mark_unavailable
 from components.models import Anchor
+from components.templatetags.control_room import legible
 
 View = Callable[..., HttpResponse]
-#: Where a page hangs below the component's first page: names and URLs, outermost first.
-Trail = Sequence[tuple[str, str]]
-Permission = Literal["view", "change", "refresh", "resend", "discard", "delete"]
+Permission = str
 
 PAGE_SIZE = 50
 #: For so long one entry of the log says that somebody reads messages.
@@ -78,20 +83,8 @@ class Paging:
 
 
 @dataclass(frozen=True)
-class Done:
-    """What an action did."""
-
-    #: For the log and the visitor, a sentence; "" if it did nothing.
-    said: str = ""
-    #: What did not go as asked, a sentence each.
-    but: Sequence[str] = ()
-    #: Where to go on, if that is elsewhere than the action says.
-    onward: str = ""
-
-
-@dataclass(frozen=True)
-class Action:
-    """Something that changes Redis, for ControlRoomAdmin.confirm()."""
+class Question:
+    """The way of pages that have no verbs yet."""
 
     #: The title of the confirmation page, and its button.
     title: str
@@ -120,23 +113,46 @@ class Page(TemplateResponse):
 class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """The admin of an anchor model. A subclass lists its pages in get_urls(), before these."""
 
-    def subject_url(self, name: str) -> str:
-        """The page of the thing that the anchor *name* stands for; Recent actions link to it."""
+    #: What can be done here; each verb has a page.
+    verbs: Sequence[Verb] = ()
+    #: The permissions that let a user look: people who may change something need not be given "view" as well.
+    looks: Sequence[str] = ("view", "change")
+
+    def find_url(self, name: str) -> str:
+        """Return the address of the page of the thing with this name."""
         raise NotImplementedError
 
+    def label(self, name: str) -> str:
+        """Return the name as people read it."""
+        return legible(name)
+
+    def subject(self, name: str) -> Anchor:
+        """Return what a log entry about the thing points to."""
+        # Dots are quoted too: "." and ".." mean something in a path.
+        anchor: Anchor = self.model(pk=quote(name, safe="").replace(".", "%2E"))
+        anchor.label = self.label(name)
+        return anchor
+
     def get_urls(self) -> list[URLPattern]:
-        """The stock pages that need no table. There is no other: what is not listed does not exist."""
+        """Return the pages of the verbs, and the stock pages that need no table."""
+        asking = [
+            self.page(
+                f"{verb.name.replace('_', '-')}/", verb.name, partial(self._ask, verb), needs=verb.needs
+            )
+            for verb in self.verbs
+        ]
         return [
+            *asking,
             self.page("<path:object_id>/history/", "history", self.history_view),
             self.page("<path:object_id>/change/", "change", self._subject_view),
         ]
 
-    def page(self, route: str, name: str, view: View, *, needs: Permission = "view") -> URLPattern:
-        """The URL of a page that looks, or that changes something by POST if it *needs* more than to view."""
+    def page(self, route: str, name: str, view: View, *, needs: str = "view") -> URLPattern:
+        """Return the URL pattern of a page. One that *needs* more than to view takes POST."""
 
         @wraps(view)
         def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponse:
-            methods = ["GET", "HEAD"] if needs == "view" else ["GET", "HEAD", "POST"]
+            methods = ["GET", "HEAD"] if needs.startswith("view") else ["GET", "HEAD", "POST"]
             if not self.may(request, needs):
                 raise PermissionDenied
             if request.method not in methods:
@@ -150,15 +166,21 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
         return path(route, self.admin_site.admin_view(guarded), name=self._url_name(name))
 
-    def may(self, request: HttpRequest, what: Permission) -> bool:
-        """Whether the user has that permission. Who may delete must be allowed to look as well."""
+    def may(self, request: HttpRequest, what: str) -> bool:
+        """Return whether the user has that permission. To remove something, they must also be allowed to look."""
+        if what == "view":
+            return self.has_view_permission(request)
         if what == "change":
             return self.has_change_permission(request)
-        may_view = self.has_view_permission(request)
-        return may_view and (what == "view" or self.has_delete_permission(request))
+        if what == "delete":
+            return self.has_view_permission(request) and self.has_delete_permission(request)
+        return self._has(request, what) and (what in self.looks or self.has_view_permission(request))
+
+    def _has(self, request: HttpRequest, what: str) -> bool:
+        return request.user.has_perm(f"{self.opts.app_label}.{what}_{self.opts.model_name}")
 
     def url(self, name: str, **query: object) -> str:
-        """The URL of the page *name*. What it is about goes into the query: names may hold anything."""
+        """Return the address of the page *name*. What the page is about goes into the query."""
         address = reverse(f"admin:{self._url_name(name)}", current_app=self.admin_site.name)
         return f"{address}?{urlencode(query)}" if query else address
 
@@ -173,19 +195,44 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         live: bool = True,
         status: int = 200,
     ) -> Page:
-        """A page of the control room. *trail* lies between the component's first page and this one."""
+        """Return a page of the control room. *trail* lies between the component's first page and this one."""
         request.current_app = self.admin_site.name
         shared = {
             "title": title,
             "opts": self.opts,
             "page_url": self.url,
             "live": live,
+            "may": {verb.name: verb for verb in self.verbs if self.may(request, verb.needs)},
             "may_change": self.may(request, "change"),
             "may_delete": self.may(request, "delete"),
         }
         alone = {"layout": "admin/components/alone.html"}
         layout = alone if "X-Live" in request.headers else self._whole_page(request, trail)
         return Page(request, template, {**layout, **shared, **context}, status=status)
+
+    def list_page(
+        self,
+        request: HttpRequest,
+        template: str,
+        *,
+        find: Callable[[str], str | None],
+        total: Callable[[], int],
+        rows: Callable[[Paging], Sequence[object]],
+    ) -> HttpResponse:
+        """
+        Return a component's first page: a part of a long list, or what was not found.
+
+        *find* returns the name of the thing that is called so, to which a search leads; *rows* is asked for a part of
+        the list, which has *total* things.
+        """
+        title, texts = str(capfirst(self.opts.verbose_name_plural)), searched(request)
+        for text in texts:
+            if name := find(text):
+                return HttpResponseRedirect(self.find_url(name))
+        if texts:
+            return self.render(request, template, title, {"text": texts[0]}, live=False)
+        paging = Paging.of(request, total=total())
+        return self.render(request, template, title, {"rows": rows(paging), "paging": paging})
 
     def _whole_page(self, request: HttpRequest, trail: Trail) -> dict[str, Any]:
         return {
@@ -196,12 +243,34 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
         }
 
-    def confirm(self, request: HttpRequest, action: Action, *, trail: Trail = ()) -> HttpResponse:
+    def _ask(self, verb: Verb, request: HttpRequest) -> HttpResponse:
+        """Ask on GET, with a form if the action has one; act, log and say so on POST. Posted twice, it acts once."""
+        action = verb.ask(self, request)
+        origin = action.origin or (action.trail[-1][1] if action.trail else self.url("changelist"))
+        back, form = action.back or origin, action.form
+        if request.method != "POST" or (form and not form.is_valid()):
+            # The action itself stays out of the context: a template calls what it can.
+            context = {
+                "button": verb.label,
+                "effects": action.effects,
+                "idle": action.idle if action.run is None else "",
+                "form": form,
+                "back": back if action.run is None else origin,
+            }
+            template = "admin/components/confirm.html"
+            return self.render(request, template, action.title, context, trail=action.trail, live=False)
+        did = action.run() if action.run else Done()
+        self.tell(request, self.subject(action.of), did)
+        if not did.said and not did.but:
+            self.message_user(request, did.idle or action.idle, messages.INFO)
+        return HttpResponseRedirect(did.onward or back)
+
+    def confirm(self, request: HttpRequest, action: Question, *, trail: Trail = ()) -> HttpResponse:
         """Ask on GET; act, log and say so on POST. Asked twice, it acts once."""
         if request.method != "POST":
             return self.render(
                 request,
-                "admin/components/confirm.html",
+                "admin/components/question.html",
                 action.title,
                 {"action": action},
                 trail=trail,
@@ -214,7 +283,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return HttpResponseRedirect(did.onward or action.back)
 
     def tell(self, request: HttpRequest, subject: Anchor, did: Done) -> None:
-        """Log what was done, and say it."""
+        """Log what was done, and say so."""
         if did.said:
             self.log_change(request, subject, " ".join([did.said, *did.but]))
             self.message_user(request, did.said, messages.SUCCESS)
@@ -223,10 +292,9 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def note_reading(self, request: HttpRequest, subject: Anchor) -> None:
         """
-        Write into Django's log that the user reads what people wrote to each other.
+        Write into Django's log that the user reads what people wrote to each other, before anything is shown.
 
-        It is there before anything is shown. One entry stands for an hour, since the page is fetched anew every few
-        seconds and in parts; whichever of them comes first writes it.
+        One entry stands for an hour, since the page fetches itself anew every few seconds.
         """
         since = timezone.now() - READING
         known = LogEntry.objects.filter(
@@ -243,10 +311,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        return self.model(pk=object_id)
+        return self.subject(unquote(object_id))
 
     def _subject_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return HttpResponseRedirect(self.subject_url(unquote(object_id)))
+        return HttpResponseRedirect(self.find_url(unquote(unquoted_by_admin(object_id))))
 
     def _missing(self, request: HttpRequest, error: Http404) -> HttpResponse:
         context = {"reason": str(error)}
@@ -264,3 +332,11 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def _url_name(self, name: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+
+
+def as_csv(filename: str, rows: Iterable[Sequence[object]], *, names: int | None = None) -> HttpResponse:
+    """Return a download of *rows*, in which a spreadsheet calculates nothing: write_csv() has the details."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    write_csv(response, rows, names=names)
+    return response
