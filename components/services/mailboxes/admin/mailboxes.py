@@ -134,7 +134,7 @@ class MailboxAdmin(ControlRoomAdmin):
             effects=[
                 f"It has {_messages(info.depth)} now, {filesizeformat(info.bytes)}; {grouped(info.handed_out)} of "
                 "them were handed out and may have been read.",
-                "All messages that are in it when you press the button are dropped, even those that have just arrived.",
+                "All messages that are in it when you press the button are dropped, even those that just arrived.",
                 "Their senders can see that they were dropped; the recipient is told how many they have missed.",
                 "This cannot be undone.",
             ],
