@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, wraps
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -133,6 +134,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         anchor.label = self.label(name)
         return anchor
 
+    def name_of(self, subject: str) -> str:
+        """Return the name of the thing that a log entry points to."""
+        return unquote(subject)
+
     def get_urls(self) -> list[URLPattern]:
         """Return the pages of the verbs, and the stock pages that need no table."""
         asking = [
@@ -202,7 +207,9 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "opts": self.opts,
             "page_url": self.url,
             "live": live,
-            "may": {verb.name: verb for verb in self.verbs if self.may(request, verb.needs)},
+            "may": SimpleNamespace(
+                **{verb.name: verb for verb in self.verbs if self.may(request, verb.needs)}
+            ),
             "may_change": self.may(request, "change"),
             "may_delete": self.may(request, "delete"),
         }
@@ -311,10 +318,10 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        return self.subject(unquote(object_id))
+        return self.subject(self.name_of(object_id))
 
     def _subject_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return HttpResponseRedirect(self.find_url(unquote(unquoted_by_admin(object_id))))
+        return HttpResponseRedirect(self.find_url(self.name_of(unquoted_by_admin(object_id))))
 
     def _missing(self, request: HttpRequest, error: Http404) -> HttpResponse:
         context = {"reason": str(error)}

@@ -8,7 +8,7 @@ distance from now beside them.
 from __future__ import annotations
 
 import json
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -38,7 +38,7 @@ def verb(
 
     *about* tells people who cannot see it what the link stands beside. *label* is shown instead of the verb's own.
     """
-    found = context["may"].get(name)
+    found = getattr(context["may"], name, None)
     if not found:
         return {}
     url = context["page_url"](name, **query)
@@ -49,8 +49,9 @@ def verb(
 def table(
     content: str,
     caption: str,
-    *columns: str,
+    *columns: str | Sequence[str],
     key: str = "",
+    label: str = "",
     shown: Sized = (),
     total: int = 0,
     part: str = "the first",
@@ -58,13 +59,15 @@ def table(
     """
     A table with its caption and heads, in a region that can be scrolled with the keyboard.
 
-    A column is "State", or "Waiting #" if it holds numbers; one without a name is left out. Content without a row is
-    shown across the table. *key* is for live.js. If fewer are *shown* than there are in *total*, the caption says so.
+    A column is "State", or "Waiting #" if it holds numbers; one without a name is left out, and a list adds several.
+    Content without a row is shown across the table. *key* is for live.js. *label* names the region, if that is not
+    the caption. If fewer are *shown* than there are in *total*, the caption says so.
     """
-    names = [name for name in columns if name]
+    names = [name for each in columns for name in ([each] if isinstance(each, str) else each) if name]
     scope = {
         "content": content,
         "caption": caption,
+        "label": label or caption,
         "columns": [(name.removesuffix(" #"), name.endswith(" #")) for name in names],
         "has_rows": "<tr" in content,
         "key": key,
