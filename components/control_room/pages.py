@@ -41,7 +41,6 @@ from components.models import Anchor
 from components.templatetags.control_room import legible
 
 View = Callable[..., HttpResponse]
-Permission = str
 
 PAGE_SIZE = 50
 #: For so long one entry of the log says that somebody reads messages.
@@ -83,26 +82,6 @@ class Paging:
         return self.last if self.last < self.total else None
 
 
-@dataclass(frozen=True)
-class Question:
-    """The way of pages that have no verbs yet."""
-
-    #: The title of the confirmation page, and its button.
-    title: str
-    button: str
-    #: What will happen, a sentence each.
-    effects: Sequence[str]
-    run: Callable[[], Done]
-    #: What the log entry points to.
-    subject: Anchor
-    #: Said instead when there was nothing to do; known beforehand if is_idle.
-    idle: str
-    is_idle: bool
-    #: Where to go afterwards, and without having done it, if that is elsewhere.
-    back: str
-    origin: str = ""
-
-
 class Page(TemplateResponse):
     """A rendered page. Half surrogate pairs, which JSON may hold and UTF-8 may not, are written out."""
 
@@ -142,7 +121,11 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Return the pages of the verbs, and the stock pages that need no table."""
         asking = [
             self.page(
-                f"{verb.name.replace('_', '-')}/", verb.name, partial(self._ask, verb), needs=verb.needs
+                f"{verb.name.replace('_', '-')}/",
+                verb.name,
+                partial(self._ask, verb),
+                needs=verb.needs,
+                posts=True,
             )
             for verb in self.verbs
         ]
@@ -152,12 +135,14 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             self.page("<path:object_id>/change/", "change", self._subject_view),
         ]
 
-    def page(self, route: str, name: str, view: View, *, needs: str = "view") -> URLPattern:
-        """Return the URL pattern of a page. One that *needs* more than to view takes POST."""
+    def page(
+        self, route: str, name: str, view: View, *, needs: str = "view", posts: bool = False
+    ) -> URLPattern:
+        """Return the URL pattern of a page. *posts* says that it changes something by POST."""
 
         @wraps(view)
         def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponse:
-            methods = ["GET", "HEAD"] if needs.startswith("view") else ["GET", "HEAD", "POST"]
+            methods = ["GET", "HEAD", "POST"] if posts else ["GET", "HEAD"]
             if not self.may(request, needs):
                 raise PermissionDenied
             if request.method not in methods:
@@ -175,10 +160,6 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Return whether the user has that permission. To remove something, they must also be allowed to look."""
         if what == "view":
             return self.has_view_permission(request)
-        if what == "change":
-            return self.has_change_permission(request)
-        if what == "delete":
-            return self.has_view_permission(request) and self.has_delete_permission(request)
         return self._has(request, what) and (what in self.looks or self.has_view_permission(request))
 
     def _has(self, request: HttpRequest, what: str) -> bool:
@@ -210,8 +191,6 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             "may": SimpleNamespace(
                 **{verb.name: verb for verb in self.verbs if self.may(request, verb.needs)}
             ),
-            "may_change": self.may(request, "change"),
-            "may_delete": self.may(request, "delete"),
         }
         alone = {"layout": "admin/components/alone.html"}
         layout = alone if "X-Live" in request.headers else self._whole_page(request, trail)
@@ -272,23 +251,6 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             self.message_user(request, did.idle or action.idle, messages.INFO)
         return HttpResponseRedirect(did.onward or back)
 
-    def confirm(self, request: HttpRequest, action: Question, *, trail: Trail = ()) -> HttpResponse:
-        """Ask on GET; act, log and say so on POST. Asked twice, it acts once."""
-        if request.method != "POST":
-            return self.render(
-                request,
-                "admin/components/question.html",
-                action.title,
-                {"action": action},
-                trail=trail,
-                live=False,
-            )
-        did = action.run()
-        self.tell(request, action.subject, did)
-        if did == Done():
-            self.message_user(request, action.idle, messages.INFO)
-        return HttpResponseRedirect(did.onward or action.back)
-
     def tell(self, request: HttpRequest, subject: Anchor, did: Done) -> None:
         """Log what was done, and say so."""
         if did.said:
@@ -313,6 +275,12 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         )
         if not known.exists():
             self.log_change(request, subject, HAS_READ)
+
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return any(self._has(request, each) for each in self.looks)
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return any(self._has(request, each) for each in self.looks if each != "view")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

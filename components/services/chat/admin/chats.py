@@ -41,7 +41,9 @@ class ChatAdmin(ControlRoomAdmin):
             *super().get_urls(),
         ]
 
-    def page(self, route: str, name: str, view: View, *, needs: str = "view") -> URLPattern:
+    def page(
+        self, route: str, name: str, view: View, *, needs: str = "view", posts: bool = False
+    ) -> URLPattern:
         """Answer 404 with a page that says so if the chat goes while the page is made."""
 
         @wraps(view)
@@ -51,7 +53,7 @@ class ChatAdmin(ControlRoomAdmin):
             except ChatNotFound as error:
                 raise Http404(str(error)) from None
 
-        return super().page(route, name, found, needs=needs)
+        return super().page(route, name, found, needs=needs, posts=posts)
 
     def find_url(self, name: str) -> str:
         return self.url("chat", chat=name)
