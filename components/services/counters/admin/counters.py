@@ -89,7 +89,7 @@ class CounterAdmin(ControlRoomAdmin):
             "rows": [Row(info.name, found[info.name], info) for info in infos],
             "span": picked.seconds,
             "families": [] if text or paging.offset else reader.sizes(families[:FAMILIES]).items(),
-            "more_families": max(len(families) - FAMILIES, 0),
+            "families_in_all": len(families),
             "trouble": [] if text else _trouble(reader),
             "trouble_span": plan().coarsest * plan().samples,
         }
