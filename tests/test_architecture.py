@@ -320,7 +320,7 @@ def test_the_app_is_there() -> None:
         "services.queues",
         "services.queues.backend",
         "services.chat.keys",
-        "control_room.base",
+        "control_room.pages",
     } <= APP.keys()
     assert len(APP) > 30
 

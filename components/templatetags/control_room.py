@@ -8,11 +8,13 @@ distance from now beside them.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence, Sized
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.formats import number_format
 
@@ -25,6 +27,55 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 def page_url(context: template.Context, name: str, **query: object) -> str:
     """The URL of a page of this component: {% page_url "tasks" alias=alias queue=queue.name %}."""
     return str(context["page_url"](name, **query))
+
+
+@register.inclusion_tag("admin/components/verb.html", takes_context=True)
+def verb(
+    context: template.Context, name: str, *, about: str = "", label: str = "", **query: object
+) -> dict[str, Any]:
+    """
+    A link to the page of a verb, for users who may do it: {% verb "evict" about=holder semaphore=info.name %}.
+
+    *about* tells people who cannot see it what the link stands beside. *label* is shown instead of the verb's own.
+    """
+    found = getattr(context["may"], name, None)
+    if not found:
+        return {}
+    url = context["page_url"](name, **query)
+    return {"url": url, "label": label or found.label, "about": about, "deletes": found.deletes}
+
+
+@register.simple_block_tag
+def table(
+    content: str,
+    caption: str,
+    *columns: str | Sequence[str],
+    key: str = "",
+    label: str = "",
+    shown: Sized = (),
+    total: int = 0,
+    part: str = "the first",
+) -> str:
+    """
+    A table with its caption and heads, in a region that can be scrolled with the keyboard.
+
+    A column is "State", or "Waiting #" if it holds numbers; one without a name is left out, and a list adds several.
+    Content without a row is shown across the table. *key* is for live.js. *label* names the region, if that is not
+    the caption. If fewer are *shown* than there are in *total*, the caption says so.
+    """
+    names = [name for each in columns for name in ([each] if isinstance(each, str) else each) if name]
+    scope = {
+        "content": content,
+        "caption": caption,
+        "label": label or caption,
+        "columns": [(name.removesuffix(" #"), name.endswith(" #")) for name in names],
+        "has_rows": "<tr" in content,
+        "key": key,
+        "shown": len(shown),
+        "total": total,
+        "part": part,
+    }
+    return render_to_string("admin/components/table.html", scope)
 
 
 @register.inclusion_tag("admin/components/moment.html")

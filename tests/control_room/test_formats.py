@@ -8,7 +8,7 @@ import pytest
 from django.test import override_settings
 from django.utils import translation
 
-from components.control_room.base import Paging
+from components.control_room.pages import Paging
 from components.templatetags.control_room import duration, grouped, legible, moment, pretty_json, since, took
 
 DASH = "\N{EN DASH}"

@@ -272,7 +272,7 @@ def test_a_book_that_no_model_feeds_cannot_be_rebuilt(operator):
     address = url("rebuild", book="guild:7")
 
     assert address not in operator.get(url("book", book="guild:7")).text.replace("&amp;", "&")
-    assert "no model feeds the address book guild:7. Load it anew" in words(operator.get(address))
+    assert "no model feeds the address book guild:7. Load it again" in words(operator.get(address))
     assert done(operator, address)[0].startswith("There is nothing to rebuild it from")
     assert (TaskQueue().stats("default").ready, logged()) == (0, [])
 
@@ -438,7 +438,7 @@ def test_a_book_of_an_older_release_asks_to_be_made_anew(viewer):
     assert said not in page(viewer, "book/", book="guild:7")
 
     get_client().hdel(keys.BookKeys("guild:7").book, "folding")
-    assert f"{said}, so some searches do not find its names. Load it anew" in page(
+    assert f"{said}, so some searches do not find its names. Load it again" in page(
         viewer, "book/", book="guild:7"
     )
 

@@ -261,7 +261,7 @@ def test_releasing_asks_first_and_says_what_will_happen(operator):
     assert f"with the fence {held.fence}" in text
     assert re.search(r"its time ends in (59 min \d+ s|1 h) if it is not renewed\.", text)
     assert "2 wait for it: one of them gets it at once." in text
-    assert "Who holds it is not stopped." in text
+    assert "The holder is not stopped." in text
     assert held.owned()
 
 

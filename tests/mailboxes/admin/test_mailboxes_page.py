@@ -16,7 +16,7 @@ from tests.locks.admin.test_locks_page import AWKWARD
 from tests.queues.admin.test_queues_page import trips
 
 ROOT = "/admin/components/mailbox/"
-HIDDEN = "to read the messages of mailboxes is a permission of its own, and you do not have it."
+HIDDEN = "What was written is hidden: you do not have the permission to read the messages of mailboxes."
 
 url = addresses(ROOT)
 
@@ -194,7 +194,7 @@ def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
     mailbox = fill()
     mailbox.block("joe")
     address = url("unblock", mailbox="jack", sender="joe")
-    assert re.search(r"joe [\d:]+ .* ago Take it again…", page(operator, "mailbox/", mailbox="jack"))
+    assert re.search(r"joe [\d:]+ .* ago Take mail again…", page(operator, "mailbox/", mailbox="jack"))
 
     said = done(operator, address)
     again = done(operator, address)
@@ -202,7 +202,7 @@ def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
     assert said == logged() == ["The mailbox of jack takes the mail of joe again."]
     assert again == ["The mailbox of jack refuses no mail of joe."]
     assert mailbox.blocked() == {}
-    assert "Whose mail is refused" not in page(operator, "mailbox/", mailbox="jack")
+    assert "Blocked senders" not in page(operator, "mailbox/", mailbox="jack")
 
 
 def test_of_many_blocked_senders_the_latest_are_shown(viewer):

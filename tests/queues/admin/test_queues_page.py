@@ -332,9 +332,9 @@ def test_a_queue_of_any_name_can_be_listed_paused_and_looked_up(operator, queue)
     assert "send" in listed
     assert "Active" in listed
     assert TaskQueue().stats(queue).paused
-    assert "Paused Resume" in words(posted)
+    assert "Paused Resume…" in words(posted)
     assert logged.request["PATH_INFO"] == f"{ROOT}tasks/"
-    assert "Paused Resume" in words(logged)
+    assert "Paused Resume…" in words(logged)
 
 
 def test_half_a_surrogate_pair_is_shown_and_breaks_nothing(viewer):

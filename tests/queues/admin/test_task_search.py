@@ -9,7 +9,7 @@ import pytest
 from django.utils.html import strip_tags
 
 from components.services.queues import TaskQueue
-from components.services.queues.admin import tasks as pages
+from components.services.queues.admin import queues as pages
 from tests.queues.admin import scene
 
 ROOT = "/admin/components/queue/tasks/"

@@ -159,7 +159,7 @@ def test_the_limit_is_changed_with_a_form_and_logged(operator):
     asked = words(operator.get(address))
     said = done(operator, address, limit="1234")
 
-    assert "It is 3, as the code declares. Used now: 1; waiting: 0." in asked
+    assert "The limit is 3, as the code declares. Used now: 1; waiting: 0." in asked
     assert SemaphoreControls("api").info().limit == 1234
     assert said == logged()
     assert said == ["Set the limit of the semaphore api to 1,234. It was 3, as the code declares."]
@@ -231,8 +231,8 @@ def test_a_limit_is_reset_to_what_the_code_declares(operator):
     said = done(operator, address)
     again = done(operator, address)
 
-    assert "It is 5, set by hand; the code declares 3." in asked
-    assert "The limit is what the code declares again, in all processes and at once: 3." in asked
+    assert "The limit is 5, set by hand; the code declares 3." in asked
+    assert "It becomes what the code declares again, in all processes and at once: 3." in asked
     assert said == logged()
     assert said[0].startswith("Reset the limit of the semaphore api to what the code declares. It was 5")
     assert again == ["The limit of the semaphore api is what the code declares."]
@@ -258,8 +258,8 @@ def test_evicting_asks_first_and_says_what_will_happen(operator):
         f"The permit is held by jill (process {os.getpid()} on {socket.gethostname()}, MainThread)." in text
     )
     assert "It counts as 1, and its lease ends in" in text
-    assert "It is free at once. 1 wait" in text
-    assert "Who holds it is not stopped." in text
+    assert "The permit is free at once. 1 wait" in text
+    assert "The holder is not stopped." in text
     permit.refresh()
 
 

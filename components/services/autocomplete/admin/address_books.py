@@ -18,8 +18,9 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils.text import capfirst
 
-from components.control_room.base import Action, Done, Paging, Trail
-from components.control_room.names import NamedPages, searched, shortened
+from components.control_room.names import searched, shortened
+from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import BookNotFound, InvalidPrefix
 from components.kit.compat import InvalidTask, TaskResult, TaskResultStatus
 from components.services.autocomplete import AddressBook, AddressBookReader, BookInfo, BookUsage, Completions
@@ -77,31 +78,18 @@ class Trial:
     problem: str = ""
 
 
-class AddressBookAdmin(NamedPages):
+class AddressBookAdmin(ControlRoomAdmin):
+    looks = ("view", "rebuild")
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
             self.page("book/", "book", self.book),
-            self.page("rebuild/", "rebuild", self.rebuild, needs="change"),
-            self.page("remove/", "remove", self.remove, needs="delete"),
             *super().get_urls(),
         ]
 
     def find_url(self, name: str) -> str:
         return self.url("book", book=name)
-
-    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return self._has(request, "view") or self._has(request, "rebuild")
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """Return whether the user may rebuild a book."""
-        return self._has(request, "rebuild")
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return self._has(request, "remove")
-
-    def _has(self, request: HttpRequest, verb: str) -> bool:
-        return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")
 
     def overview(self, request: HttpRequest) -> HttpResponse:
         reader, texts = AddressBookReader(), searched(request)
@@ -138,46 +126,43 @@ class AddressBookAdmin(NamedPages):
         template, title = "admin/components/autocomplete/book.html", capfirst(row.what)
         return self.render(request, template, title, context, live=prefix is None)
 
-    def rebuild(self, request: HttpRequest) -> HttpResponse:
+    def rebuild(self, request: HttpRequest) -> Action:
         row = _find(request)
-        page = self.find_url(row.id)
-        action = Action(
+        return Action(
+            of=row.id,
+            trail=self._trail(row),
             title=f"Rebuild the {row.what}",
-            button="Rebuild",
             effects=_effects_of_rebuild(row),
-            run=lambda: _rebuild(row),
-            subject=self.subject(row.id),
-            idle=f"There is nothing to rebuild it from: no model feeds the address book {row.name}. Load it anew "
+            run=(lambda: _rebuild(row)) if row.model else None,
+            idle=f"There is nothing to rebuild it from: no model feeds the address book {row.name}. Load it again "
             "where it was loaded, with replace=True.",
-            is_idle=not row.model,
-            back=page,
         )
-        return self.confirm(request, action, trail=self._trail(row))
 
-    def remove(self, request: HttpRequest) -> HttpResponse:
+    def remove(self, request: HttpRequest) -> Action:
         row = _find(request)
+        info = row.info
 
         def run() -> Done:
-            if not row.info:
-                return Done()
             AddressBook(row.id).erase()
-            return Done(f"Removed the address book {row.name}. It had {_entries(row.info.count)}.")
+            return Done(f"Removed the address book {row.name}. It had {_entries(info.count if info else 0)}.")
 
-        action = Action(
+        return Action(
+            of=row.id,
+            trail=self._trail(row),
             title=f"Remove the address book {row.name}",
-            button="Remove",
-            effects=_effects_of_removal(row, row.info) if row.info else [],
-            run=run,
-            subject=self.subject(row.id),
+            effects=_effects_of_removal(row, info) if info else [],
+            run=run if info else None,
             idle=f"There is nothing to remove: the address book {row.name} does not exist.",
-            is_idle=not row.info,
             back=self.url("changelist"),
-            origin=self.find_url(row.id),
         )
-        return self.confirm(request, action, trail=self._trail(row))
 
     def _trail(self, row: Row) -> Trail:
         return [(capfirst(row.what), self.find_url(row.id))]
+
+    verbs = (
+        Verb("rebuild", "Rebuild", rebuild, needs="rebuild"),
+        Verb("remove", "Remove", remove, needs="remove", deletes=True),
+    )
 
 
 def _find(request: HttpRequest) -> Row:
@@ -207,8 +192,6 @@ def _try(name: str, prefix: str) -> Trial:
 
 
 def _rebuild(row: Row) -> Done:
-    if not row.model:
-        return Done()
     try:
         # The import fails if TASKS does not have what the settings name; the other pages must work all the same.
         from components.services.autocomplete.tasks import rebuilding

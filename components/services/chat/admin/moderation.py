@@ -1,5 +1,5 @@
 """
-What can be done to a chat, to a person in it, to a message of it. A Verb says what it needs and what its effects are.
+What can be done to a chat, to a person in it, to a message of it.
 
 Each is one call of the service, as the system: the members see that it was done, Django's log says who did it. What
 removes messages needs the permission to delete, all else the one to change. No text of a message is shown.
@@ -8,17 +8,17 @@ removes messages needs the permission to delete, all else the one to change. No 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 from django import forms
+from django.http import Http404, HttpRequest
 from django.utils import timezone
 
-from components.control_room.base import Action, Done, Permission
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.verbs import Action, Done, Verb, filled
 from components.exceptions import ChatNotFound, MessageNotFound, NotAMember
-from components.models import Anchor
 from components.people.person import persons
 from components.services.chat.admin.targets import Target, role_of
+from components.templatetags.control_room import duration, grouped
 
 FOR_GOOD = "good"
 MUTES = [
@@ -28,49 +28,120 @@ MUTES = [
     ("604800", "a week"),
     (FOR_GOOD, "until unmuted"),
 ]
+NO_WAY_BACK = "This cannot be undone."
 
 
-@dataclass(frozen=True)
-class Verb:
-    """Something that can be done to a chat."""
+class MuteForm(forms.Form):
+    """For how long a member is muted."""
 
-    #: Of its page, and its permission.
-    name: str
-    needs: Permission
-    button: str
-    #: With places for the chat, the person and the number of the message.
-    title: str
-    effects: Sequence[str]
-    idle: str
-    #: What there is to do it to, in half a sentence; None if there is nothing.
-    found: Callable[[Target], str | None]
-    run: Callable[[Target], object]
-    said: str
+    seconds = forms.ChoiceField(label="For how long", choices=MUTES, initial=MUTES[0][0])
 
-    def action(self, target: Target, subject: Anchor, back: str, after: str = "") -> Action:
-        """Return the action to be confirmed. It leads *back*, or to *after* if what the visitor came from is gone."""
-        found = self.found(target)
-        effects = [found, *map(target.written, self.effects)] if found else self.effects
+
+class TrimForm(forms.Form):
+    """Where the history will begin."""
+
+    before = forms.IntegerField(
+        label="First number to stay",
+        min_value=1,
+        help_text="Messages have numbers; the Messages page shows them.",
+        widget=forms.NumberInput(attrs={"autocomplete": "off"}),
+    )
+
+
+def _verb(
+    name: str,
+    label: str,
+    *,
+    title: str,
+    effects: Sequence[str],
+    idle: str,
+    found: Callable[[Target], str | None],
+    run: Callable[[Target], object],
+    said: str,
+    needs: str = "change",
+    deletes: bool = False,
+) -> Verb:
+    """
+    Return a verb. Its texts have places for the chat, the person and the number of the message.
+
+    *found* returns what there is to do it to, in a sentence; None if there is nothing.
+    """
+
+    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+        target = Target.of(request)
+        chat_id, what = target.row.info.id, found(target)
+
+        def act() -> Done:
+            try:
+                run(target)
+            except (ChatNotFound, NotAMember, MessageNotFound):  # somebody was faster
+                return Done()
+            return Done(f"{target.written(said)} {what}")
+
+        reads = target.seq and pages.may(request, "view_messages")
         return Action(
-            title=target.written(self.title),
-            button=self.button,
-            effects=effects,
-            run=partial(self._act, target, found),
-            subject=subject,
-            idle=target.written(self.idle),
-            is_idle=found is None,
-            back=after or back,
-            origin=back,
+            of=chat_id,
+            trail=[(f"Chat {target.row.title}", pages.find_url(chat_id))],
+            title=target.written(title),
+            effects=[what or "", *map(target.written, effects)],
+            run=act if what else None,
+            idle=target.written(idle),
+            origin=pages.url("messages", chat=chat_id) if reads and name != "delete" else "",
+            back=pages.url("changelist") if name == "delete" else "",
         )
 
-    def _act(self, target: Target, found: str | None) -> Done:
-        if found is None:
-            return Done()
+    return Verb(name, label, ask, needs=needs, deletes=deletes)
+
+
+def _mute(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    target, form = Target.of(request), filled(MuteForm, request)
+    member, row = target.member, target.row
+    if member is None:
+        raise Http404(f"{target.user!r} is not in the chat {row.name}.")
+
+    def run() -> Done:
+        chosen = form.cleaned_data["seconds"]
+        seconds = None if chosen == FOR_GOOD else float(chosen)
         try:
-            self.run(target)
-        except (ChatNotFound, NotAMember, MessageNotFound):  # somebody was faster
+            target.chat.mute(target.user, seconds=seconds)
+        except NotAMember:  # they left just now
             return Done()
-        return Done(f"{target.written(self.said)} {found}")
+        how_long = f"for {duration(seconds)}" if seconds else "until unmuted"
+        return Done(f"{target.written('Muted {who} in the chat {chat}')} {how_long}. {role_of(member)}")
+
+    return Action(
+        of=row.info.id,
+        trail=[(f"Chat {row.title}", pages.find_url(row.info.id))],
+        title=target.written("Mute {who}"),
+        effects=[role_of(member), "A muted member can read, and cannot send messages."],
+        run=run,
+        form=form,
+    )
+
+
+def _trim(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    target, form = Target.of(request), filled(TrimForm, request)
+    row = target.row
+
+    def run() -> Done:
+        before = form.cleaned_data["before"]
+        gone = target.chat.trim(before=before)
+        said = f"Trimmed the chat {row.name}: {grouped(gone)} from before number {grouped(before)} are gone."
+        return Done(said if gone else "")
+
+    return Action(
+        of=row.info.id,
+        trail=[(f"Chat {row.title}", pages.find_url(row.info.id))],
+        title=f"Trim the chat {row.title}",
+        effects=[
+            f"It has {row.size}; the numbers {grouped(row.info.first_seq)} to {grouped(row.info.last_seq)}.",
+            "All before the number that you give will be gone, read or not. Members who have not read it are told "
+            "how much they have missed.",
+            NO_WAY_BACK,
+        ],
+        run=run,
+        form=form,
+    )
 
 
 def _of_an_open_chat(target: Target) -> str | None:
@@ -113,10 +184,9 @@ def _of_a_message(target: Target) -> str | None:
     return f"It was sent by {persons([message.sender])[message.sender]}, {sent}."
 
 
-CLOSE = Verb(
-    name="close",
-    needs="change",
-    button="Close",
+CLOSE = _verb(
+    "close",
+    "Close",
     title="Close the chat {chat}",
     effects=["It stays, and its members can read it. Nobody can send to it until it is opened again."],
     idle="Nothing to close: the chat {chat} is closed.",
@@ -124,10 +194,9 @@ CLOSE = Verb(
     run=lambda target: target.chat.close(),
     said="Closed the chat {chat}.",
 )
-REOPEN = Verb(
-    name="reopen",
-    needs="change",
-    button="Open again",
+REOPEN = _verb(
+    "reopen",
+    "Open again",
     title="Open the chat {chat} again",
     effects=["Its members can send to it again."],
     idle="Nothing to open: the chat {chat} is open.",
@@ -135,10 +204,10 @@ REOPEN = Verb(
     run=lambda target: target.chat.reopen(),
     said="Opened the chat {chat} again.",
 )
-KICK = Verb(
-    name="kick",
-    needs="change",
-    button="Kick",
+KICK = _verb(
+    "kick",
+    "Kick",
+    deletes=True,
     title="Kick {who} out of the chat {chat}",
     effects=[
         "The messages of {who} stay.",
@@ -151,10 +220,10 @@ KICK = Verb(
     run=lambda target: target.chat.kick(target.user),
     said="Kicked {who} out of the chat {chat}.",
 )
-BLOCK = Verb(
-    name="block",
-    needs="change",
-    button="Block",
+BLOCK = _verb(
+    "block",
+    "Block",
+    deletes=True,
     title="Block {who} in the chat {chat}",
     effects=[
         "{who} is not in it any more, and can neither join nor be added until unblocked.",
@@ -165,10 +234,9 @@ BLOCK = Verb(
     run=lambda target: target.chat.block(target.user),
     said="Blocked {who} in the chat {chat}.",
 )
-UNBLOCK = Verb(
-    name="unblock",
-    needs="change",
-    button="Unblock",
+UNBLOCK = _verb(
+    "unblock",
+    "Unblock",
     title="Unblock {who} in the chat {chat}",
     effects=["{who} can be added and join again. This alone does not make them a member."],
     idle="Nobody to unblock: {who} is not blocked in the chat {chat}.",
@@ -176,10 +244,9 @@ UNBLOCK = Verb(
     run=lambda target: target.chat.unblock(target.user),
     said="Unblocked {who} in the chat {chat}.",
 )
-UNMUTE = Verb(
-    name="unmute",
-    needs="change",
-    button="Unmute",
+UNMUTE = _verb(
+    "unmute",
+    "Unmute",
     title="Unmute {who} in the chat {chat}",
     effects=["{who} can send messages again."],
     idle="Nobody to unmute: {who} is not muted in the chat {chat}.",
@@ -187,51 +254,38 @@ UNMUTE = Verb(
     run=lambda target: target.chat.unmute(target.user),
     said="Unmuted {who} in the chat {chat}.",
 )
-DELETE_MESSAGE = Verb(
-    name="delete_message",
+DELETE_MESSAGE = _verb(
+    "delete_message",
+    "Delete",
     needs="delete",
-    button="Delete",
+    deletes=True,
     title="Delete message {seq} of the chat {chat}",
     effects=[
         "Its text and its data are gone, and all members see that it was deleted.",
         "Members may have read it already.",
-        "This cannot be undone.",
+        NO_WAY_BACK,
     ],
     idle="Nothing to delete: there is no message {seq} in the chat {chat} any more.",
     found=_of_a_message,
     run=lambda target: target.chat.delete_message(target.seq),
     said="Deleted message {seq} of the chat {chat}.",
 )
-DELETE = Verb(
-    name="delete",
+DELETE = _verb(
+    "delete",
+    "Delete",
     needs="delete",
-    button="Delete",
+    deletes=True,
     title="Delete the chat {chat}",
     effects=[
         "All messages in it are gone, for all its members.",
         "A chat that is created under the same id goes on counting where this one ended.",
-        "This cannot be undone.",
+        NO_WAY_BACK,
     ],
     idle="Nothing to delete.",
     found=_of_a_chat,
     run=lambda target: target.chat.delete(),
     said="Deleted the chat {chat}.",
 )
-VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, UNMUTE, DELETE_MESSAGE, DELETE)
-
-
-class MuteForm(forms.Form):
-    """For how long a member is muted."""
-
-    seconds = forms.ChoiceField(label="For how long", choices=MUTES, initial=MUTES[0][0])
-
-
-class TrimForm(forms.Form):
-    """Where the history will begin."""
-
-    before = forms.IntegerField(
-        label="First number to stay",
-        min_value=1,
-        help_text="Messages have numbers; the Messages page shows them.",
-        widget=forms.NumberInput(attrs={"autocomplete": "off"}),
-    )
+MUTE = Verb("mute", "Mute", _mute)
+TRIM = Verb("trim", "Trim", _trim, needs="delete", deletes=True)
+VERBS = (CLOSE, REOPEN, KICK, BLOCK, UNBLOCK, MUTE, UNMUTE, TRIM, DELETE_MESSAGE, DELETE)

@@ -17,9 +17,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
-from components.control_room.base import PAGE_SIZE, Page, Paging
-from components.control_room.files import as_csv
-from components.control_room.names import NamedPages, searched, shortened
+from components.control_room.names import searched, shortened
+from components.control_room.pages import PAGE_SIZE, ControlRoomAdmin, Page, Paging, as_csv
 from components.exceptions import InvalidLimit, InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import CounterInfo, CounterReader, Series
 from components.services.counters.admin.picking import Choice, Picked
@@ -56,7 +55,7 @@ class Row:
         return any(each.count is not None for each in self.series)
 
 
-class CounterAdmin(NamedPages):
+class CounterAdmin(ControlRoomAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
@@ -90,7 +89,7 @@ class CounterAdmin(NamedPages):
             "rows": [Row(info.name, found[info.name], info) for info in infos],
             "span": picked.seconds,
             "families": [] if text or paging.offset else reader.sizes(families[:FAMILIES]).items(),
-            "more_families": max(len(families) - FAMILIES, 0),
+            "families_in_all": len(families),
             "trouble": [] if text else _trouble(reader),
             "trouble_span": plan().coarsest * plan().samples,
         }

@@ -1,22 +1,21 @@
 """
-The Locks page: what is held, by whom, since when, who waits, and how often they had to.
+The Locks page: which locks are held, by whom and since when, who waits, and how often they had to.
 
-It looks through LockReader. A page of the list costs six round trips, however many locks are held, and a lock five.
-What changes something is one act: to release a lock by force. It names the holder that the visitor saw, so that
-another who has it by then is not hit.
+A page of the list costs six round trips, however many locks are held, and a lock five. The one thing that can be
+done is to release a lock by force. The address names the holder that the visitor saw: a later one keeps the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 from django.utils import timezone
 
-from components.control_room.base import Action, Done, Paging
-from components.control_room.names import NamedPages, mean, searched, shortened, who
+from components.control_room.names import mean, shortened, who
+from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import InvalidName
 from components.services.locks import LockInfo, LockReader
 from components.services.locks.keys import LockKeys
@@ -49,7 +48,7 @@ class Row:
 
     @property
     def holder_id(self) -> str:
-        """Who holds it, for the query of a URL."""
+        """Return who holds it, for an address."""
         return legible(self.info.token)
 
     @property
@@ -57,12 +56,11 @@ class Row:
         return who(self.info.holder, f"an unknown holder with the token {self.info.token}")
 
 
-class LockAdmin(NamedPages):
+class LockAdmin(ControlRoomAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.held),
             self.page("lock/", "lock", self.lock),
-            self.page("release/", "release", self.release, needs="change"),
             *super().get_urls(),
         ]
 
@@ -73,17 +71,15 @@ class LockAdmin(NamedPages):
         return legible(LockKeys.name_of(name) or name)
 
     def held(self, request: HttpRequest) -> HttpResponse:
-        texts, template = searched(request), "admin/components/locks/list.html"
-        if texts:
-            if info := _search(texts):
-                return HttpResponseRedirect(self.url("lock", key=info.key))
-            return self.render(request, template, "Locks", {"text": texts[0]}, live=False)
         reader = LockReader()
-        paging = Paging.of(request, total=reader.count())
-        infos = reader.held(offset=paging.offset, limit=paging.size)
-        infos.sort(key=lambda info: (info.fence, info.key))  # longest held first: rows keep their places
-        context = {"rows": [Row(info) for info in infos], "paging": paging}
-        return self.render(request, template, "Locks", context)
+
+        def rows(paging: Paging) -> list[Row]:
+            infos = reader.held(offset=paging.offset, limit=paging.size)
+            # Those that are held longest come first: rows keep their places.
+            return [Row(info) for info in sorted(infos, key=lambda info: (info.fence, info.key))]
+
+        template = "admin/components/locks/list.html"
+        return self.list_page(request, template, find=_search, total=reader.count, rows=rows)
 
     def lock(self, request: HttpRequest) -> HttpResponse:
         info = _find(request)
@@ -96,39 +92,34 @@ class LockAdmin(NamedPages):
         }
         return self.render(request, "admin/components/locks/lock.html", f"Lock {row.name}", context)
 
-    def release(self, request: HttpRequest) -> HttpResponse:
+    def release(self, request: HttpRequest) -> Action:
         row = Row(_find(request))
-        info, seen = row.info, request.GET.get("holder", "")
-        is_idle = not info.is_held or row.holder_id != seen
-        page = self.url("lock", key=info.key)
+        info = row.info
 
         def run() -> Done:
-            if is_idle or not LockReader().force_release(info.key, info.token, info.fence):
+            if not LockReader().force_release(info.key, info.token, info.fence):
                 return Done()
             return Done(f"Released the lock {row.name} by force. It was held by {_history(row)}.")
 
-        action = Action(
+        is_seen = info.is_held and row.holder_id == request.GET.get("holder", "")
+        return Action(
+            of=info.key,
             title=f"Release the lock {row.name} by force",
-            button="Release by force",
             effects=_effects(row),
-            run=run,
-            subject=self.subject(info.key),
+            run=run if is_seen else None,
             idle=f"Nothing to release: that holder does not hold the lock {row.name} any more.",
-            is_idle=is_idle,
-            back=page,
+            trail=[(f"Lock {row.name}", self.find_url(info.key))],
         )
-        return self.confirm(request, action, trail=[(f"Lock {row.name}", page)])
+
+    verbs = (Verb("release", "Release by force", release, deletes=True),)
 
 
-def _search(texts: Sequence[str]) -> LockInfo | None:
-    reader = LockReader()
-    for text in texts:
-        try:
-            if info := reader.find(text):
-                return info
-        except InvalidName:  # no lock can be called so
-            continue
-    return None
+def _search(text: str) -> str | None:
+    try:
+        info = LockReader().find(text)
+    except InvalidName:  # no lock can be called so
+        return None
+    return info.key if info else None
 
 
 def _find(request: HttpRequest) -> LockInfo:
@@ -149,7 +140,7 @@ def _find(request: HttpRequest) -> LockInfo:
 
 
 def _history(row: Row) -> str:
-    """By whom it is held, since when, with which fence."""
+    """Return by whom it is held, since when and with which fence."""
     since = row.info.since
     begun = f", since {timezone.localtime(since):%Y-%m-%d %H:%M:%S %Z}" if since else ""
     return f"{row.who}{begun}, with the fence {row.info.fence}"
@@ -168,7 +159,7 @@ def _effects(row: Row) -> list[str]:
     return [
         f"It is held by {_history(row)}{end}",
         waiting,
-        "Who holds it is not stopped. It learns that the lock is lost at its next renewal, or when it asks or "
-        "releases it; until then two may be at work.",
+        "The holder is not stopped. It learns that the lock is lost when it renews it, releases it, or asks for it; "
+        "until then, two may be at work.",
         "What it writes with its fence is refused once a later holder has written; what it does without one is not.",
     ]

@@ -13,7 +13,8 @@ from functools import cached_property
 
 from django.http import HttpRequest
 
-from components.control_room.base import Done, Permission
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.verbs import Action, Done, Verb
 from components.services.logs import Aggregation, DeadChunk, dead_chunks
 from components.services.logs.admin.jobs import Counted, Job
 from components.templatetags.control_room import grouped
@@ -67,33 +68,45 @@ class Chosen:
         )
 
 
-@dataclass(frozen=True)
-class Verb:
-    """Something that can be done with dead chunks."""
+def _verb(
+    name: str,
+    label: str,
+    *,
+    title: str,
+    done: str,
+    effects: Callable[[Chosen], list[str]],
+    run: Callable[[Aggregation, Collection[str]], int],
+) -> Verb:
+    """Return a verb for dead chunks, which needs the permission of its name. *title* has a place for the chunks."""
 
-    #: Names its page and its permission.
-    name: Permission
-    label: str
-    #: The title of the page; {} stands for the chunks.
-    asked: str
-    done: str
-    effects: Callable[[Chosen], list[str]]
-    run: Callable[[Aggregation, Collection[str]], int]
+    def ask(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+        chosen = Chosen.of(request)
+        job, aggregation = chosen.job, chosen.aggregation
 
-    def act(self, chosen: Chosen) -> Done:
-        if not chosen.ids:
-            return Done()
-        count = self.run(chosen.aggregation.service, chosen.ids)
-        stayed = chosen.gone + len(chosen.ids) - count
-        but = [f"{chunks(stayed)} of the selection had ceased to be dead."] if stayed else []
-        said = f"{self.done} {chunks(count, 'dead ')} of {chosen.aggregation.name}." if count else ""
-        return Done(said, but)
+        def act() -> Done:
+            count = run(aggregation.service, chosen.ids)
+            stayed = chosen.gone + len(chosen.ids) - count
+            but = [f"{chunks(stayed)} of the selection had ceased to be dead."] if stayed else []
+            return Done(f"{done} {chunks(count, 'dead ')} of {aggregation.name}." if count else "", but)
+
+        gone = [f"{chunks(chosen.gone)} of the selection ceased to be dead."] if chosen.gone else []
+        dead = pages.url("dead", job=job.id, aggregation=aggregation.id)
+        return Action(
+            of=job.id,
+            trail=[*job.trail(pages), (f"Dead chunks of {aggregation.name}", dead)],
+            title=title.format(chosen.what),
+            effects=[*gone, *effects(chosen)],
+            run=act if chosen.ids else None,
+            idle=chosen.nothing,
+        )
+
+    return Verb(name, label, ask, needs=name, deletes=name == "discard")
 
 
-RESEND = Verb(
-    name="resend",
-    label="Hand out again",
-    asked="Hand out {} again",
+RESEND = _verb(
+    "resend",
+    "Hand out again",
+    title="Hand out {} again",
     done="Handed out again",
     effects=lambda chosen: [
         f"The next worker that is free counts them, {chosen.lines}, and they have all their tries again.",
@@ -101,10 +114,10 @@ RESEND = Verb(
     ],
     run=Aggregation.resend,
 )
-DISCARD = Verb(
-    name="discard",
-    label="Discard",
-    asked="Discard {}",
+DISCARD = _verb(
+    "discard",
+    "Discard",
+    title="Discard {}",
     done="Discarded",
     effects=lambda chosen: [
         f"{chosen.lines} are never counted by {chosen.aggregation.name}.",
@@ -113,7 +126,6 @@ DISCARD = Verb(
     ],
     run=Aggregation.discard,
 )
-VERBS = (RESEND, DISCARD)
 
 
 def chunks(count: int, kind: str = "") -> str:

@@ -10,6 +10,8 @@ from functools import cached_property
 from django.http import Http404, HttpRequest
 
 from components.control_room.names import shortened
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.verbs import Trail
 from components.exceptions import InvalidName
 from components.services.logs import (
     MOST_WAITING,
@@ -144,6 +146,9 @@ class Job:
     @cached_property
     def aggregations(self) -> Sequence[Counted]:
         return [Counted(self.id, each) for each in self.status.aggregations]
+
+    def trail(self, pages: ControlRoomAdmin) -> Trail:
+        return [(f"Job {self.name}", pages.find_url(self.id))]
 
     def aggregation(self, request: HttpRequest) -> Counted:
         """Return the aggregation of the job that the query names. Raises Http404."""

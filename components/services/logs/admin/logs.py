@@ -8,18 +8,16 @@ Looking at a job takes four round trips, whatever is in it, and one more for the
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Action, Done, Page, Paging, Permission, Trail
-from components.control_room.files import as_csv
-from components.control_room.names import NamedPages
+from components.control_room.pages import ControlRoomAdmin, Page, Paging, as_csv
+from components.control_room.verbs import Action, Done, Trail, Verb
 from components.exceptions import InvalidRange
 from components.services.logs import MOST_DEAD, dead_chunks, list_jobs, look_at
-from components.services.logs.admin.dead_chunks import VERBS, Chosen, Verb, chunks
+from components.services.logs.admin.dead_chunks import DISCARD, RESEND, chunks
 from components.services.logs.admin.jobs import Counted, Job
 from components.services.logs.admin.traffic import (
     LEVELS,
@@ -38,8 +36,10 @@ from components.services.logs.traffic import MOST_ROWS, NAMES, Traffic, sheet
 from components.templatetags.control_room import grouped
 
 
-class LogJobAdmin(NamedPages):
+class LogJobAdmin(ControlRoomAdmin):
     """The pages of logs, and what can be done there."""
+
+    looks = ("view", "resend")
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -48,32 +48,8 @@ class LogJobAdmin(NamedPages):
             self.page("dead/", "dead", self.dead),
             self.page("traffic/", "traffic", self.traffic),
             self.page("csv/", "csv", self.download),
-            *(
-                self.page(f"{verb.name}/", verb.name, partial(self.act, verb), needs=verb.name)
-                for verb in VERBS
-            ),
-            self.page("leave/", "leave", self.leave, needs="delete"),
             *super().get_urls(),
         ]
-
-    def may(self, request: HttpRequest, what: Permission) -> bool:
-        if what == "resend":
-            return self._has(request, "resend")
-        if what == "discard":
-            return self._has(request, "discard") and self.has_view_permission(request)
-        return super().may(request, what)
-
-    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return self._has(request, "view") or self._has(request, "resend")
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return self._has(request, "remove")
-
-    def _has(self, request: HttpRequest, verb: str) -> bool:
-        return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")
 
     def overview(self, request: HttpRequest) -> HttpResponse:
         names = list_jobs()
@@ -100,7 +76,7 @@ class LogJobAdmin(NamedPages):
         aggregation = job.aggregation(request)
         found = dead_chunks(job.id, aggregation.id)
         paging = Paging.of(request, total=len(found))
-        verbs = [verb for verb in VERBS if self.may(request, verb.name)]
+        verbs = [verb for verb in (RESEND, DISCARD) if self.may(request, verb.needs)]
         all_are_selected = request.GET.get("select") == "page" and bool(verbs)
         context = {
             "job": job,
@@ -109,6 +85,7 @@ class LogJobAdmin(NamedPages):
             "paging": paging,
             "is_cut": len(found) >= MOST_DEAD,
             "verbs": verbs,
+            "asked": {"job": job.id, "aggregation": aggregation.id},
             "all_are_selected": all_are_selected,
         }
         return self.render(
@@ -116,55 +93,34 @@ class LogJobAdmin(NamedPages):
             "admin/components/logs/dead.html",
             f"Dead chunks of {aggregation.name}",
             context,
-            trail=self.trail(job),
+            trail=job.trail(self),
             live=not all_are_selected,  # what arrives later must not be selected
         )
 
     def find_url(self, name: str) -> str:
         return self.url("job", job=name)
 
-    def act(self, verb: Verb, request: HttpRequest) -> HttpResponse:
-        chosen = Chosen.of(request)
-        gone = [f"{chunks(chosen.gone)} of the selection ceased to be dead."] if chosen.gone else []
-        action = Action(
-            title=verb.asked.format(chosen.what),
-            button=verb.label,
-            effects=[*gone, *verb.effects(chosen)],
-            run=lambda: verb.act(chosen),
-            subject=self.subject(chosen.job.id),
-            idle=chosen.nothing,
-            is_idle=not chosen.ids,
-            back=self.url("dead", job=chosen.job.id, aggregation=chosen.aggregation.id),
-        )
-        dead = f"Dead chunks of {chosen.aggregation.name}"
-        return self.confirm(request, action, trail=[*self.trail(chosen.job), (dead, action.back)])
-
-    def leave(self, request: HttpRequest) -> HttpResponse:
+    def leave(self, request: HttpRequest) -> Action:
         job = Job.of(request)
         name = request.GET.get("aggregation", "")
         found = next((each for each in job.aggregations if each.id == name), None)
         label = found.name if found else self.label(name)
 
         def run() -> Done:
-            if not found:
-                return Done()
-            found.service.leave()
+            if found:
+                found.service.leave()
             return Done(f"The aggregation {label} has left the job {job.name}.")
 
-        action = Action(
+        return Action(
+            of=job.id,
+            trail=job.trail(self),
             title=f"Let the aggregation {label} leave",
-            button="Let it leave",
             effects=_effects_of_leaving(found) if found else [],
-            run=run,
-            subject=self.subject(job.id),
+            run=run if found else None,
             idle=f"No aggregation {label} takes part in the job {job.name}.",
-            is_idle=found is None,
-            back=self.find_url(job.id),
         )
-        return self.confirm(request, action, trail=self.trail(job))
 
-    def trail(self, job: Job) -> Trail:
-        return [(f"Job {job.name}", self.find_url(job.id))]
+    verbs = (RESEND, DISCARD, Verb("leave", "Let it leave", leave, needs="remove", deletes=True))
 
     def traffic(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
@@ -214,7 +170,7 @@ class LogJobAdmin(NamedPages):
 
     def _trail_of(self, job: Job, asked: Asked) -> Trail:
         page = self.url("traffic")
-        trail = [(f"Job {job.name}", self.find_url(job.id))]
+        trail = [*job.trail(self)]
         if not asked.within:
             return trail
         trail.append(("Traffic", f"{page}?{asked.at(LEVELS[0], '')}"))

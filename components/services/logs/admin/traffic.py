@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlencode
 from django.http import HttpRequest
 from django.utils.formats import number_format
 
-from components.control_room.base import Paging
+from components.control_room.pages import Paging
 from components.exceptions import InvalidLevel, InvalidLimit, InvalidName, InvalidRange
 from components.services.counters.charts import MOST_LAYERS, Bars
 from components.services.geo import UNKNOWN, Level, place_name

@@ -1,4 +1,4 @@
-"""What the query of a request names: an alias, a queue, a state. What there is none of is a 404 in words."""
+"""What the query of a request names: an alias, a queue, a state. Raises Http404 for others, with the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import get_args
 from django.http import Http404, HttpRequest
 
 from components.exceptions import InvalidQueueName
-from components.models import Queue
 from components.services.queues import QueueStats, State, TaskQueue
 from components.services.queues.backend import redis_aliases
 from components.services.queues.new_task import check_queue
@@ -41,8 +40,9 @@ class QueuePage:
         return self.stats.name
 
     @property
-    def subject(self) -> Queue:
-        return Queue(name=f"{self.alias}/{self.name}")
+    def subject(self) -> str:
+        """The name of the queue in the log."""
+        return f"{self.alias}/{self.name}"
 
 
 def find_service(request: HttpRequest) -> TaskQueue:

@@ -1,29 +1,44 @@
 """
-The Queues page: what waits, what runs, what died, and who works, for each TASKS alias on Redis.
+The Queues page: what waits, what runs, what died, and who works, for each TASKS alias on Redis. Other pages show the
+tasks of a queue in a state, one task, and the periodic tasks.
 
-It looks through services/queues. The first page asks for sizes and workers, in three round trips for an alias, and
-for a chart of what was counted, if tasks are; its cost does not grow with a queue. Lists and tasks are in tasks.py,
-what workers are asked in workers.py, periodic tasks in periodic.py.
+The first page asks for sizes and workers, in three round trips for an alias, and for a chart of what was counted, if
+tasks are counted; its cost does not grow with a queue. A list costs its page, and a search the window it looks at. A
+search does not refresh itself, because it reads a thousand tasks. No module is imported to learn a task's policy: the
+task may be dead because its module is broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from components.conf import conf
-from components.control_room.base import Action, Done
-from components.services.queues import QueueStats, TaskQueue, WorkerInfo
-from components.services.queues.admin.lookups import QueuePage
-from components.services.queues.admin.periodic import PeriodicPages
-from components.services.queues.admin.tasks import TaskPages
-from components.services.queues.admin.workers import WorkerPages
+from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.verbs import Verb
+from components.exceptions import UnknownFormat
+from components.models import Queue
+from components.services.queues import QueueStats, State, TaskInfo, TaskQueue, WorkerInfo
+from components.services.queues.admin.contents import Contents, is_sensitive, loaded
+from components.services.queues.admin.lookups import STATES, QueuePage, find_service, find_state
+from components.services.queues.admin.periodic import RUN, Row
+from components.services.queues.admin.selections import WINDOW
+from components.services.queues.admin.verbs import OF_TASKS, VERBS, trail_of
 from components.services.queues.backend import redis_aliases
+from components.services.queues.periodic_tasks import overview
 from components.services.rows import LEASE, RowReader
-from components.templatetags.control_room import grouped
+
+#: Of the list of tasks in a state.
+COLUMNS: Mapping[State, Sequence[str]] = {
+    "ready": ["Task", "Priority #", "Enqueued", "Attempts #"],
+    "delayed": ["Task", "Priority #", "Enqueued", "Due", "Attempts #"],
+    "running": ["Task", "Priority #", "Enqueued", "Started", "Progress", "Lease ends", "Attempts #"],
+    "dead": ["Task", "Priority #", "Enqueued", "Error", "Finished", "Attempts #"],
+    "successful": ["Task", "Priority #", "Enqueued", "Started", "Finished", "Attempts #"],
+}
 
 
 @dataclass(frozen=True)
@@ -58,16 +73,25 @@ class AliasOverview:
         ]
 
 
-class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
+class QueueAdmin(ControlRoomAdmin):
+    verbs = (*VERBS, RUN)
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
-            self.page("pause/", "pause", self.pause, needs="change"),
-            self.page("resume/", "resume", self.resume, needs="change"),
+            self.page("tasks/", "tasks", self.tasks),
+            self.page("task/", "task", self.task),
+            self.page("periodic/", "periodic", self.periodic),
             *super().get_urls(),
         ]
 
-    def subject_url(self, name: str) -> str:
+    def subject(self, name: str) -> Queue:
+        return Queue(name=name)
+
+    def name_of(self, subject: str) -> str:
+        return subject
+
+    def find_url(self, name: str) -> str:
         alias, _, queue = name.partition("/")
         if not queue:
             return self.url("changelist")
@@ -81,48 +105,96 @@ class QueueAdmin(TaskPages, WorkerPages, PeriodicPages):
         }
         return self.render(request, "admin/components/queues/overview.html", "Queues", context)
 
-    def pause(self, request: HttpRequest) -> HttpResponse:
-        page = QueuePage.of(request)
-        effects = (
-            "Workers take no more tasks from it; what runs already is finished.",
-            "New tasks are accepted, and wait until the queue is resumed.",
-        )
-        return self._switch(request, page, "Pause", page.service.pause, effects, is_idle=page.stats.paused)
+    def tasks(self, request: HttpRequest) -> HttpResponse:
+        page, state = QueuePage.of(request), find_state(request)
+        text, contents = request.GET.get("q", "").strip(), Contents.of(request)
+        total = getattr(page.stats, state)
+        if text:
+            matches = list(page.service.search(page.name, state, text, window=WINDOW, shows=contents.shows))
+            paging = Paging.of(request, total=len(matches))
+            tasks = matches[paging.offset : paging.last]
+        else:
+            paging = Paging.of(request, total=total)
+            tasks = page.service.tasks(page.name, state, offset=paging.offset, limit=paging.size)
+        all_are_selected = request.GET.get("select") == "page"
+        context = {
+            "alias": page.alias,
+            "queue": page.stats,
+            "subject": self.subject(page.subject),
+            "state": state,
+            "tabs": [(tab, getattr(page.stats, tab)) for tab in STATES],
+            "text": text,
+            "window": WINDOW,
+            "searched": min(WINDOW, total),
+            "unsearched": max(0, total - WINDOW),
+            "columns": COLUMNS[state],
+            "asked": {
+                "alias": page.alias,
+                "queue": page.name,
+                "state": state,
+                **({"q": text} if text else {}),
+            },
+            "tasks": [contents.cut(info) for info in tasks],
+            "may_see_contents": contents.may_see,
+            "paging": paging,
+            "verbs": self._verbs(request, state),
+            "all_are_selected": all_are_selected,
+        }
+        # What arrives later is not to be found selected.
+        live = not text and not all_are_selected
+        template = "admin/components/queues/tasks.html"
+        return self.render(request, template, f"Queue {page.name}", context, live=live)
 
-    def resume(self, request: HttpRequest) -> HttpResponse:
-        page = QueuePage.of(request)
-        effects = ("Workers take tasks from it again, beginning now.",)
-        return self._switch(
-            request, page, "Resume", page.service.resume, effects, is_idle=not page.stats.paused
+    def task(self, request: HttpRequest) -> HttpResponse:
+        service, task_id, contents = find_service(request), request.GET.get("id", ""), Contents.of(request)
+        try:
+            info = service.get(task_id)
+        except (UnknownFormat, ValueError) as error:
+            reason = (
+                str(error) if contents.may_see else f"What is stored of the task {task_id!r} cannot be read."
+            )
+            raise Http404(reason) from error
+        if info is None:
+            raise Http404(
+                f"There is no task {task_id!r}. It may have been deleted, its result may have expired, or the dead "
+                "set may have let it go."
+            )
+        context = {
+            "alias": service.alias,
+            "task": contents.cut(info),
+            "shows_contents": contents.shows(info),
+            "is_sensitive": is_sensitive(info),
+            "max_attempts": _max_attempts(service, info),
+            "verbs": self._verbs(request, info.state),
+        }
+        trail = trail_of(self, service.alias, info.queue)
+        return self.render(
+            request, "admin/components/queues/task.html", f"Task {info.id}", context, trail=trail
         )
 
-    def _switch(
-        self,
-        request: HttpRequest,
-        page: QueuePage,
-        verb: str,
-        act: Callable[[str], bool],
-        effects: Iterable[str],
-        *,
-        is_idle: bool,
-    ) -> HttpResponse:
-        waiting = f"{grouped(page.stats.ready)} ready, {grouped(page.stats.delayed)} delayed"
-        action = Action(
-            title=f"{verb} the queue {page.name}",
-            button=f"{verb} {page.name}",
-            effects=[f"Tasks in it now: {waiting}.", *effects],
-            run=lambda: Done(f"{verb}d the queue {page.name} ({waiting})." if act(page.name) else ""),
-            subject=page.subject,
-            idle=f"The queue {page.name} {'is paused already' if verb == 'Pause' else 'is not paused'}.",
-            is_idle=is_idle,
-            back=self.url("tasks", alias=page.alias, queue=page.name),
-        )
-        return self.confirm(request, action, trail=self.trail(page.alias, page.name))
+    def _verbs(self, request: HttpRequest, state: State) -> list[Verb]:
+        return [
+            verb for verb, states in OF_TASKS.items() if state in states and self.may(request, verb.needs)
+        ]
+
+    def periodic(self, request: HttpRequest) -> HttpResponse:
+        may_see = Contents.of(request).may_see
+        aliases = [(alias, [Row.of(info, may_see) for info in overview(alias)]) for alias in redis_aliases()]
+        template = "admin/components/queues/periodic.html"
+        return self.render(request, template, "Periodic tasks", {"aliases": aliases})
 
 
 def _lateness(request: HttpRequest) -> float | None:
-    """Seconds for which cached rows have waited for a daemon, if that is too long and the user may know."""
+    """Return for how long cached rows have waited for a daemon, if that is too long and the user may know."""
     if not request.user.has_perm("components.view_cachedrow"):
         return None
     late = RowReader().lateness()
     return late if late > LEASE else None
+
+
+def _max_attempts(service: TaskQueue, info: TaskInfo) -> int | None:
+    """Return how often the task is started at most; None if this process has not loaded what says so."""
+    task = loaded(info.name)
+    if task is None:
+        return None
+    return getattr(task, "max_attempts", None) or service.options.max_attempts

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import forms
-from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern
+from django.http import Http404, HttpRequest
 
-from components.control_room.base import Action, Done, Trail
-from components.control_room.names import NamedPages, shortened
+from components.control_room.names import shortened
+from components.control_room.pages import ControlRoomAdmin
+from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import InvalidDuration, InvalidName
 from components.services.rows import (
     SHORTEST_DELAY,
@@ -102,7 +101,7 @@ class Target:
 
     @property
     def effect(self) -> str:
-        """How the target stands."""
+        """Return how the target stands, in a sentence."""
         if self.key is None:
             return f"{rows(self.count)} of {self.label} {'is' if self.count == 1 else 'are'} on the schedule."
         if self.info is None or self.info.delay is None:
@@ -110,119 +109,105 @@ class Target:
         return f"It is loaded every {duration(self.info.delay)}."
 
 
-class RowVerbs(NamedPages):
-    """The pages that change something."""
+def _refresh(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    target = Target.of(request)
 
-    def get_urls(self) -> list[URLPattern]:
-        return [
-            self.page("refresh/", "refresh", self.refresh, needs="refresh"),
-            self.page("delay/", "delay", self.delay, needs="change"),
-            self.page("remove/", "remove", self.remove, needs="delete"),
-            *super().get_urls(),
-        ]
+    def run() -> Done:
+        if target.key is None:
+            changed = target.controls.refresh_all(start=target.start, most=MOST)
+            said = f"{rows(changed.rows)} of {target.label} {_are(changed.rows)} due now."
+            return _done(pages, "refresh", target, changed, said)
+        absent = target.controls.refresh(target.key)
+        return Done("" if absent else f"The row {target.label} is due now.")
 
-    def refresh(self, request: HttpRequest) -> HttpResponse:
-        target = Target.of(request)
+    return Action(
+        of=target.id,
+        trail=_trail(pages, target),
+        title=f"Refresh {target.what}",
+        effects=[
+            target.effect,
+            f"{'It is' if target.key is not None else 'They are'} due now: the next free daemon, "
+            "manage.py cacherows, loads what the database has.",
+            "Until then readers have what they have now.",
+        ],
+        run=run if target.count else None,
+        idle=f"Nothing to refresh: {_none(target)} on the schedule.",
+    )
 
-        def run() -> Done:
-            if target.key is None:
-                changed = target.controls.refresh_all(start=target.start, most=MOST)
-                said = f"{rows(changed.rows)} of {target.label} {_are(changed.rows)} due now."
-                return self._done("refresh", target, changed, said)
-            absent = target.controls.refresh(target.key)
-            return Done() if absent else Done(f"The row {target.label} is due now.")
 
-        action = Action(
-            title=f"Refresh {target.what}",
-            button="Refresh",
-            effects=[
-                target.effect,
-                f"{'It is' if target.key is not None else 'They are'} due now: the next free daemon, "
-                "manage.py cacherows, loads what the database has.",
-                "Until then readers have what they have now.",
-            ],
-            run=run,
-            subject=self.subject(target.id),
-            idle=f"Nothing to refresh: {_none(target)} on the schedule.",
-            is_idle=not target.count,
-            back=self.find_url(target.id) if target.has_page else self.url("changelist"),
-        )
-        return self.confirm(request, action, trail=self._trail(target))
+def _remove(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    target = Target.of(request)
 
-    def remove(self, request: HttpRequest) -> HttpResponse:
-        target = Target.of(request)
-        is_idle = target.info is None if target.key is not None else not target.count
+    def run() -> Done:
+        if target.key is None:
+            changed = target.controls.remove_all(start=target.start, most=MOST)
+            said = f"Removed {rows(changed.rows)} of {target.label}."
+            return _done(pages, "remove", target, changed, said)
+        target.controls.remove(target.key)
+        return Done(f"Removed the row {target.label}.")
 
-        def run() -> Done:
-            if is_idle:
-                return Done()
-            if target.key is None:
-                changed = target.controls.remove_all(start=target.start, most=MOST)
-                return self._done(
-                    "remove", target, changed, f"Removed {rows(changed.rows)} of {target.label}."
-                )
-            target.controls.remove(target.key)
-            return Done(f"Removed the row {target.label}.")
+    return Action(
+        of=target.id,
+        trail=_trail(pages, target),
+        title=f"Remove {target.what}",
+        effects=[target.effect, *_effects_of_removal(target)],
+        run=run if (target.count if target.key is None else target.info) else None,
+        idle=f"Nothing to remove: {_none(target)} on the schedule{', nor kept' if target.key is not None else ''}.",
+        back=pages.find_url(target.name) if target.name in cached_rows() else pages.url("changelist"),
+    )
 
-        action = Action(
-            title=f"Remove {target.what}",
-            button="Remove",
-            effects=[target.effect, *_effects_of_removal(target)],
-            run=run,
-            subject=self.subject(target.id),
-            idle=f"Nothing to remove: {_none(target)} on the schedule"
-            f"{', nor kept' if target.key is not None else ''}.",
-            is_idle=is_idle,
-            back=self.find_url(target.name) if target.name in cached_rows() else self.url("changelist"),
-            origin=self.find_url(target.id),
-        )
-        return self.confirm(request, action, trail=self._trail(target))
 
-    def delay(self, request: HttpRequest) -> HttpResponse:
-        target = Target.of(request)
-        if not target.count:
-            raise Http404(f"Nothing has a delay to change: {_none(target)} on the schedule.")
-        given = request.POST if request.method == "POST" else None
-        initial = {"delay": f"{target.info.delay:g}"} if target.info and target.info.delay else {}
-        form = DelayForm(given, initial=initial, label_suffix="")
-        if form.is_valid():
-            return HttpResponseRedirect(self._set_delay(request, target, form.cleaned_data["delay"]))
-        return self.render(
-            request,
-            "admin/components/rows/delay.html",
-            f"Change the delay of {target.what}",
-            {"target": target, "form": form, "back": self.find_url(target.id)},
-            trail=self._trail(target),
-            live=False,
-        )
+def _delay(pages: ControlRoomAdmin, request: HttpRequest) -> Action:
+    target = Target.of(request)
+    if not target.count:
+        raise Http404(f"Nothing has a delay to change: {_none(target)} on the schedule.")
+    known = target.info.delay if target.info else None
+    form = filled(DelayForm, request, delay=f"{known:g}" if known else None)
 
-    def _set_delay(self, request: HttpRequest, target: Target, delay: float) -> str:
-        """Change the delay and say so. Return the address to go to."""
-        if target.info and target.info.delay == delay:
-            idle = f"The delay of the row {target.label} is {duration(delay)} already."
-            self.message_user(request, idle, messages.INFO)
-            return self.find_url(target.id)
+    def run() -> Done:
+        delay = form.cleaned_data["delay"]
+        if known == delay:
+            return Done(idle=f"The delay of the row {target.label} is {duration(delay)} already.")
         if target.key is None:
             changed = target.controls.set_delay_of_all(delay, start=target.start, most=MOST)
             said = f"Set the delay of {rows(changed.rows)} of {target.label} to {duration(delay)}."
-            done = self._done("delay", target, changed, said)
-        else:
-            absent = target.controls.set_delay(delay, target.key)
-            was = duration(target.info.delay) if target.info else ""
-            said = f"Set the delay of the row {target.label} to {duration(delay)}. It was {was}."
-            done = Done(but=[f"The row {target.label} left the schedule."]) if absent else Done(said)
-        self.tell(request, self.subject(target.id), done)
-        return done.onward or self.find_url(target.id)
+            return _done(pages, "delay", target, changed, said)
+        if target.controls.set_delay(delay, target.key):
+            return Done(but=[f"The row {target.label} left the schedule."])
+        was = duration(known) if known else ""
+        return Done(f"Set the delay of the row {target.label} to {duration(delay)}. It was {was}.")
 
-    def _done(self, verb: str, target: Target, changed: Changed, said: str) -> Done:
-        if not changed.rest:
-            return Done(said if changed.rows else "")
-        but = f"About {changed.left:.0%} are left: one request takes about {rows(MOST)}. Go on with the rest."
-        return Done(said, [but], onward=self.url(verb, model=target.name, bucket=changed.rest))
+    return Action(
+        of=target.id,
+        trail=_trail(pages, target),
+        title=f"Change the delay of {target.what}",
+        effects=[
+            target.effect,
+            "A row is never older than its delay and a lease. A shorter delay counts from now; a longer one from the "
+            "next load.",
+        ],
+        run=run,
+        form=form,
+    )
 
-    def _trail(self, target: Target) -> Trail:
-        what = "Cached row" if target.key is not None else "Cached rows of"
-        return [(f"{what} {target.label}", self.find_url(target.id))] if target.has_page else []
+
+VERBS = (
+    Verb("refresh", "Refresh", _refresh, needs="refresh"),
+    Verb("delay", "Change delay", _delay),
+    Verb("remove", "Remove", _remove, needs="remove", deletes=True),
+)
+
+
+def _done(pages: ControlRoomAdmin, verb: str, target: Target, changed: Changed, said: str) -> Done:
+    if not changed.rest:
+        return Done(said if changed.rows else "")
+    but = f"About {changed.left:.0%} are left: one request takes about {rows(MOST)}. Go on with the rest."
+    return Done(said, [but], onward=pages.url(verb, model=target.name, bucket=changed.rest))
+
+
+def _trail(pages: ControlRoomAdmin, target: Target) -> Trail:
+    what = "Cached row" if target.key is not None else "Cached rows of"
+    return [(f"{what} {target.label}", pages.find_url(target.id))] if target.has_page else []
 
 
 def known_caches(reader: RowReader) -> dict[str, CacheInfo]:

@@ -15,13 +15,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern
 
 from components.conf import conf
-from components.control_room.base import Paging, Permission
-from components.control_room.names import NamedPages, searched, shortened
+from components.control_room.names import searched, shortened
+from components.control_room.pages import ControlRoomAdmin, Paging
 from components.exceptions import InvalidName
 from components.services.counters import beside
 from components.services.counters.charts import Span
 from components.services.rows import LEASE, REACH, CacheInfo, Listed, RowInfo, RowReader, member
-from components.services.rows.admin.row_verbs import RowVerbs, find_row, known_caches
+from components.services.rows.admin.row_verbs import VERBS, find_row, known_caches
 from components.services.rows.models import CachedRows, cached_rows
 from components.templatetags.control_room import legible
 
@@ -41,7 +41,7 @@ class HitRate:
 
     @property
     def percent(self) -> float | None:
-        """None if nothing was read."""
+        """Return the hit rate in percent; None if nothing was read."""
         return 100 * self.hits / self.reads if self.reads else None
 
 
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def is_late(self) -> bool:
-        """Whether readers no longer have it, if it was ever loaded."""
+        """Return whether readers no longer have it, if it was ever loaded."""
         return self.info.late > LEASE
 
 
@@ -88,7 +88,10 @@ class Cache:
         return self.info.late > LEASE
 
 
-class CachedRowAdmin(RowVerbs, NamedPages):
+class CachedRowAdmin(ControlRoomAdmin):
+    verbs = VERBS
+    looks = ("view", "change", "refresh")
+
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
@@ -101,20 +104,6 @@ class CachedRowAdmin(RowVerbs, NamedPages):
     def find_url(self, name: str) -> str:
         """Return the address of a row, or of all rows of a name, which has no colon."""
         return self.url("row", row=name) if ":" in name else self.url("model", model=name)
-
-    def may(self, request: HttpRequest, what: Permission) -> bool:
-        if what == "refresh":
-            return self._has(request, "refresh")
-        return super().may(request, what)
-
-    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return any(self._has(request, verb) for verb in ("view", "change", "refresh"))
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return self._has(request, "remove")
-
-    def _has(self, request: HttpRequest, verb: str) -> bool:
-        return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")
 
     def overview(self, request: HttpRequest) -> HttpResponse:
         reader, texts = RowReader(), searched(request)
@@ -136,7 +125,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
             "rows": [] if text else _rows(reader.page(offset=paging.offset, limit=paging.size)),
             "paging": paging,
             "reach": REACH if total > REACH else 0,
-            **self._shared(request, known.values()),
+            **_shared(known.values()),
         }
         template = "admin/components/rows/list.html"
         return self.render(request, template, "Cached rows", context, live=not text)
@@ -152,7 +141,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
             "info": info,
             "subject": self.subject(name),
             **self._listed(request, reader, reader.of(name)),
-            **self._shared(request, [info]),
+            **_shared([info]),
         }
         template = "admin/components/rows/model.html"
         return self.render(request, template, f"Cached rows of {cache.name}", context)
@@ -169,7 +158,7 @@ class CachedRowAdmin(RowVerbs, NamedPages):
             "model": name,
             "of": of,
             **self._listed(request, reader, listed),
-            **self._shared(request, []),
+            **_shared([]),
         }
         template = "admin/components/rows/failing.html"
         return self.render(request, template, f"Failing rows{of}", context, trail=trail)
@@ -185,24 +174,24 @@ class CachedRowAdmin(RowVerbs, NamedPages):
             "info": info,
             "subject": self.subject(row.id),
             "declared": cached_rows().get(info.name),
-            **self._shared(request, []),
+            **_shared([]),
         }
         trail = [(f"Cached rows of {shortened(legible(info.name))}", self.find_url(info.name))]
         template, title = "admin/components/rows/row.html", f"Cached row {row.name}"
         return self.render(request, template, title, context, trail=trail if _is_known(info) else ())
 
-    def _shared(self, request: HttpRequest, infos: Iterable[CacheInfo]) -> dict[str, object]:
-        late = max((info.late for info in infos), default=0.0)
-        return {
-            "may_refresh": self.may(request, "refresh"),
-            "late": late if late > LEASE else None,
-            "is_counted": conf().count_services,
-        }
-
     def _listed(self, request: HttpRequest, reader: RowReader, listed: Listed) -> dict[str, object]:
         paging = Paging.of(request, total=len(listed.members))
         rows = _rows(reader.look(listed.members[paging.offset : paging.last]))
         return {"rows": rows, "paging": paging, "is_cut": listed.is_cut}
+
+
+def _shared(infos: Iterable[CacheInfo]) -> dict[str, object]:
+    late = max((info.late for info in infos), default=0.0)
+    return {
+        "late": late if late > LEASE else None,
+        "is_counted": conf().count_services,
+    }
 
 
 def _is_known(info: RowInfo) -> bool:

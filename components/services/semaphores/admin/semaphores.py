@@ -1,8 +1,8 @@
 """
-The Semaphores page: how each stands, who holds its permits, who waits; another limit, and permits taken away.
+The Semaphores page: how each stands, who holds its permits, who waits; another limit, and holders to evict.
 
-It looks through SemaphoreReader and SemaphoreControls. A page of the list costs five round trips, however many there
-are, and a semaphore five. A permit is named by its id, which nobody else has: who comes in its place is not hit.
+A page of the list costs five round trips, however many there are, and a semaphore five. An address names a permit by
+its id, which no other permit has: whoever comes in its place keeps theirs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import forms
-from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern
 
-from components.control_room.base import Action, Done, Paging
-from components.control_room.names import NamedPages, mean, searched, shortened, who
+from components.control_room.names import mean, shortened, who
+from components.control_room.pages import ControlRoomAdmin, Paging
+from components.control_room.verbs import Action, Done, Trail, Verb, filled
 from components.exceptions import ForeignPermit, InvalidLimit
 from components.services.semaphores import HolderInfo, SemaphoreControls, SemaphoreInfo, SemaphoreReader
 from components.services.semaphores.permit import check_count
@@ -45,12 +45,12 @@ class Row:
 
     @property
     def is_over(self) -> bool:
-        """Whether more is used than the limit allows, since it was made smaller."""
+        """Return whether more is used than the limit allows, because it was made smaller."""
         return self.info.limit is not None and self.info.used > self.info.limit
 
     @property
     def limit(self) -> str:
-        """In half a sentence."""
+        """Return the limit as a part of a sentence."""
         if self.info.override is None:
             return f"{grouped(self.info.limit or 0)}, as the code declares"
         declared = "" if self.info.declared is None else f"; the code declares {grouped(self.info.declared)}"
@@ -73,14 +73,11 @@ class LimitForm(forms.Form):
             raise ValidationError(str(error)) from None
 
 
-class SemaphoreAdmin(NamedPages):
+class SemaphoreAdmin(ControlRoomAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("", "changelist", self.overview),
             self.page("semaphore/", "semaphore", self.semaphore),
-            self.page("limit/", "limit", self.limit, needs="change"),
-            self.page("reset/", "reset", self.reset, needs="change"),
-            self.page("evict/", "evict", self.evict, needs="change"),
             *super().get_urls(),
         ]
 
@@ -88,17 +85,18 @@ class SemaphoreAdmin(NamedPages):
         return self.url("semaphore", semaphore=name)
 
     def overview(self, request: HttpRequest) -> HttpResponse:
-        reader, texts = SemaphoreReader(), searched(request)
-        template = "admin/components/semaphores/list.html"
-        for text in texts:
-            if reader.find(text):
-                return HttpResponseRedirect(self.find_url(text))
-        if texts:
-            return self.render(request, template, "Semaphores", {"text": texts[0]}, live=False)
-        paging = Paging.of(request, total=reader.count())
-        infos = reader.page(offset=paging.offset, limit=paging.size)
-        context = {"rows": [Row(info) for info in infos], "paging": paging}
-        return self.render(request, template, "Semaphores", context)
+        reader = SemaphoreReader()
+
+        def rows(paging: Paging) -> list[Row]:
+            return [Row(info) for info in reader.page(offset=paging.offset, limit=paging.size)]
+
+        return self.list_page(
+            request,
+            "admin/components/semaphores/list.html",
+            find=lambda text: text if reader.find(text) else None,
+            total=reader.count,
+            rows=rows,
+        )
 
     def semaphore(self, request: HttpRequest) -> HttpResponse:
         row = _find(request)
@@ -115,67 +113,59 @@ class SemaphoreAdmin(NamedPages):
         template = "admin/components/semaphores/semaphore.html"
         return self.render(request, template, f"Semaphore {row.name}", context)
 
-    def limit(self, request: HttpRequest) -> HttpResponse:
+    def limit(self, request: HttpRequest) -> Action:
         row = _find(request)
-        page = self.find_url(row.info.name)
-        given = request.POST if request.method == "POST" else None
-        form = LimitForm(given, initial={"limit": row.info.limit}, label_suffix="")
-        if form.is_valid():
-            self._set_limit(request, row, form.cleaned_data["limit"])
-            return HttpResponseRedirect(page)
-        return self.render(
-            request,
-            "admin/components/semaphores/limit.html",
-            f"Change the limit of {row.name}",
-            {"row": row, "form": form, "back": page},
-            trail=[(f"Semaphore {row.name}", page)],
-            live=False,
-        )
-
-    def _set_limit(self, request: HttpRequest, row: Row, limit: int) -> None:
-        if limit == row.info.override:
-            idle = f"The limit of the semaphore {row.name} is {grouped(limit)} already."
-            return self.message_user(request, idle, messages.INFO)
-        SemaphoreControls(row.info.name).set_limit(limit)
-        said = f"Set the limit of the semaphore {row.name} to {grouped(limit)}. It was {row.limit}."
-        self.log_change(request, self.subject(row.info.name), said)
-        return self.message_user(request, said, messages.SUCCESS)
-
-    def reset(self, request: HttpRequest) -> HttpResponse:
-        row = _find(request)
-        name, declared = row.info.name, row.info.declared
-        page = self.find_url(name)
+        info, form = row.info, filled(LimitForm, request, limit=row.info.limit)
 
         def run() -> Done:
-            if row.info.override is None:
-                return Done()
+            limit = form.cleaned_data["limit"]
+            if limit == info.override:
+                return Done(idle=f"The limit of the semaphore {row.name} is {grouped(limit)} already.")
+            SemaphoreControls(info.name).set_limit(limit)
+            return Done(f"Set the limit of the semaphore {row.name} to {grouped(limit)}. It was {row.limit}.")
+
+        return Action(
+            of=row.info.name,
+            trail=self._trail(row),
+            title=f"Change the limit of {row.name}",
+            effects=[
+                f"The limit is {row.limit}. Used now: {grouped(info.used)}; waiting: {grouped(info.waiting)}.",
+                "Holders keep their permits: under a smaller limit, nobody gets one until enough were given back.",
+                "Under a larger limit, those who wait first get theirs at once.",
+            ],
+            run=run,
+            form=form,
+        )
+
+    def reset(self, request: HttpRequest) -> Action:
+        row = _find(request)
+        name, declared = row.info.name, row.info.declared
+
+        def run() -> Done:
             SemaphoreControls(name).reset_limit()
             return Done(
                 f"Reset the limit of the semaphore {row.name} to what the code declares. It was {row.limit}."
             )
 
-        action = Action(
+        return Action(
+            of=row.info.name,
+            trail=self._trail(row),
             title=f"Reset the limit of {row.name}",
-            button="Reset",
             effects=[
-                f"It is {row.limit}.",
-                "The limit is what the code declares again, in all processes and at once"
+                f"The limit is {row.limit}.",
+                "It becomes what the code declares again, in all processes and at once"
                 f"{'.' if declared is None else f': {grouped(declared)}.'}",
-                "Who holds a permit keeps it. If the limit grows, who waits first comes in at once.",
+                "Holders keep their permits. If the limit grows, those who wait first get theirs at once.",
             ],
-            run=run,
-            subject=self.subject(name),
+            run=None if row.info.override is None else run,
             idle=f"The limit of the semaphore {row.name} is what the code declares.",
-            is_idle=row.info.override is None,
-            # What no code has declared is in no list any more.
-            back=page if declared is not None else self.url("changelist"),
-            origin=page,
+            # A semaphore that no code has declared is in no list any more.
+            back="" if declared is not None else self.url("changelist"),
         )
-        return self.confirm(request, action, trail=[(f"Semaphore {row.name}", page)])
 
-    def evict(self, request: HttpRequest) -> HttpResponse:
+    def evict(self, request: HttpRequest) -> Action:
         row, permit = _find(request), request.GET.get("permit", "")
-        controls, page = SemaphoreControls(row.info.name), self.find_url(row.info.name)
+        controls = SemaphoreControls(row.info.name)
         try:
             holder = controls.holder(permit)
         except ForeignPermit as error:
@@ -186,21 +176,27 @@ class SemaphoreAdmin(NamedPages):
                 return Done()
             return Done(f"Evicted {_who(holder)} from the semaphore {row.name}.")
 
-        action = Action(
+        return Action(
+            of=row.info.name,
+            trail=self._trail(row),
             title=f"Evict from {row.name}",
-            button="Evict",
             effects=_effects(row, holder) if holder else [],
-            run=run,
-            subject=self.subject(row.info.name),
+            run=run if holder else None,
             idle=f"Nobody to evict: that permit of the semaphore {row.name} is not held any more.",
-            is_idle=holder is None,
-            back=page,
         )
-        return self.confirm(request, action, trail=[(f"Semaphore {row.name}", page)])
+
+    def _trail(self, row: Row) -> Trail:
+        return [(f"Semaphore {row.name}", self.find_url(row.info.name))]
+
+    verbs = (
+        Verb("limit", "Change limit", limit),
+        Verb("reset", "Reset limit", reset),
+        Verb("evict", "Evict", evict, deletes=True),
+    )
 
 
 def _find(request: HttpRequest) -> Row:
-    """The semaphore that the query names."""
+    """Return the semaphore that the query names. Raises Http404."""
     name = request.GET.get("semaphore", "")
     info = SemaphoreReader().find(name)
     if not name or info is None:
@@ -217,7 +213,7 @@ def _effects(row: Row, holder: HolderInfo) -> list[str]:
     return [
         f"The permit is held by {_who(holder)}. It counts as {grouped(holder.weight)}, and its lease ends in "
         f"{duration(holder.remaining)} if it is not refreshed.",
-        f"It is free at once. {waiting}.",
-        "Who holds it is not stopped. It learns that the permit is lost when it refreshes it or gives it back, with "
-        "auto_renewal within a third of its lease; until then more may be at work than the limit allows.",
+        f"The permit is free at once. {waiting}.",
+        "The holder is not stopped. It learns that the permit is lost when it refreshes it or gives it back, with "
+        "auto_renewal within a third of its lease; until then, more may be at work than the limit allows.",
     ]

@@ -1,0 +1,317 @@
+"""
+What all pages of the control room share: permissions, rendering, confirmation, paging.
+
+A page is a plain view that get_urls() lists through page(). That wrapper checks the permission (Django's admin_view
+only checks that the user is staff), and answers with a page that says so if something is not there or Redis is away.
+Every page can be fetched alone for its [data-live] part, which is how live.js refreshes it without eating messages.
+What changes something is a Verb: it asks on GET, acts on POST, and is logged once. Nothing is cached or stored here.
+
+Names of things may hold anything: line feeds, markup, two dots, hundreds of characters. In an address, a name goes
+into the query. In log entries, whose names Django puts into paths, it is percent-quoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial, wraps
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote, unquote, urlencode
+
+import django
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import unquote as unquoted_by_admin
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.text import capfirst
+
+from components.control_room.names import searched
+from components.control_room.verbs import Done, Trail, Verb
+from components.exceptions import RedisUnavailable
+from components.kit.sheets import write_csv
+from components.middleware import mark_unavailable
+from components.models import Anchor
+from components.templatetags.control_room import legible
+
+View = Callable[..., HttpResponse]
+
+PAGE_SIZE = 50
+#: For so long one entry of the log says that somebody reads messages.
+READING = timedelta(hours=1)
+HAS_READ = "Read the messages."
+
+
+@dataclass(frozen=True)
+class Paging:
+    """One page of a long list, by offset. An offset beyond the end is the last page's."""
+
+    total: int
+    offset: int = 0
+    size: int = PAGE_SIZE
+
+    @classmethod
+    def of(cls, request: HttpRequest, total: int) -> Paging:
+        try:
+            wanted = max(int(request.GET.get("offset", "")), 0)
+        except ValueError:
+            wanted = 0
+        last_page = max(total - 1, 0) // PAGE_SIZE * PAGE_SIZE
+        return cls(total, min(wanted, last_page))
+
+    @property
+    def first(self) -> int:
+        return min(self.offset + 1, self.total)
+
+    @property
+    def last(self) -> int:
+        return min(self.offset + self.size, self.total)
+
+    @property
+    def previous(self) -> int | None:
+        return max(self.offset - self.size, 0) if self.offset else None
+
+    @property
+    def next(self) -> int | None:
+        return self.last if self.last < self.total else None
+
+
+class Page(TemplateResponse):
+    """A rendered page. Half surrogate pairs, which JSON may hold and UTF-8 may not, are written out."""
+
+    @property
+    def rendered_content(self) -> str:
+        return super().rendered_content.encode("utf-8", "backslashreplace").decode()
+
+
+class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """The admin of an anchor model. A subclass lists its pages in get_urls(), before these."""
+
+    #: What can be done here; each verb has a page.
+    verbs: Sequence[Verb] = ()
+    #: The permissions that let a user look: people who may change something need not be given "view" as well.
+    looks: Sequence[str] = ("view", "change")
+
+    def find_url(self, name: str) -> str:
+        """Return the address of the page of the thing with this name."""
+        raise NotImplementedError
+
+    def label(self, name: str) -> str:
+        """Return the name as people read it."""
+        return legible(name)
+
+    def subject(self, name: str) -> Anchor:
+        """Return what a log entry about the thing points to."""
+        # Dots are quoted too: "." and ".." mean something in a path.
+        anchor: Anchor = self.model(pk=quote(name, safe="").replace(".", "%2E"))
+        anchor.label = self.label(name)
+        return anchor
+
+    def name_of(self, subject: str) -> str:
+        """Return the name of the thing that a log entry points to."""
+        return unquote(subject)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the pages of the verbs, and the stock pages that need no table."""
+        asking = [
+            self.page(
+                f"{verb.name.replace('_', '-')}/",
+                verb.name,
+                partial(self._ask, verb),
+                needs=verb.needs,
+                posts=True,
+            )
+            for verb in self.verbs
+        ]
+        return [
+            *asking,
+            self.page("<path:object_id>/history/", "history", self.history_view),
+            self.page("<path:object_id>/change/", "change", self._subject_view),
+        ]
+
+    def page(
+        self, route: str, name: str, view: View, *, needs: str = "view", posts: bool = False
+    ) -> URLPattern:
+        """Return the URL pattern of a page. *posts* says that it changes something by POST."""
+
+        @wraps(view)
+        def guarded(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+            methods = ["GET", "HEAD", "POST"] if posts else ["GET", "HEAD"]
+            if not self.may(request, needs):
+                raise PermissionDenied
+            if request.method not in methods:
+                return HttpResponseNotAllowed(methods)
+            try:
+                return view(request, **kwargs)
+            except Http404 as error:
+                return self._missing(request, error)
+            except RedisUnavailable as error:
+                return self._unavailable(request, error)
+
+        return path(route, self.admin_site.admin_view(guarded), name=self._url_name(name))
+
+    def may(self, request: HttpRequest, what: str) -> bool:
+        """Return whether the user has that permission. To remove something, they must also be allowed to look."""
+        if what == "view":
+            return self.has_view_permission(request)
+        return self._has(request, what) and (what in self.looks or self.has_view_permission(request))
+
+    def _has(self, request: HttpRequest, what: str) -> bool:
+        return request.user.has_perm(f"{self.opts.app_label}.{what}_{self.opts.model_name}")
+
+    def url(self, name: str, **query: object) -> str:
+        """Return the address of the page *name*. What the page is about goes into the query."""
+        address = reverse(f"admin:{self._url_name(name)}", current_app=self.admin_site.name)
+        return f"{address}?{urlencode(query)}" if query else address
+
+    def render(
+        self,
+        request: HttpRequest,
+        template: str,
+        title: str,
+        context: Mapping[str, Any],
+        *,
+        trail: Trail = (),
+        live: bool = True,
+        status: int = 200,
+    ) -> Page:
+        """Return a page of the control room. *trail* lies between the component's first page and this one."""
+        request.current_app = self.admin_site.name
+        shared = {
+            "title": title,
+            "opts": self.opts,
+            "page_url": self.url,
+            "live": live,
+            "may": SimpleNamespace(
+                **{verb.name: verb for verb in self.verbs if self.may(request, verb.needs)}
+            ),
+        }
+        alone = {"layout": "admin/components/alone.html"}
+        layout = alone if "X-Live" in request.headers else self._whole_page(request, trail)
+        return Page(request, template, {**layout, **shared, **context}, status=status)
+
+    def list_page(
+        self,
+        request: HttpRequest,
+        template: str,
+        *,
+        find: Callable[[str], str | None],
+        total: Callable[[], int],
+        rows: Callable[[Paging], Sequence[object]],
+    ) -> HttpResponse:
+        """
+        Return a component's first page: a part of a long list, or what was not found.
+
+        *find* returns the name of the thing that is called so, to which a search leads; *rows* is asked for a part of
+        the list, which has *total* things.
+        """
+        title, texts = str(capfirst(self.opts.verbose_name_plural)), searched(request)
+        for text in texts:
+            if name := find(text):
+                return HttpResponseRedirect(self.find_url(name))
+        if texts:
+            return self.render(request, template, title, {"text": texts[0]}, live=False)
+        paging = Paging.of(request, total=total())
+        return self.render(request, template, title, {"rows": rows(paging), "paging": paging})
+
+    def _whole_page(self, request: HttpRequest, trail: Trail) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "layout": "admin/components/base.html",
+            "trail": trail,
+            "is_first": request.path == self.url("changelist"),
+            "breadcrumbs_are_a_list": django.VERSION >= (6, 1),
+        }
+
+    def _ask(self, verb: Verb, request: HttpRequest) -> HttpResponse:
+        """Ask on GET, with a form if the action has one; act, log and say so on POST. Posted twice, it acts once."""
+        action = verb.ask(self, request)
+        origin = action.origin or (action.trail[-1][1] if action.trail else self.url("changelist"))
+        back, form = action.back or origin, action.form
+        if request.method != "POST" or (form and not form.is_valid()):
+            # The action itself stays out of the context: a template calls what it can.
+            context = {
+                "button": verb.label,
+                "effects": action.effects,
+                "idle": action.idle if action.run is None else "",
+                "form": form,
+                "back": back if action.run is None else origin,
+            }
+            template = "admin/components/confirm.html"
+            return self.render(request, template, action.title, context, trail=action.trail, live=False)
+        did = action.run() if action.run else Done()
+        self.tell(request, self.subject(action.of), did)
+        if not did.said and not did.but:
+            self.message_user(request, did.idle or action.idle, messages.INFO)
+        return HttpResponseRedirect(did.onward or back)
+
+    def tell(self, request: HttpRequest, subject: Anchor, did: Done) -> None:
+        """Log what was done, and say so."""
+        if did.said:
+            self.log_change(request, subject, " ".join([did.said, *did.but]))
+            self.message_user(request, did.said, messages.SUCCESS)
+        for sentence in did.but:
+            self.message_user(request, sentence, messages.WARNING)
+
+    def note_reading(self, request: HttpRequest, subject: Anchor) -> None:
+        """
+        Write into Django's log that the user reads what people wrote to each other, before anything is shown.
+
+        One entry stands for an hour, since the page fetches itself anew every few seconds.
+        """
+        since = timezone.now() - READING
+        known = LogEntry.objects.filter(
+            user_id=str(request.user.pk),
+            content_type=ContentType.objects.get_for_model(subject, for_concrete_model=False),
+            object_id=str(subject.pk),
+            action_time__gt=since,
+            change_message=HAS_READ,
+        )
+        if not known.exists():
+            self.log_change(request, subject, HAS_READ)
+
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return any(self._has(request, each) for each in self.looks)
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return any(self._has(request, each) for each in self.looks if each != "view")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        return self.subject(self.name_of(object_id))
+
+    def _subject_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return HttpResponseRedirect(self.find_url(self.name_of(unquoted_by_admin(object_id))))
+
+    def _missing(self, request: HttpRequest, error: Http404) -> HttpResponse:
+        context = {"reason": str(error)}
+        return self.render(
+            request, "admin/components/missing.html", "Not found", context, live=False, status=404
+        )
+
+    def _unavailable(self, request: HttpRequest, error: RedisUnavailable) -> HttpResponse:
+        title = capfirst(self.opts.verbose_name_plural)
+        response = self.render(
+            request, "admin/components/unavailable.html", str(title), {"reason": str(error)}, status=503
+        )
+        mark_unavailable(request, response, error)
+        return response
+
+    def _url_name(self, name: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+
+
+def as_csv(filename: str, rows: Iterable[Sequence[object]], *, names: int | None = None) -> HttpResponse:
+    """Return a download of *rows*, in which a spreadsheet calculates nothing: write_csv() has the details."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    write_csv(response, rows, names=names)
+    return response
