@@ -104,7 +104,7 @@ class Mailbox:
             raise Blocked(f"The mailbox {self.name!r} takes no mail from {sender!r}.")
         if said == b"full":
             raise MailboxFull(f"The mailbox {self.name!r} is full: it has {facts[0]:,} messages.")
-        by, message, sent_at, *dropped = facts
+        by, message, sent_at, *dropped = facts[0].split()
         if by.decode() != call:
             return Pushed(int(message), from_ms(sent_at), is_duplicate=True)
         tally("mailboxes:pushed")
