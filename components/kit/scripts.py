@@ -13,7 +13,7 @@ tell of each call what became of it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from hashlib import sha1
 from typing import Any, TypeAlias, cast
@@ -59,9 +59,8 @@ class Script:
 
         Raises RedisUnavailable when there was no answer twice, and TypeError for other arguments than its own.
         """
-        with redis_errors():
-            found = self.contract.keys_of(keys, args)
-            return await self.send(client, keys=found, args=self.contract.args_of(args))
+        found = self.contract.keys_of(keys, args)
+        return await self.acall(client, keys=found, args=self.contract.args_of(args))
 
     def call(self, keys: object, /, **args: Any) -> Call:
         """Return a call of it for many() and the like."""
@@ -81,8 +80,10 @@ class Script:
         self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
     ) -> Any:
         """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
-        with redis_errors():
+        try:
             return await self.send(client, keys=keys, args=args)
+        except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
+            raise translated(error)  # noqa: B904  (it has its cause)
 
     def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """The answer by the shortest way, if that leads to one; None: call it, which sends it again and says why."""
@@ -100,7 +101,8 @@ class Script:
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
-            return await answer(client.evalsha(self.sha, len(keys), *keys, *args))
+            sent: Any = client.evalsha(self.sha, len(keys), *keys, *args)
+            return await sent if isinstance(sent, Awaitable) else sent
         except NoScriptError:
             return await answer(client.eval(self.source, len(keys), *keys, *args))
 
