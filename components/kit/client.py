@@ -25,7 +25,7 @@ from redis.exceptions import RedisClusterException
 from components.conf import conf
 from components.exceptions import RedisUnsuitable
 from components.kit import aclient, sentinels
-from components.kit.errors import redis_errors
+from components.kit.errors import translated
 from components.kit.silence import guard
 from components.locations import mistakes
 
@@ -46,19 +46,18 @@ def get_client() -> Redis:
 
     Raises ImproperlyConfigured if the CACHES alias does not exist or is not django-redis'.
     """
-    with redis_errors():
-        alias = conf().cache
+    alias = conf().cache
+    try:
         client = _django_redis(alias).get_client()
-        if not isinstance(client, RedisCluster):
-            _make_safe(client.connection_pool, alias)
-        return cast(Redis, client)
-
-
-def _make_safe(pool: Any, alias: str) -> None:
-    """Let *pool*, of whatever client class, wait neither for servers that are silent nor for Sentinels that are."""
-    guard(pool)
-    if (manager := getattr(pool, "sentinel_manager", None)) is not None:
-        sentinels.hurry(manager, settings.CACHES[alias].get("OPTIONS", {}).get("SENTINEL_KWARGS") or {})
+    except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
+        raise translated(error)  # noqa: B904  (it has its cause)
+    if not isinstance(client, RedisCluster):
+        # Of whatever class it is, it waits neither for servers that are silent nor for Sentinels that are.
+        pool = client.connection_pool
+        guard(pool)
+        if (manager := getattr(pool, "sentinel_manager", None)) is not None:
+            sentinels.hurry(manager, settings.CACHES[alias].get("OPTIONS", {}).get("SENTINEL_KWARGS") or {})
+    return cast(Redis, client)
 
 
 def get_async_client() -> AsyncRedis:

@@ -20,7 +20,7 @@ Python passes sequences, of objects that have attributes of these names where th
 an argument, too. Only the arguments can have several such tables.
 
 USES names preludes: files such as _time.lua, in the folder of the script or in the kit's, whose functions come before
-the script. A prelude may have a USES line itself; each comes once.
+the script, as far as it uses them. A prelude may have a USES line itself; each comes once.
 
 What is stored as words in one text is declared once, in a prelude:
 
@@ -45,6 +45,10 @@ from typing import Any
 _LINE = re.compile(r"-- (KEYS|ARGV|USES|RETURNS|RECORD) +(.*)")
 _MORE = re.compile(r"--  +(\S.*)")  # the same goes on
 _ONE = re.compile(r"(\S+?)(?:(\.\.\.)(?:\(([^()]*)\))?)?(?: |$)")  # a name; of a table, its parts
+#: A local of a prelude, with the comment before it, up to the next.
+_DEFINITION = re.compile(
+    r"(?:^--.*\n)*^local (?:function )?(\w+(?:, \w+)*)(?:.*\n?)(?:^(?!--|local ).*\n?)*", re.M
+)
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
 #: What Lua keeps for itself.
 _RESERVED = {
@@ -179,8 +183,8 @@ def contract(name: str) -> Contract:
         raise ValueError(f"{name}.lua: {twice[0]} is both a key and an argument.")
     if len(keys.tables) > 1:
         raise ValueError(f"{name}.lua: only its arguments can have several tables.")
-    preludes = _preludes(service, header.get("USES", []), set())
-    parts = [*keys.locals("KEYS"), *args.locals("ARGV"), *preludes]
+    preludes = "\n".join(_preludes(service, header.get("USES", []), set()))
+    parts = [*keys.locals("KEYS"), *args.locals("ARGV"), *_used(preludes, text)]
     return Contract(name, keys, args, "\n".join([*parts, text]))
 
 
@@ -228,6 +232,24 @@ def _preludes(service: str, wanted: Sequence[str], seen: set[str]) -> Iterator[s
             yield from _preludes(service, header.get("USES", []), seen)
             yield from _record(each, header).lua() if "RECORD" in header else ()
             yield text.rstrip("\n")
+
+
+def _used(preludes: str, script: str) -> list[str]:
+    """
+    Return the definitions of *preludes* that the script uses, or that one of these uses.
+
+    The others would cost each call: Lua makes a function anew whenever it comes to its definition.
+    """
+    words, found = _words(script), list[str]()
+    for match in reversed([*_DEFINITION.finditer(preludes)]):
+        if not words.isdisjoint(match[1].split(", ")):
+            words |= _words(match[0])
+            found.insert(0, match[0].rstrip("\n"))
+    return found
+
+
+def _words(lua: str) -> set[str]:
+    return {*re.findall(r"\w+", re.sub(r"--.*", "", lua))}
 
 
 def _prelude(service: str, name: str) -> str:

@@ -5,18 +5,18 @@ EVALSHA first; a server that does not know the script gets the source with EVAL,
 of round trips. A reply that was lost is asked for once more: that is safe because every script
 of this app is idempotent when it is repeated with the same arguments, and tests hold it to that.
 
-reading() does the same for a plain command that changes nothing. many() and amany() send several calls in one round
-trip to each node: redis-py's own pipelines of a cluster take no scripts. outcomes() and aoutcomes() are the same, but
-tell of each call what became of it.
+idempotent() does the same for a plain command, and pipelined() for many in one round trip. many() and amany() send
+several calls of a script in one round trip to each node: redis-py's own pipelines of a cluster take no scripts.
+outcomes() and aoutcomes() are the same, but tell of each call what became of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from hashlib import sha1
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from redis import Redis, RedisCluster
 from redis.asyncio import Redis as AsyncRedis
@@ -29,6 +29,8 @@ from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis
 from components.kit.contracts import Contract, contract
 from components.kit.errors import REPLY_LOST, redis_errors, translated
+
+_T = TypeVar("_T")
 
 ASYNCHRONOUS: tuple[type, ...] = (AsyncRedis, AsyncRedisCluster)
 #: Clients of several nodes, of which one can be away and the others be there.
@@ -59,9 +61,8 @@ class Script:
 
         Raises RedisUnavailable when there was no answer twice, and TypeError for other arguments than its own.
         """
-        with redis_errors():
-            found = self.contract.keys_of(keys, args)
-            return await self.send(client, keys=found, args=self.contract.args_of(args))
+        found = self.contract.keys_of(keys, args)
+        return await self.acall(client, keys=found, args=self.contract.args_of(args))
 
     def call(self, keys: object, /, **args: Any) -> Call:
         """Return a call of it for many() and the like."""
@@ -81,8 +82,10 @@ class Script:
         self, client: Redis | AsyncRedis, *, keys: Sequence[str], args: Sequence[Any] = ()
     ) -> Any:
         """The same, awaited; with an asynchronous client, or with either in what has a twin (twins.py)."""
-        with redis_errors():
+        try:
             return await self.send(client, keys=keys, args=args)
+        except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
+            raise translated(error)  # noqa: B904  (it has its cause)
 
     def quick(self, client: Redis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         """The answer by the shortest way, if that leads to one; None: call it, which sends it again and says why."""
@@ -100,7 +103,8 @@ class Script:
 
     async def _send(self, client: Redis | AsyncRedis, keys: Sequence[str], args: Sequence[Any]) -> Any:
         try:
-            return await answer(client.evalsha(self.sha, len(keys), *keys, *args))
+            sent: Any = client.evalsha(self.sha, len(keys), *keys, *args)
+            return await sent if isinstance(sent, Awaitable) else sent
         except NoScriptError:
             return await answer(client.eval(self.source, len(keys), *keys, *args))
 
@@ -190,9 +194,9 @@ class Script:
         return answers
 
 
-async def reading(send: Callable[[], Any]) -> Any:
+async def idempotent(send: Callable[[], Any]) -> Any:
     """
-    Return the answer to what *send* sends with either client: what changes nothing, or nothing the second time.
+    Return the answer to a plain command that *send* sends with either client, and that may be carried out twice.
 
     It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
     """
@@ -201,6 +205,24 @@ async def reading(send: Callable[[], Any]) -> Any:
             return await answer(send())
         except REPLY_LOST:
             return await answer(send())
+
+
+async def pipelined(client: AnyRedis, things: Sequence[_T], add: Callable[[Any, _T], object]) -> list[Any]:
+    """
+    Return the answers to the commands that *add* puts into a pipeline for each of *things*, as idempotent() does.
+
+    It takes one round trip to each node, and none if there are no *things*.
+    """
+    if not things:
+        return []
+
+    def send() -> Any:
+        pipe = client.pipeline(transaction=False)
+        for thing in things:
+            add(pipe, thing)
+        return pipe.execute()
+
+    return list(await idempotent(send))
 
 
 def all_well(outcomes: list[Any]) -> list[Any]:

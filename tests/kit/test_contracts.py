@@ -39,6 +39,16 @@ def test_a_prelude_comes_once_and_after_what_it_needs() -> None:
     )
 
 
+def test_what_a_script_does_not_use_of_a_prelude_is_left_out() -> None:
+    release = contract("locks/release").source
+
+    assert "local function microseconds" in release
+    assert "MICROSECONDS" not in release
+    assert "local function text" in release
+    assert "read_tombstone" in contract("chat/send").source
+    assert "write_tombstone" not in contract("chat/send").source
+
+
 def test_keys_come_from_an_entity_and_arguments_by_their_names() -> None:
     made = Contract("a/b", Names(("one",), (Table("others"),)), Names(("x", "y"), (Table("more"),)), "")
 

@@ -404,6 +404,8 @@ def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytes
     suffixes |= share("default")
     parts |= {"BackendKeys.result": good.id, "BackendKeys.ended": good.id}
     parts |= {"BackendKeys.worker": consumer.id, "BackendKeys.order": consumer.id}
+    [pausing] = redis.keys("*:pausing:*")
+    parts["BackendKeys.pausing"] = pausing.decode().rpartition(":")[2]
     schema = {
         f"{key(entity(label), parts.get(label, 'default'))}{suffixes.get(label, '')}".encode(): key.doc
         for label, key in SCHEMA.items()

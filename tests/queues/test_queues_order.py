@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -359,6 +360,15 @@ def test_what_a_short_queue_leaves_falls_to_all_others(queue: TaskQueue) -> None
     choice = QueueChoice(["a", "b", "c"], round_robin=True)
 
     assert measured(choice, [9]) == {"a": 1, "b": 4, "c": 4}
+
+
+def test_of_many_who_pause_a_queue_at_once_one_is_told_that_they_did(queue: TaskQueue) -> None:
+    for _round in range(10):
+        with ThreadPoolExecutor(8) as threads:
+            told = list(threads.map(lambda _number: queue.pause("default"), range(8)))
+
+        assert sum(told) == 1
+        assert queue.resume("default")
 
 
 def test_a_paused_queue_counts_as_empty(queue: TaskQueue) -> None:

@@ -1,7 +1,13 @@
--- The server's clock, read once: NOW in milliseconds, MICROSECONDS, and DAY, counted from 1970.
-local time = redis.call("TIME")
-local MICROSECONDS = time[1] * 1000000 + time[2]
-local NOW, DAY = math.floor(MICROSECONDS / 1000), math.floor(time[1] / 86400)
+-- Return the server's clock, for scripts that seldom need it.
+local function microseconds()
+  local time = redis.call("TIME")
+  return time[1] * 1000000 + time[2]
+end
+
+-- The server's clock, read once: MICROSECONDS, NOW in milliseconds, and DAY, counted from 1970.
+local MICROSECONDS = microseconds()
+local NOW = math.floor(MICROSECONDS / 1000)
+local DAY = math.floor(MICROSECONDS / 86400000000)
 
 -- Return a whole number as text with all of its digits, since ".." rounds it.
 local function text(number) return string.format("%.0f", number) end

@@ -8,9 +8,9 @@ local function remove_waiter(waiter)
   return redis.call("ZREM", queue, waiter)
 end
 
--- Remove the waiters that have missed their heartbeats, and return how many there were.
-local function remove_dead_waiters()
-  local dead = redis.call("ZRANGEBYSCORE", beats, "-inf", text(MICROSECONDS))
+-- Remove the waiters that have missed their heartbeats by the microsecond *now*, and return how many there were.
+local function remove_dead_waiters(now)
+  local dead = redis.call("ZRANGEBYSCORE", beats, "-inf", text(now))
   for _, waiter in ipairs(dead) do remove_waiter(waiter) end
   return #dead
 end

@@ -17,7 +17,7 @@ from typing import Any
 
 from components.exceptions import BookNotFound
 from components.kit.client import AnyRedis
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name
@@ -142,7 +142,7 @@ class AddressBook:
 
     async def _count(self, client: AnyRedis) -> int:
         """Return how many entries there are."""
-        return number_of(await reading(lambda: client.hget(self._keys.book, "count")))
+        return number_of(await idempotent(lambda: client.hget(self._keys.book, "count")))
 
     count, acount = twins(_count)
 
@@ -187,8 +187,8 @@ class AddressBook:
         """Remove the book if all have left it and no load runs. Return whether there is no such book now."""
         if not await ERASE.run(client, self._keys, which="vacant"):
             return False
-        await reading(lambda: client.zrem(names(ALL), self.name))
-        if await reading(lambda: client.exists(self._keys.book)):  # made anew meanwhile
+        await idempotent(lambda: client.zrem(names(ALL), self.name))
+        if await idempotent(lambda: client.exists(self._keys.book)):  # made anew meanwhile
             await self._list(client)
             return False
         return True
@@ -198,7 +198,7 @@ class AddressBook:
     async def _erase(self, client: AnyRedis) -> None:
         """Remove the book and all that is known of it."""
         # It leaves the list first: an entry that joins meanwhile puts it there anew.
-        await reading(lambda: client.zrem(names(ALL), self.name))
+        await idempotent(lambda: client.zrem(names(ALL), self.name))
         await ERASE.run(client, self._keys, which="any")
 
     erase, aerase = twins(_erase)
@@ -226,7 +226,7 @@ class AddressBook:
             first += BATCH - await PRUNE.run(client, self._keys, ids=ids)
 
     async def _ranked(self, client: AnyRedis, first: int, last: int) -> list[bytes]:
-        return list(await reading(lambda: client.zrange(self._keys.ranks, first, last)))
+        return list(await idempotent(lambda: client.zrange(self._keys.ranks, first, last)))
 
     async def _rerank(self, client: AnyRedis, ids: Sequence[str | bytes]) -> None:
         """Put those of these entries that were selected among the best of their prefixes: their names changed."""
@@ -237,7 +237,7 @@ class AddressBook:
             await SELECT.amany(client, calls)
 
     async def _list(self, client: AnyRedis) -> None:
-        await reading(lambda: client.zadd(names(ALL), {self.name: 0}))
+        await idempotent(lambda: client.zadd(names(ALL), {self.name: 0}))
         await LIST.run(client, self._keys)
 
     @property
@@ -263,19 +263,17 @@ def _weight(raw: bytes) -> float:
 async def look(client: AnyRedis, books: Sequence[str]) -> list[BookInfo | None]:
     """Return the state of these books, in one round trip to each node; None for one that is not there."""
 
-    def ask() -> Any:
-        pipe = client.pipeline(transaction=False)
-        for keys in map(BookKeys, books):
-            pipe.hgetall(keys.book)
-            pipe.zcard(keys.entries)
-            pipe.zcard(keys.ranks)
-            pipe.hget(keys.loading, "count")
-            pipe.exists(keys.loading)
-            for key in (keys.book, keys.entries, keys.rows, keys.selected, keys.ranks, keys.tops):
-                pipe.memory_usage(key)
-        return pipe.execute()
+    def add(pipe: Any, book: str) -> None:
+        keys = BookKeys(book)
+        pipe.hgetall(keys.book)
+        pipe.zcard(keys.entries)
+        pipe.zcard(keys.ranks)
+        pipe.hget(keys.loading, "count")
+        pipe.exists(keys.loading)
+        for key in (keys.book, keys.entries, keys.rows, keys.selected, keys.ranks, keys.tops):
+            pipe.memory_usage(key)
 
-    found = iter(await reading(ask) if books else [])
+    found = iter(await pipelined(client, books, add))
     answers = zip(*[found] * 11, strict=True)
     return [_read(name, *each) for name, each in zip(books, answers, strict=True)]
 

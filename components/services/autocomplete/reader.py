@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
-from components.kit.scripts import reading
+from components.kit.scripts import idempotent
 from components.kit.stored import number_of, text_of
 from components.services.autocomplete import usage
 from components.services.autocomplete.address_book import look
@@ -61,15 +61,15 @@ def _range(beginning: str) -> tuple[bytes, bytes]:
 
 
 async def _count(client: AnyRedis, beginning: str) -> int:
-    return int(await reading(lambda: client.zlexcount(names(ALL), *_range(beginning))))
+    return int(await idempotent(lambda: client.zlexcount(names(ALL), *_range(beginning))))
 
 
 async def _names(client: AnyRedis, beginning: str, offset: int, limit: int) -> list[str]:
     first, last = _range(beginning)
-    found = await reading(lambda: client.zrangebylex(names(ALL), first, last, start=offset, num=limit))
+    found = await idempotent(lambda: client.zrangebylex(names(ALL), first, last, start=offset, num=limit))
     return [text_of(name) for name in found]
 
 
 async def _loading(client: AnyRedis, key: str) -> int | None:
-    token, count = await reading(lambda: client.hmget(key, "token", "count"))
+    token, count = await idempotent(lambda: client.hmget(key, "token", "count"))
     return number_of(count) if token else None

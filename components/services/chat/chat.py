@@ -39,7 +39,7 @@ from components.kit.buckets import bucket
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.instants import EPOCH, from_ms
 from components.kit.news import channel
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.together import together
 from components.kit.twins import twins
@@ -76,7 +76,6 @@ from components.services.chat.ids import (
 )
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
-from components.services.chat.pipelines import ask
 from components.services.chat.settings import (
     SETTINGS,
     ChatSettings,
@@ -224,7 +223,7 @@ class Chat:
 
     async def _is_created(self, client: AnyRedis, owner: str, call: str) -> bool:
         """Return whether there is the chat that this call would create: it is asked for again."""
-        found = await reading(lambda: client.hmget(self._keys.chat, ["created_by", "call", "gone"]))
+        found = await idempotent(lambda: client.hmget(self._keys.chat, ["created_by", "call", "gone"]))
         return list(found) == [owner.encode(), call.encode(), None]
 
     # What members do: send, read what was sent, and say how far they have read.
@@ -555,14 +554,14 @@ class Chat:
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
         """Return who is blocked, and since when."""
-        found = await reading(lambda: client.hgetall(self._keys.blocked))
+        found = await idempotent(lambda: client.hgetall(self._keys.blocked))
         return {text_of(person): from_ms(number_of(since)) for person, since in found.items()}
 
     blocked, ablocked = twins(_blocked)
 
     async def _muted(self, client: AnyRedis) -> dict[str, datetime]:
         """Return who has left while they were muted, and until when they are, which may have passed."""
-        found = await reading(lambda: client.zrange(self._keys.muted, 0, -1, withscores=True))
+        found = await idempotent(lambda: client.zrange(self._keys.muted, 0, -1, withscores=True))
         return {
             text_of(person): from_ms(int(until)) if until < math.inf else datetime.max.replace(tzinfo=UTC)
             for person, until in found
@@ -599,7 +598,7 @@ class Chat:
         replace(USUAL, **settings)  # raises TypeError for what is no setting
         said = b"other"
         while said == b"other":  # somebody configures it at the same moment
-            found = await reading(lambda: client.hmget(self._keys.chat, ["created_at", *settings]))
+            found = await idempotent(lambda: client.hmget(self._keys.chat, ["created_at", *settings]))
             if found[0] is None:
                 raise unknown(self.id)
             facts: list[Any] = []
@@ -616,7 +615,7 @@ class Chat:
     async def _trim(self, client: AnyRedis, *, before: int) -> int:
         """Remove all before this seq, as the system. Return how many messages and events that were."""
         keys = self._keys
-        if not await reading(lambda: client.hexists(keys.chat, "created_at")):
+        if not await idempotent(lambda: client.hexists(keys.chat, "created_at")):
             raise unknown(self.id)
         return await self._trim_all(client, before=max(check_seq("before", before) - 1, 0))
 
@@ -700,7 +699,7 @@ def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes
 
 async def look_at(client: AnyRedis, chat_ids: Sequence[str]) -> list[ChatInfo | None]:
     """Return how these chats stand now, in one round trip; None for what is not there."""
-    answers = iter(await ask(client, chat_ids, _add_chat))
+    answers = iter(await pipelined(client, chat_ids, _add_chat))
     four = zip(*[answers] * 4, strict=True)
     return [_read_info(chat_id, *each) for chat_id, each in zip(chat_ids, four, strict=True)]
 

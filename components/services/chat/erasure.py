@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from components.exceptions import ChatNotFound, RedisUnavailable
 from components.kit.client import AnyRedis
-from components.kit.scripts import CLUSTERS, Script, reading
+from components.kit.scripts import CLUSTERS, Script, idempotent
 from components.kit.stored import text_of
 from components.kit.values import is_name
 from components.services.autocomplete import RecentContacts
@@ -69,7 +69,7 @@ async def erase_person(client: AnyRedis, person: str) -> Erased:
     await RecentContacts(person)._erase(client, others)
     if failed:
         raise failed
-    await reading(lambda: client.delete(InboxKeys(person).created))  # twice is as once
+    await idempotent(lambda: client.delete(InboxKeys(person).created))  # twice is as once
     return Erased(len(touched), messages)
 
 
@@ -78,7 +78,7 @@ async def _noted(client: AnyRedis, person: str) -> dict[bytes, _Scores]:
     found: dict[bytes, _Scores] = {}
     keys = InboxKeys(person)
     for at, key in enumerate((keys.hints, keys.past)):
-        for name, score in await reading(lambda key=key: client.zrange(key, 0, -1, withscores=True)):  # type: ignore[misc]
+        for name, score in await idempotent(lambda key=key: client.zrange(key, 0, -1, withscores=True)):  # type: ignore[misc]
             found.setdefault(name, [None, None])[at] = score
     return found
 

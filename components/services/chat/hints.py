@@ -16,11 +16,10 @@ from components.conf import conf
 from components.exceptions import RedisUnavailable, TooManyChats
 from components.kit.buckets import bucket
 from components.kit.client import AnyRedis
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import text_of
 from components.services.chat.ids import is_id
 from components.services.chat.keys import ChatKeys, InboxKeys
-from components.services.chat.pipelines import ask
 
 YOUNG_AFTER_LEAVING = 60_000  # milliseconds: so long after a hint its person may be about to enter the chat
 YOUNG = 86_400_000  # milliseconds
@@ -68,9 +67,9 @@ async def _full(client: AnyRedis, chat_id: str, persons: Sequence[str]) -> list[
 
 async def _clear(client: AnyRedis, person: str) -> None:
     """Forget the chats that *person* is not in any more."""
-    hints = await reading(lambda: client.zrange(InboxKeys(person).hints, 0, -1))
+    hints = await idempotent(lambda: client.zrange(InboxKeys(person).hints, 0, -1))
     ids = [chat_id for chat_id in map(text_of, hints) if is_id(chat_id)]
-    found = await ask(client, ids, lambda pipe, id: pipe.hexists(ChatKeys(id).members, person))
+    found = await pipelined(client, ids, lambda pipe, id: pipe.hexists(ChatKeys(id).members, person))
     if gone := [chat_id for chat_id, is_member in zip(ids, found, strict=True) if not is_member]:
         await forget_hints(client, person, gone, young=YOUNG_AFTER_LEAVING)
 
@@ -91,10 +90,10 @@ async def _prune_past(client: AnyRedis, person: str) -> None:
     They are chosen by chance, and are more than come in. So what remains are those of which erasure must know.
     """
     key = InboxKeys(person).past
-    found = await reading(lambda: client.zrandmember(key, LOOKED_AT_PAST))
+    found = await idempotent(lambda: client.zrandmember(key, LOOKED_AT_PAST))
     if not found:
         return
-    scores = await reading(lambda: client.zmscore(key, found))
+    scores = await idempotent(lambda: client.zmscore(key, found))
     asked: dict[str, list[tuple[str, int]]] = {}
     for chat_id, left_at in zip(map(text_of, found), scores, strict=True):
         if left_at is not None:

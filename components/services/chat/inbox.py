@@ -19,7 +19,7 @@ from components.kit.at_once import at_once, cancellations
 from components.kit.buckets import bucket
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.news import Listener, Turns, channel
-from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, reading
+from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, idempotent, pipelined
 from components.kit.stored import text_of
 from components.kit.together import together
 from components.kit.twins import twins
@@ -40,7 +40,6 @@ from components.services.chat.formats import read_news
 from components.services.chat.hints import YOUNG, forget_hints
 from components.services.chat.ids import check_person, is_id
 from components.services.chat.keys import ChatKeys, InboxKeys, index
-from components.services.chat.pipelines import ask
 
 #: Of a chat: its id, the seq that the person has ("read" or "last", see look.lua) and the revision ("" for any).
 Question = tuple[str, int | str, int | str]
@@ -194,7 +193,7 @@ class Inbox:
             asked.setdefault(bucket(chat_id), []).append(chat_id)
 
         async def scores(tags: Sequence[str]) -> list[Any]:
-            return await ask(client, tags, lambda pipe, tag: pipe.zmscore(index(tag), asked[tag]))
+            return await pipelined(client, tags, lambda pipe, tag: pipe.zmscore(index(tag), asked[tag]))
 
         async with _turn(client):
             try:
@@ -294,7 +293,7 @@ class Inbox:
         """Return the chats that they may be in, by the millisecond of the hint."""
         key = InboxKeys(self.user).hints
         async with _turn(client):
-            found = await reading(lambda: client.zrange(key, 0, -1, withscores=True))
+            found = await idempotent(lambda: client.zrange(key, 0, -1, withscores=True))
         named = ((text_of(name), int(hinted_at)) for name, hinted_at in found)
         return {chat_id: hinted_at for chat_id, hinted_at in named if is_id(chat_id)}
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
 from components.kit.client import AnyRedis
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import text_of
 from components.services.chat.hints import YOUNG_AFTER_LEAVING
 from components.services.chat.ids import is_id, new_call
 from components.services.chat.keys import ChatKeys, InboxKeys
-from components.services.chat.pipelines import ask
 
 CHARGE = Script("chat/charge")
 
@@ -59,9 +58,9 @@ async def charge(client: AnyRedis, person: str, *, chat_id: str = "", people: in
 async def _clear_created(client: AnyRedis, person: str, now: int) -> None:
     """Forget the chats that *person* has created and that are over; young ones may be about to begin."""
     created = InboxKeys(person).created
-    old = await reading(lambda: client.zrangebyscore(created, "-inf", now - YOUNG_AFTER_LEAVING))
+    old = await idempotent(lambda: client.zrangebyscore(created, "-inf", now - YOUNG_AFTER_LEAVING))
     ids = [chat_id for chat_id in map(text_of, old) if is_id(chat_id)]
-    found = await ask(client, ids, lambda pipe, id: pipe.hmget(ChatKeys(id).chat, "seq", "gone"))
+    found = await pipelined(client, ids, lambda pipe, id: pipe.hmget(ChatKeys(id).chat, "seq", "gone"))
     gone = [chat_id for chat_id, (seq, is_gone) in zip(ids, found, strict=True) if seq is None or is_gone]
     if gone:
-        await reading(lambda: client.zrem(created, *gone))  # twice is as once
+        await idempotent(lambda: client.zrem(created, *gone))  # twice is as once

@@ -12,12 +12,12 @@ from typing import Any
 from components.kit.at_once import at_once
 from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis, get_client
+from components.kit.scripts import pipelined
 from components.kit.stored import text_of
 from components.services.chat.chat import Chat, look_at
 from components.services.chat.facts import ChatInfo, Page
 from components.services.chat.ids import is_id
 from components.services.chat.keys import index
-from components.services.chat.pipelines import ask
 
 
 class ChatReader:
@@ -50,7 +50,7 @@ class ChatReader:
                 wanted.append((tag, offset, offset + min(limit, size - offset) - 1))
                 limit -= min(limit, size - offset)
             offset = max(0, offset - size)
-        listed = await ask(client, wanted, _add_names)
+        listed = await pipelined(client, wanted, _add_names)
         found = await look_at(client, [text_of(name) for names in listed for name in names])
         return sorted((info for info in found if info), key=_last_at, reverse=True)
 
@@ -65,4 +65,4 @@ def _add_names(pipe: Any, page: tuple[str, int, int]) -> None:
 
 
 async def _sizes(client: AnyRedis) -> list[int]:
-    return await ask(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))
+    return await pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))

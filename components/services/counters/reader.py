@@ -17,7 +17,7 @@ from typing import Any
 from components.exceptions import InvalidLimit
 from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import AnyRedis
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name, is_name
@@ -118,13 +118,13 @@ class CounterReader:
 
     async def _count(self, client: AnyRedis, family: str | None = None) -> int:
         """Return how many counters there are, or how many of a family."""
-        return sum(await _ask(client, [("zcard", key) for key in _indexes(family)]))
+        return sum(await pipelined(client, _indexes(family), _add_size))
 
     count, acount = twins(_count)
 
     async def _sizes(self, client: AnyRedis, families: Sequence[str]) -> dict[str, int]:
         """Return how many counters each of these families has, in one round trip to each node."""
-        found = await _ask(client, [("zcard", key) for family in families for key in _indexes(family)])
+        found = await pipelined(client, [key for family in families for key in _indexes(family)], _add_size)
         many = len(BUCKETS)
         return {family: sum(found[at * many : (at + 1) * many]) for at, family in enumerate(families)}
 
@@ -138,8 +138,11 @@ class CounterReader:
         if type(offset) is not int or not 0 <= offset <= _MOST:
             raise InvalidLimit(f"The offset is {offset!r}; it must be a whole number from 0 to {_MOST:,}.")
         # Any of them may lie in one bucket.
-        asked = [("zrange", key, 0, offset + limit - 1, True, True) for key in indexes]
-        seen = [each for found in await _ask(client, asked) for each in found]
+        most = offset + limit - 1
+        found = await pipelined(
+            client, indexes, lambda pipe, key: pipe.zrange(key, 0, most, desc=True, withscores=True)
+        )
+        seen = [each for some in found for each in some]
         last = heapq.nsmallest(offset + limit, seen, key=lambda each: (-each[1], each[0]))
         named = ((text_of(name), instant_of(score / 1_000)) for name, score in last[offset:])
         return [CounterInfo(name, at) for name, at in named if is_name(name)]  # others cannot be read
@@ -148,7 +151,9 @@ class CounterReader:
 
     async def _families(self, client: AnyRedis) -> list[str]:
         """Return what stands before a colon in the names of counters, in alphabetical order."""
-        found = await _ask(client, [("zrange", CounterKeys(tag).families, 0, -1) for tag in BUCKETS])
+        found = await pipelined(
+            client, BUCKETS, lambda pipe, tag: pipe.zrange(CounterKeys(tag).families, 0, -1)
+        )
         return sorted({name for some in found for name in map(text_of, some) if is_name(name)})
 
     families, afamilies = twins(_families)
@@ -173,14 +178,8 @@ def _indexes(family: str | None) -> list[str]:
     return [FamilyKeys(tag, family).family for tag in BUCKETS]
 
 
-async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-    def send() -> Any:
-        pipe = client.pipeline(transaction=False)
-        for command, *args in commands:
-            getattr(pipe, command)(*args)
-        return pipe.execute()
-
-    return list(await reading(send))
+def _add_size(pipe: Any, key: str) -> None:
+    pipe.zcard(key)
 
 
 def _check_limit(limit: object) -> int:

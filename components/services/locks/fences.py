@@ -13,7 +13,7 @@ from typing import Any
 
 from components.exceptions import StaleFence
 from components.kit.client import AnyRedis
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, idempotent
 from components.kit.twins import twins
 from components.kit.values import check_fence, check_name, check_seconds
 from components.services.locks.keys import FencedKeys
@@ -57,7 +57,7 @@ class FencedValue:
 
     async def _get(self, client: AnyRedis) -> bytes | None:
         """Return what was written last; None if nothing was, or if it was deleted or has expired."""
-        value: bytes | None = await reading(lambda: client.get(FencedKeys(self.name).value))
+        value: bytes | None = await idempotent(lambda: client.get(FencedKeys(self.name).value))
         return value
 
     get, aget = twins(_get)

@@ -28,7 +28,7 @@ from components.kit.errors import redis_errors
 from components.kit.instants import EPOCH, from_ms, from_ms_or_none
 from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel
-from components.kit.scripts import Script, reading
+from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import UNREADABLE, number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_name, check_seconds
@@ -104,7 +104,7 @@ class Mailbox:
             raise Blocked(f"The mailbox {self.name!r} takes no mail from {sender!r}.")
         if said == b"full":
             raise MailboxFull(f"The mailbox {self.name!r} is full: it has {facts[0]:,} messages.")
-        by, message, sent_at, *dropped = facts
+        by, message, sent_at, *dropped = facts[0].split()
         if by.decode() != call:
             return Pushed(int(message), from_ms(sent_at), is_duplicate=True)
         tally("mailboxes:pushed")
@@ -203,13 +203,13 @@ class Mailbox:
 
     async def _depth(self, client: AnyRedis) -> int:
         """Return how many messages are there, handed out or not."""
-        return int(await reading(lambda: client.xlen(self._keys.messages)))
+        return int(await idempotent(lambda: client.xlen(self._keys.messages)))
 
     depth, adepth = twins(_depth)
 
     async def _missed(self, client: AnyRedis) -> int:
         """Return how many messages were dropped that the recipient was not told of, as Mails.missed does."""
-        dropped, known = await reading(lambda: client.hmget(self._keys.mailbox, ["dropped", "known"]))
+        dropped, known = await idempotent(lambda: client.hmget(self._keys.mailbox, ["dropped", "known"]))
         return max(0, number_of(dropped) - number_of(known))
 
     missed, amissed = twins(_missed)
@@ -233,13 +233,13 @@ class Mailbox:
     async def _unblock(self, client: AnyRedis, sender: str) -> None:
         """Take the mail of *sender* again."""
         who = check_name("person", sender)
-        await reading(lambda: client.hdel(self._keys.blocked, who))  # twice is as once
+        await idempotent(lambda: client.hdel(self._keys.blocked, who))  # twice is as once
 
     unblock, aunblock = twins(_unblock)
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
         """Return whose mail is refused, and since when."""
-        found = await reading(lambda: client.hgetall(self._keys.blocked))
+        found = await idempotent(lambda: client.hgetall(self._keys.blocked))
         return {text_of(who): from_ms_or_none(since) or EPOCH for who, since in sorted(found.items())}
 
     blocked, ablocked = twins(_blocked)
@@ -277,18 +277,15 @@ async def peek(
 async def look(client: AnyRedis, names: Sequence[str]) -> list[MailboxInfo]:
     """Return how these mailboxes stand now, in one round trip to each node."""
 
-    def send() -> Any:
-        pipe = client.pipeline(transaction=False)
-        for name in names:
-            keys = MailboxKeys(name)
-            pipe.xlen(keys.messages)
-            pipe.zcard(keys.handed)
-            pipe.memory_usage(keys.messages)
-            pipe.xrange(keys.messages, count=1)
-            pipe.hmget(keys.mailbox, FIGURES)
-        return pipe.execute()
+    def add(pipe: Any, name: str) -> None:
+        keys = MailboxKeys(name)
+        pipe.xlen(keys.messages)
+        pipe.zcard(keys.handed)
+        pipe.memory_usage(keys.messages)
+        pipe.xrange(keys.messages, count=1)
+        pipe.hmget(keys.mailbox, FIGURES)
 
-    found = iter(await reading(send) if names else [])
+    found = iter(await pipelined(client, names, add))
     return [_info(name, *five) for name, five in zip(names, zip(*[found] * 5, strict=True), strict=True)]
 
 

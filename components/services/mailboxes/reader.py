@@ -8,12 +8,11 @@ names, and these mailboxes for their figures: three round trips, whatever the nu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from components.kit.at_once import at_once
 from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis, get_client
-from components.kit.scripts import reading
+from components.kit.scripts import pipelined
 from components.kit.stored import text_of
 from components.services.mailboxes.facts import Mail, MailboxInfo
 from components.services.mailboxes.keys import index
@@ -56,18 +55,8 @@ class MailboxReader:
 
 
 async def _sizes(client: AnyRedis) -> list[int]:
-    return await _ask(client, [("zcard", index(tag)) for tag in BUCKETS])
+    return await pipelined(client, BUCKETS, lambda pipe, tag: pipe.zcard(index(tag)))
 
 
 async def _names(client: AnyRedis, wanted: Sequence[tuple[str, int, int]]) -> list[list[bytes]]:
-    return await _ask(client, [("zrange", index(tag), first, last) for tag, first, last in wanted])
-
-
-async def _ask(client: AnyRedis, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-    def send() -> Any:
-        pipe = client.pipeline(transaction=False)
-        for command, *args in commands:
-            getattr(pipe, command)(*args)
-        return pipe.execute()
-
-    return list(await reading(send) if commands else [])
+    return await pipelined(client, wanted, lambda pipe, each: pipe.zrange(index(each[0]), *each[1:]))

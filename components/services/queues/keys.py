@@ -72,6 +72,10 @@ class BackendKeys:
         """SET of the queues that people have paused. An entry goes on resume."""
         return f"{self._stem}paused"
 
+    def pausing(self, call: str) -> str:
+        """STRING, the answer to a call that paused a queue, if it is repeated. Expires after a minute."""
+        return f"{self._stem}pausing:{call}"
+
     def parked(self, limit: str) -> str:
         """ZSET "id queue" of tasks by place that wait for room under a limit. Goes when due. Expires after days."""
         return f"{self._stem}parked:{limit}"

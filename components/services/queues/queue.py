@@ -11,6 +11,7 @@ whatever the size of a queue.
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -181,11 +182,8 @@ class TaskQueue:
     def pause(self, queue: str) -> bool:
         """Let no worker claim from *queue* until resume(). Return False if it was paused. Pushes go on."""
         check_queue(queue)
-        client = get_client()
-        with redis_errors():
-            was_paused = client.sismember(self._keys.paused, queue)
-        at_once(PAUSE.run(client, self._keys, queue=queue))
-        return not was_paused
+        call = secrets.token_hex(8)
+        return bool(at_once(PAUSE.run(get_client(), self._keys, queue=queue, call=call)))
 
     def resume(self, queue: str) -> bool:
         """Let workers claim from *queue* again, and wake one. Return False if it was not paused."""

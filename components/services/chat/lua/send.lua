@@ -1,7 +1,7 @@
 -- Append a message to a chat, unless its sender has sent it before.
 -- KEYS    chat messages members reads sent names mentions own rate deleted
 -- ARGV    id sender client_id body characters data_bytes channel mentioned...
--- USES    time head entry append member packed digest sent tombstone pace
+-- USES    time entry append member packed digest sent tombstone pace
 -- RETURNS "sent" or "duplicate", the seq, the millisecond, 1 if trimming is due, and to whom it speaks anew: whom it
 --         mentions, and the other one of two; or "unknown"; "closed"; "muted" and until when; "long" and the limits
 --         of text and data; "fast" and the milliseconds until there is room
@@ -9,15 +9,16 @@ local PART = 72 -- messages for each part of *sent*
 
 local member = member_of(sender)
 if not member then return { "unknown" } end
-local head = head_of(
-  chat, "seq", "n", "at", "bytes", "cut", "level", "due_at", "closed", "max_messages", "max_bytes", "max_age",
-  "drop_read_after", "max_text", "max_data", "rate_limit", "rate_period", "slow_mode"
-)
+-- In locals, since a table of so many fields would cost more than reading them.
+local seq, n, at, bytes, cut, level, due_at, closed, max_messages, max_bytes, max_age, drop_read_after, max_text,
+  max_data, rate_limit, rate_period, slow_mode = unpack(redis.call("HMGET", chat,
+    "seq", "n", "at", "bytes", "cut", "level", "due_at", "closed", "max_messages", "max_bytes", "max_age",
+    "drop_read_after", "max_text", "max_data", "rate_limit", "rate_period", "slow_mode"))
 local digest = digest_of(sender, client_id)
 
 -- Return seq and millisecond of the message if it was sent before.
 local function find_sent()
-  for level = 0, head.level do
+  for level = 0, level do
     local found = redis.call("HGET", part_of(level, digest), digest)
     if found then
       local entry = redis.call("XRANGE", messages, found, found)[1]
@@ -45,10 +46,10 @@ local function pay(limit, period, slow)
   return 0
 end
 
-local function expire(key) if head.max_age ~= "0" then redis.call("PEXPIRE", key, head.max_age) end end
+local function expire(key) if max_age ~= "0" then redis.call("PEXPIRE", key, max_age) end end
 
 local function note(key, seq)
-  redis.call("ZREMRANGEBYSCORE", key, "-inf", head.cut)
+  redis.call("ZREMRANGEBYSCORE", key, "-inf", cut)
   redis.call("ZADD", key, seq, seq)
   expire(key)
 end
@@ -82,26 +83,27 @@ end
 
 local found, found_at = find_sent()
 if found then return { "duplicate", tonumber(found), tonumber(found_at), 0, {} } end
-if head.closed == "1" then return { "closed" } end
+if closed == "1" then return { "closed" } end
 local muted_until = tonumber(member.muted_until)
 if muted_until == -1 or muted_until > NOW then return { "muted", muted_until } end
-local most_text, most_data = tonumber(head.max_text), tonumber(head.max_data)
+local most_text, most_data = tonumber(max_text), tonumber(max_data)
 if tonumber(characters) > most_text or tonumber(data_bytes) > most_data then
   return { "long", most_text, most_data }
 end
-local slow = member.role == "u" and tonumber(head.slow_mode) or 0
-local wait = pay(tonumber(head.rate_limit), tonumber(head.rate_period), slow)
+local slow = member.role == "u" and tonumber(slow_mode) or 0
+local wait = pay(tonumber(rate_limit), tonumber(rate_period), slow)
 if wait > 0 then return { "fast", wait } end
 
-local seq, n, sent_at = head.seq + 1, head.n + 1, math.max(NOW, tonumber(head.at))
+local seq, n, sent_at = seq + 1, n + 1, math.max(NOW, tonumber(at))
 local spoken_to, named = address(seq)
 append(seq, sender, client_id, sent_at, n, named, body)
 local live = redis.call("XLEN", messages)
 -- A stream that was too old as a whole has expired.
 if live == 1 then redis.call("HSET", chat, "cut", seq - 1, "base", n - 1) end
-local size = (live == 1 and 0 or head.bytes) + #sender + #client_id + #named + #body
-local level = math.max(head.level, remember(seq, live))
-redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size, "level", level)
+local size = (live == 1 and 0 or bytes) + #sender + #client_id + #named + #body
+redis.call("HSET", chat, "seq", seq, "n", n, "at", sent_at, "bytes", size)
+local new_level = remember(seq, live)
+if new_level > tonumber(level) then redis.call("HSET", chat, "level", new_level) end
 if tonumber(redis.call("ZSCORE", reads, sender)) == seq - 1 then
   redis.call("ZADD", reads, seq, sender)
   member.read_n = n
@@ -112,6 +114,6 @@ end
 expire(messages)
 redis.call("ZADD", names, sent_at, id)
 redis.call("PUBLISH", channel, seq)
-local is_full = live > math.floor(head.max_messages * 1.01) or size > head.max_bytes * 1.01
-local is_old = (head.max_age ~= "0" or head.drop_read_after ~= "0") and NOW >= tonumber(head.due_at or 0)
+local is_full = live > math.floor(max_messages * 1.01) or size > max_bytes * 1.01
+local is_old = (max_age ~= "0" or drop_read_after ~= "0") and NOW >= tonumber(due_at or 0)
 return { "sent", seq, sent_at, (is_full or is_old) and 1 or 0, spoken_to }

@@ -6,7 +6,7 @@
 --         without a wake-up, -1 for ever
 ttl, life, waited = tonumber(ttl), tonumber(life), tonumber(waited)
 local is_known = redis.call("EXISTS", queue, state) > 0
-if is_known then remove_dead_waiters() end
+if is_known then remove_dead_waiters(MICROSECONDS) end
 local head = is_known and fair == "1" and first_waiter() or asker
 local is_new = head == asker and (ttl == 0 and redis.call("SET", lock, token, "NX")
   or ttl > 0 and redis.call("SET", lock, token, "NX", "PX", ttl))

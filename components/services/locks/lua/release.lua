@@ -39,7 +39,7 @@ if reason == "left" then
 end
 if is_known and (mine or redis.call("EXISTS", lock) == 0) then
   redis.call("DEL", wake .. ":" .. asker) -- first, as above
-  remove_dead_waiters()
+  remove_dead_waiters(microseconds())
   wake_first()
 end
 

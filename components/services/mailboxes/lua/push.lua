@@ -2,8 +2,8 @@
 -- KEYS    mailbox messages handed dropped sent blocked names
 -- ARGV    name sender digest call body limit when_full channel
 -- USES    time figure entries days gone dropped listed
--- RETURNS "pushed", the call that pushed it, its id, the millisecond, the ids that were dropped for it; or "full"
---         and the depth; or "blocked"
+-- RETURNS "pushed" and, with blanks between, the call that pushed it, its id, the millisecond and the ids that were
+--         dropped for it; or "full" and the depth; or "blocked"
 limit = tonumber(limit)
 
 -- Drop the oldest, so that there is room for one; 1,000 at most.
@@ -25,18 +25,12 @@ end
 -- is given anew if the mailbox was erased.
 local function next_id()
   redis.call("HSETNX", mailbox, "first", text(MICROSECONDS))
-  local newest = entries("newest", "-", 1)[1]
+  local newest = redis.call("XREVRANGE", messages, "+", "-", "COUNT", 1)[1]
   return text(math.max(figure("last"), figure("first") - 1, newest and tonumber(id_of(newest)) or 0) + 1)
 end
 
-local function answer(record)
-  local words = { "pushed" }
-  for word in string.gmatch(record, "%S+") do words[#words + 1] = word end
-  return words
-end
-
 local known = redis.call("HGET", today, digest) or redis.call("HGET", yesterday, digest)
-if known then return answer(known) end
+if known then return { "pushed", known } end
 if redis.call("HEXISTS", blocked, sender) == 1 then return { "blocked" } end
 local depth, gone = redis.call("XLEN", messages), {}
 if depth >= limit and when_full ~= "drop_oldest" then return { "full", depth } end
@@ -51,4 +45,4 @@ bound_memory(limit)
 for _, key in ipairs({ mailbox, messages, handed }) do redis.call("PEXPIRE", key, YEAR) end
 list(name)
 redis.call("PUBLISH", channel, id)
-return answer(record)
+return { "pushed", record }

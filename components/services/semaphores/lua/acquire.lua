@@ -15,7 +15,7 @@ redis.call("ZREM", holders, "")
 local over = redis.call("ZRANGEBYSCORE", holders, "-inf", text(MICROSECONDS)) -- the leases that have ended
 for _, each in ipairs(over) do remove_permit(each) end
 if #over > 0 then redis.call("HINCRBY", stats, "expired", #over) end
-local dead = remove_dead_waiters()
+local dead = remove_dead_waiters(MICROSECONDS)
 
 redis.call("HSET", stats, "declared", declared)
 redis.call("PEXPIRE", stats, MONTH)

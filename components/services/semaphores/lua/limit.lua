@@ -11,6 +11,6 @@ if limit ~= "" then
 else
   redis.call("ZADD", names, "XX", DAY, name)
 end
-remove_dead_waiters()
+remove_dead_waiters(MICROSECONDS)
 wake_first()
 return 1

@@ -13,6 +13,6 @@ if ends_at > MICROSECONDS or is_leaving then
 end
 if is_leaving and remove_waiter(permit) == 1 then redis.call("HINCRBY", stats, "given_up", 1) end
 redis.call("DEL", wake .. ":" .. permit) -- a full server runs a script that has begun with this
-remove_dead_waiters()
+remove_dead_waiters(MICROSECONDS)
 wake_first()
 return is_ended_now and call or redis.call("GET", mine) or ""
