@@ -42,7 +42,7 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue
-from components.services.queues.new_task import check_queue
+from components.services.queues.new_task import CheckedTask, check_queue
 from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, named, unique_key
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 #: Tasks as they were enqueued, by name, priority, queue and alias, beside the declared task. They save the worker a
 #: copy of it for each task that it runs.
 _variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
-_MOST_VARIANTS = 1_000
+_MOST_VARIANTS = _MOST_KNOWN = 1_000
 
 
 @dataclass
@@ -86,6 +86,8 @@ class RedisBackend(BaseTaskBackend):
         super().__init__(alias, params)
         self.queue = TaskQueue(alias)
         self._queues_given = params.get("QUEUES", [])
+        #: Tasks by their ids, which they keep while they are held here; what _plain() has found of each.
+        self._known: dict[int, tuple[Task[..., Any], CheckedTask | None]] = {}
 
     def validate_task(self, task: Task[..., Any]) -> None:
         seen: Any = task
@@ -107,7 +109,13 @@ class RedisBackend(BaseTaskBackend):
 
         Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
         """
-        return self.enqueue_many(task, [(args, kwargs)])[0]
+        plain = self._plain(task)
+        if plain is None:
+            return self.enqueue_many(task, [(args, kwargs)])[0]
+        info = self.queue.enqueue(plain.called_with(args, kwargs, self.queue.options))
+        result = self._result(task, info)
+        task_enqueued.send_robust(type(self), task_result=result)
+        return result
 
     def enqueue_many(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
@@ -133,7 +141,13 @@ class RedisBackend(BaseTaskBackend):
         self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> TaskResult[..., Any]:
         """enqueue(), awaited."""
-        return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+        plain = self._plain(task)
+        if plain is None:
+            return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+        info = await self.queue.aenqueue(plain.called_with(args, kwargs, self.queue.options))
+        result = self._result(task, info)
+        await task_enqueued.asend_robust(type(self), task_result=result)
+        return result
 
     async def aenqueue_many(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
@@ -147,6 +161,26 @@ class RedisBackend(BaseTaskBackend):
         for result in news:
             await task_enqueued.asend_robust(type(self), task_result=result)
         return results
+
+    def _plain(self, task: Task[..., Any]) -> CheckedTask | None:
+        """
+        Return *task* without arguments, checked, if its calls are stored as they are: at once, by enqueue.lua.
+
+        Tasks never change, so each is checked when it is enqueued the first time. Raises InvalidTask.
+        """
+        known = self._known.get(id(task))
+        if known is None or known[0] is not task:
+            self.validate_task(task)
+            is_own = task.backend == self.alias and type(task.priority) is int and task.run_after is None
+            if is_own and not commit_of(task) and not getattr(task, "unique", False):
+                checked = CheckedTask(self.new_task(task, (), {}), self.queue.options)
+                plain = checked if checked.is_plain else None
+            else:
+                plain = None
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[id(task)] = task, plain
+        return known[1]
 
     def _checked(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
