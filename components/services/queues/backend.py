@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
@@ -372,10 +374,19 @@ def resolve(name: str) -> Task[..., Any]:
     return found
 
 
+@lru_cache(maxsize=1_024)
 def _is_of_an_app(module_name: str) -> bool:
     return any(
         module_name == app.name or module_name.startswith(f"{app.name}.") for app in apps.get_app_configs()
     )
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "INSTALLED_APPS":
+        _is_of_an_app.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="components.services.queues.backend")
 
 
 def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:
