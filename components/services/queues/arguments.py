@@ -38,13 +38,13 @@ def normalize(value: Any, where: str, _left: int = DEEPEST) -> Any:
                 return value.decode()
             except UnicodeDecodeError:
                 raise _refuse(value, where, "encode binary data as base64 text") from None
-        case Mapping():
+        case list() | tuple():
+            return [normalize(item, f"{where}[{index}]", _left - 1) for index, item in enumerate(value)]
+        case dict() | Mapping():
             return {
                 _key(key, where): normalize(item, f"{where}[{key!r}]", _left - 1)
                 for key, item in value.items()
             }
-        case list() | tuple():
-            return [normalize(item, f"{where}[{index}]", _left - 1) for index, item in enumerate(value)]
     raise _refuse(value, where, _advice(value))
 
 

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.core.signals import setting_changed
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
@@ -42,7 +44,7 @@ from components.kit.compat import (
     task_enqueued,
 )
 from components.services.queues import NewTask, State, TaskInfo, TaskQueue
-from components.services.queues.new_task import check_queue
+from components.services.queues.new_task import CheckedTask, check_queue
 from components.services.queues.policy import PolicyTask, aware, check_run_after, commit_of, named, unique_key
 
 logger = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ logger = logging.getLogger(__name__)
 #: Tasks as they were enqueued, by name, priority, queue and alias, beside the declared task. They save the worker a
 #: copy of it for each task that it runs.
 _variants: dict[tuple[str, int, str, str], tuple[Task[..., Any], Task[..., Any]]] = {}
-_MOST_VARIANTS = 1_000
+_MOST_VARIANTS = _MOST_KNOWN = 1_000
 
 
 @dataclass
@@ -86,6 +88,8 @@ class RedisBackend(BaseTaskBackend):
         super().__init__(alias, params)
         self.queue = TaskQueue(alias)
         self._queues_given = params.get("QUEUES", [])
+        #: Tasks by their ids, which they keep while they are held here; what _plain() has found of each.
+        self._known: dict[int, tuple[Task[..., Any], CheckedTask | None]] = {}
 
     def validate_task(self, task: Task[..., Any]) -> None:
         seen: Any = task
@@ -107,7 +111,13 @@ class RedisBackend(BaseTaskBackend):
 
         Raises InvalidTask, NotSerializable (a TypeError), BodyTooLarge or RedisUnavailable.
         """
-        return self.enqueue_many(task, [(args, kwargs)])[0]
+        plain = self._plain(task)
+        if plain is None:
+            return self.enqueue_many(task, [(args, kwargs)])[0]
+        info = self.queue.enqueue(plain.called_with(args, kwargs, self.queue.options))
+        result = self._result(task, info)
+        task_enqueued.send_robust(type(self), task_result=result)
+        return result
 
     def enqueue_many(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
@@ -133,7 +143,13 @@ class RedisBackend(BaseTaskBackend):
         self, task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> TaskResult[..., Any]:
         """enqueue(), awaited."""
-        return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+        plain = self._plain(task)
+        if plain is None:
+            return (await self.aenqueue_many(task, [(args, kwargs)]))[0]
+        info = await self.queue.aenqueue(plain.called_with(args, kwargs, self.queue.options))
+        result = self._result(task, info)
+        await task_enqueued.asend_robust(type(self), task_result=result)
+        return result
 
     async def aenqueue_many(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
@@ -147,6 +163,26 @@ class RedisBackend(BaseTaskBackend):
         for result in news:
             await task_enqueued.asend_robust(type(self), task_result=result)
         return results
+
+    def _plain(self, task: Task[..., Any]) -> CheckedTask | None:
+        """
+        Return *task* without arguments, checked, if its calls are stored as they are: at once, by enqueue.lua.
+
+        Tasks never change, so each is checked when it is enqueued the first time. Raises InvalidTask.
+        """
+        known = self._known.get(id(task))
+        if known is None or known[0] is not task:
+            self.validate_task(task)
+            is_own = task.backend == self.alias and type(task.priority) is int and task.run_after is None
+            if is_own and not commit_of(task) and not getattr(task, "unique", False):
+                checked = CheckedTask(self.new_task(task, (), {}), self.queue.options)
+                plain = checked if checked.is_plain else None
+            else:
+                plain = None
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[id(task)] = task, plain
+        return known[1]
 
     def _checked(
         self, task: Task[..., Any], calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
@@ -338,10 +374,19 @@ def resolve(name: str) -> Task[..., Any]:
     return found
 
 
+@lru_cache(maxsize=1_024)
 def _is_of_an_app(module_name: str) -> bool:
     return any(
         module_name == app.name or module_name.startswith(f"{app.name}.") for app in apps.get_app_configs()
     )
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "INSTALLED_APPS":
+        _is_of_an_app.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="components.services.queues.backend")
 
 
 def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., Any]:

@@ -276,10 +276,11 @@ def unique_key(record: bytes, _at: int = TASK.fields.index("unique")) -> bytes:
     return record.split(b" ", _at + 1)[_at]
 
 
-def own_lease(record: bytes) -> int:
+def own_lease(record: bytes, _at: int = TASK.fields.index("lease")) -> int:
     """Return the milliseconds of a record's own lease; 0 if it has none, or if it is no record."""
-    task = TASK.read(record.partition(b"\n")[0])
-    return int(task["lease"]) if task["format"] == "1" and task["unique"] and task["lease"].isdigit() else 0
+    words = record.partition(b"\n")[0].split(b" ", len(TASK.fields))[: len(TASK.fields)]
+    is_ours = len(words) == len(TASK.fields) and words[0] == b"1" and b"" not in words
+    return int(words[_at]) if is_ours and words[_at].isdigit() else 0
 
 
 def _split(task_id: str, record: bytes) -> tuple[dict[str, str], bytes]:

@@ -8,12 +8,12 @@ in the same millisecond run in the order in which a process pushed them. Nothing
 from __future__ import annotations
 
 import re
-import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from os import urandom
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -80,11 +80,6 @@ class CheckedTask:
         if task.at is not None and task.at < EARLIEST:
             task = replace(task, at=EARLIEST)
         self.task = task
-        self.args, self.kwargs = normalize_call(task.name, task.args, task.kwargs)
-        self.id = task.id or new_id()
-        self.body = encode(
-            task.name, self.args, self.kwargs, max_body=options.max_body, sensitive=task.sensitive
-        )
         self.priority = int(task.priority)
         self.due: int | str = 0
         if task.at is not None:
@@ -95,6 +90,27 @@ class CheckedTask:
         self.unique = digest(task.name, task.unique) if task.unique is not None else "-"
         #: That of its queue among those of a call.
         self.number = 0
+        self._call(task.args, task.kwargs, task.id, options)
+
+    def _call(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], task_id: str | None, options: QueueOptions
+    ) -> None:
+        """Set what is different in each call of a task."""
+        task = self.task
+        self.args, self.kwargs = normalize_call(task.name, args, kwargs)
+        self.id = task_id or new_id()
+        self.body = encode(
+            task.name, self.args, self.kwargs, max_body=options.max_body, sensitive=task.sensitive
+        )
+
+    def called_with(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], options: QueueOptions
+    ) -> CheckedTask:
+        """Return another call of the same task, with an id of its own. Only the arguments are checked."""
+        other = object.__new__(CheckedTask)
+        other.__dict__.update(self.__dict__)
+        other._call(args, kwargs, None, options)
+        return other
 
     @property
     def is_plain(self) -> bool:
@@ -150,9 +166,8 @@ def new_id() -> str:
         # 48 bits of milliseconds and 12 of a fraction; counted up where the clock stands still or turns back.
         _last = max(_last + 1, (time.time_ns() << 12) // 1_000_000)
         ticks = _last
-    milliseconds, fraction = ticks >> 12, ticks & 0xFFF
-    random = secrets.randbits(62)
-    return f"{milliseconds:012x}7{fraction:03x}{(0b10 << 62) | random:016x}"
+    random = int.from_bytes(urandom(8)) >> 2
+    return f"{ticks >> 12:012x}7{ticks & 0xFFF:03x}{0b10 << 62 | random:016x}"
 
 
 def check_queue(name: str) -> str:

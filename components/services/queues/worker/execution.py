@@ -20,7 +20,7 @@ from datetime import datetime
 from inspect import iscoroutinefunction
 from typing import Any
 
-from django.db import close_old_connections, reset_queries
+from django.db import close_old_connections, connections
 
 from components.exceptions import NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
 from components.kit.compat import (
@@ -204,8 +204,9 @@ class Execution:
         """
         if iscoroutinefunction(task.func):
             return self._await(run, task.func(*args, **kwargs))
-        reset_queries()
-        close_old_connections()
+        for connection in connections.all(initialized_only=True):
+            connection.queries_log.clear()
+            connection.close_if_unusable_or_obsolete()
         try:
             return task.func(*args, **kwargs)
         finally:
