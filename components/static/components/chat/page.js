@@ -1,6 +1,6 @@
 /*
- * The chat page. Without this script it is a page of links and forms; with it, what the server has rendered is replaced as
- * soon as the first answer is here, and chats open without loading the page.
+ * The chat page. Without this script it is a page of links and forms. With it, the content from the server is replaced
+ * when the first answer arrives, and chats open without loading the page.
  */
 
 import { Api } from "./api.js";
