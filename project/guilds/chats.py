@@ -82,4 +82,4 @@ def _do(do: Callable[[Guild, int], None], guild: Guild, user_id: int) -> None:
     try:
         do(guild, user_id)
     except RedisUnavailable as error:
-        logger.warning("The chat of the guild %s does not know of a change yet (%s)", guild, error)
+        logger.warning("A change was not applied to the chat of the guild %s (%s)", guild, error)

@@ -70,7 +70,7 @@ class LetterForm(forms.Form):
             contacts=reverse("guilds:contacts"),
             label="To",
             help_text="A member of your guild.",
-            error_messages={"invalid_choice": "You can write to members of your guild only."},
+            error_messages={"invalid_choice": "You can write only to members of your guild."},
         )
         self.fields = {"to": to_whom, **self.fields}
 

@@ -98,7 +98,7 @@ def write(sender: Player, recipient: Player, text: str, *, picture: str = "", cl
     try:
         RecentContacts(str(sender.user_id)).touch(str(recipient.user_id), label=str(recipient))
     except RedisUnavailable as error:  # the message is sent, and that is what counts
-        logger.warning("%s is not among the contacts of %s yet (%s)", recipient, sender, error)
+        logger.warning("%s was not added to the contacts of %s (%s)", recipient, sender, error)
     return pushed
 
 

@@ -57,7 +57,9 @@ def mail(request: HttpRequest) -> HttpResponse:
             if form.is_valid():
                 return _write(request, player, form)
         except RedisUnavailable as error:
-            form.add_error(None, "The message was not sent: mail is away for a moment. Send it again.")
+            form.add_error(
+                None, "The message was not sent: mail is unavailable at the moment. Send it again."
+            )
             away = {"player": player, "form": form, "is_away": True}
             response = render(request, "guilds/mail.html", away, status=503)
             mark_unavailable(request, response, error)
@@ -65,7 +67,7 @@ def mail(request: HttpRequest) -> HttpResponse:
         except MailboxFull:
             form.add_error("to", "That mailbox is full. Nothing was sent.")
         except Blocked:
-            form.add_error("to", "Your mail is not wanted there. Nothing was sent.")
+            form.add_error("to", "The recipient does not accept mail from you. Nothing was sent.")
         except (InvalidMessage, letters.NotAGuildMate) as error:
             form.add_error(None, str(error))
     mails = letters.mailbox(player).pull(letters.AT_ONCE)
@@ -88,7 +90,7 @@ def read(request: HttpRequest) -> HttpResponse:
     try:
         letters.mailbox(_me(request)).acknowledge(int(request.POST.get("upto", "")))
     except ValueError:
-        messages.error(request, "It is not said what was read. Nothing has changed.")
+        messages.error(request, "The form does not say what was read. Nothing has changed.")
     return redirect("guilds:mail")
 
 

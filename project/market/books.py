@@ -52,6 +52,6 @@ def search(typed: Typed) -> tuple[Q, bool]:
     except InvalidPrefix:
         return Q(pk__in=[]), True
     except (BookNotFound, RedisUnavailable) as error:
-        logger.warning("the market is searched without its book of names (%s)", error)
+        logger.warning("searching the market without its address book (%s)", error)
         return Q(item__name__icontains=typed.text.replace("\0", "")), True
     return Q(item__name__in=[each.id for each in found]), found.is_whole

@@ -101,7 +101,7 @@ def load() -> None:
         for book in model_books().values():
             book.rebuild()
     except RedisUnavailable as error:
-        logger.warning("the address books are not filled; rebuildindex does that (%s)", error)
+        logger.warning("the address books are not filled; run rebuildindex (%s)", error)
     players.load()
 
 

@@ -53,7 +53,7 @@ def on_sale(day: date) -> Sequence[FrozenRow | FlashSale]:
             FlashSale.cached.invalidate(*keys)  # the cache has stored their absence
             found = FlashSale.cached.get_many(keys)
     except (RedisUnavailable, RowNotLoaded) as error:
-        logger.warning("the flash sale is read from the database (%s)", error)
+        logger.warning("reading the flash sale from the database (%s)", error)
         _make(day)
         return list(FlashSale.objects.filter(slug__in=keys).order_by("slug"))
     return [found[key] for key in keys if key in found]

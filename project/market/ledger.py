@@ -193,7 +193,7 @@ def _refuse_flash(sale: FlashSale, buyer: Player, price: int, *, is_left: bool) 
     if not sale.is_open_at(timezone.now()):
         raise SaleOver(f"The sale of {sale.name} is over.")
     if FlashPurchase.objects.filter(sale=sale, buyer=buyer).exists():
-        raise OneEach(f"You have bought {sale.name} already; there is one for each.")
+        raise OneEach(f"You have bought {sale.name} already; each player may buy one.")
     if not is_left:
         raise SoldOut(f"{sale.name} is sold out.")
     if sale.price != price:

@@ -100,7 +100,7 @@ def sweep() -> dict[str, int]:
         "planned": sum(1 for listing in unplanned.filter(created_at__lt=now - GRACE) if plan(listing)),
     }
     if any(done.values()):
-        logger.warning("the sweep made good: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
+        logger.warning("the sweep repaired: %s", ", ".join(f"{n} {what}" for what, n in done.items() if n))
         books.for_sale.rebuild()
     return done
 
@@ -138,7 +138,7 @@ def healed_by_sweep(what: str) -> Iterator[None]:
     try:
         yield
     except RedisUnavailable as error:
-        logger.warning("%s: its tasks were not enqueued, the sweep will do it (%s)", what, error)
+        logger.warning("%s: its tasks were not enqueued; the sweep will enqueue them (%s)", what, error)
 
 
 def _over(now: datetime) -> ListingQuerySet:

@@ -76,7 +76,7 @@ def buy_flash(buyer: Player, slug: str, price: int) -> FlashPurchase:
     try:
         FlashSale.cached.invalidate(slug)  # the UPDATE sent no signal
     except RedisUnavailable as error:
-        logger.warning("flash sale %s: how many remain is seen with the next load (%s)", slug, error)
+        logger.warning("flash sale %s: the new number is shown after the next load (%s)", slug, error)
     return purchase
 
 
@@ -109,7 +109,7 @@ def _give_back(held: Lock) -> None:
     try:
         held.release()
     except (LockLost, RedisUnavailable) as error:
-        logger.warning("a lock could not be given back, and ends by itself (%s)", error)
+        logger.warning("a lock could not be released, and ends by itself (%s)", error)
 
 
 def _name_of(item_id: int) -> str:

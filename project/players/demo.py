@@ -21,4 +21,4 @@ def load() -> None:
         if found is None or found.source == _SOURCE:
             import_places(BLOCKS, LOCATIONS)
     except (GeoTableDamaged, RedisUnavailable) as error:
-        logger.warning("where addresses live is not imported; importgeoip does that (%s)", error)
+        logger.warning("the table of addresses is not imported; run importgeoip (%s)", error)

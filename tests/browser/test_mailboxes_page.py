@@ -138,7 +138,7 @@ def test_mail_is_written_and_read_without_scripts(window, jack):
     reading = window(jack, java_script_enabled=False).open("/mail/")
     expect(reading.get_by_text("Bring oil.")).to_be_visible()
     reading.get_by_role("button", name="I have read this").click()
-    expect(reading.get_by_text("Nothing is here for you.")).to_be_visible()
+    expect(reading.get_by_text("You have no mail.")).to_be_visible()
 
     page.reload()
     expect(page.get_by_text("was read")).to_be_visible()

@@ -262,7 +262,7 @@ def test_while_redis_is_away_the_figures_stay_and_are_called_old(window, admin, 
 
         server.stop()
         page.clock.fast_forward(5_000)
-        expect(page.get_by_role("status")).to_contain_text("Redis does not answer; these are the figures of")
+        expect(page.get_by_role("status")).to_contain_text("Redis does not answer; the figures are those of")
         expect(ready_of(page)).to_have_text("7")
 
         server.start()

@@ -215,7 +215,7 @@ def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo,
         assert found
         return int(found[1].replace(",", ""))
 
-    today, highest = "<strong>([0-9,]+)</strong> things have happened", "the highest is ([0-9,]+)"
+    today, highest = "<strong>([0-9,]+)</strong> events in the game", "the highest is ([0-9,]+)"
     assert eventually(lambda: told(highest) > 10_000, within=BOUND, pause=0.2)  # on some day before
     demo.member("redis.sock").terminate()
     demo.hear("Redis has ended")

@@ -29,11 +29,11 @@ from components.services.counters.series import is_time
 
 ADD = Script("counters/add")
 
-#: Up to here Lua counts exactly; a slot that would count further stays there.
+#: Lua counts exactly up to this number; slots stop here.
 MAX_COUNT = 2**53 - 1
 #: Seconds: a call that was not answered in that time is not sent again, lest Redis has forgotten its number.
 PATIENCE = 1_800
-_BATCH = 500  # counters in a call: a few milliseconds of the server
+_BATCH = 500  # the most counters in a call, which takes the server a few milliseconds
 
 
 class Source:
@@ -41,7 +41,7 @@ class Source:
 
     def __init__(self, tag: str) -> None:
         self.tag, self.id = tag, secrets.token_hex(8)
-        #: For the script: made once, since each update needs them.
+        #: The script's keys: made once, since each update needs them.
         self.keys = ADD.contract.keys_of(SourceKeys(tag, self.id), {})
         self._number = 0
 
@@ -65,7 +65,7 @@ def _take(tag: str) -> Source:
 
 
 def forget() -> None:
-    """Begin anew, with other sources."""
+    """Start over with new sources."""
     _idle.clear()
 
 
@@ -81,7 +81,7 @@ class Addition:
     #: What it adds, to be reported if it is lost: of what was counted, and of microseconds.
     size: int
     microseconds: int
-    #: When it was sent first, by components.kit.leases.clock().
+    #: When it was first sent, by components.kit.leases.clock().
     sent_at: float = 0.0
 
     @property
@@ -126,7 +126,7 @@ def additions(counts: Mapping[str, int]) -> list[Addition]:
 
 
 def check_count(count: object) -> int:
-    """Return *count* if so many can be counted. Raises InvalidCount."""
+    """Return *count* if it is a valid count. Raises InvalidCount."""
     if type(count) is not int or not -MAX_COUNT <= count <= MAX_COUNT:
         raise InvalidCount(f"The count is {count!r}; it must be a whole number, between -2^53 and 2^53.")
     return count

@@ -1,9 +1,10 @@
 """
-clean(): remove what does not belong to counters, and give an end to what has none.
+clean(): remove keys that do not belong to counters, and give an expiry to those that have none.
 
-All that counters store ends by itself. So this is about what others bring: keys that were restored or copied without
-their ends, settings that kept things longer, other layouts, and values that stand where counts belong. Each key is
-mended in one step that may be repeated, so two may clean at once, and one that is stopped has done what it reported.
+Everything that counters store expires by itself. So this is about other keys: those that were restored or copied
+without their expiry, those of settings that kept things longer or of other layouts, and values that are no counts.
+Each key is mended in one step that may be repeated, so two may clean at once, and one that is stopped has done what
+it reported.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ _SAMPLES = re.compile(r"samples:.+/(\d+):(\d+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Cleaned:
-    """What was found so far."""
+    """The result so far."""
 
     #: Keys that were looked at.
     looked: int = 0
-    #: Keys that were none of the counters', or over.
+    #: Keys that did not belong to counters, or were over.
     removed: int = 0
-    #: Keys that have an end now, or no more names of which nothing is kept.
+    #: Keys that have an expiry now, or from which names without samples were removed.
     mended: int = 0
 
 

@@ -1,9 +1,8 @@
 """
 Counter: how often something happened, over time.
 
-update() is sent at once and raises what goes wrong. count() is for what happens often: it adds in the memory of this
-process, which is sent once a second (buffer.py). Either counts in the slice in which it arrives, by the server's
-clock.
+update() is sent at once, and raises errors. count() is for frequent events: it adds in the memory of this process,
+which is sent once a second (buffer.py). Either counts in the slice in which it arrives, by the server's clock.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ class Counter:
 
     def update(self, count: int = 1) -> None:
         """
-        Add *count* now. If the reply is lost and asked for again, nothing more is added.
+        Add *count* now. If the reply is lost and the call is sent again, nothing is added twice. 0 only makes the
+        counter exist: its slice is no gap.
 
-        0 only says that the counter is there: its slice is no gap. Raises InvalidCount. After RedisUnavailable it is
-        open whether it was counted.
+        Raises InvalidCount. After RedisUnavailable it is unknown whether it was counted.
         """
         added = self._addition(count)
         keys, args = added.call
@@ -52,7 +51,7 @@ class Counter:
             added.is_over()
 
     async def aupdate(self, count: int = 1) -> None:
-        """update(), awaited. Those of one event loop travel together."""
+        """Do what update() does; await it. The updates of an event loop are sent together."""
         added = self._addition(count)
         try:
             [done] = await together(ADD, [added.call])

@@ -1,9 +1,9 @@
 /*
- * Live refresh: fetches the page it stands on again and again, and renews the one part marked [data-live].
+ * Live refresh: fetch the current page again and again, and update the one part that is marked [data-live].
  *
- * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive.
- * How often is the visitor's choice, and remembered; 0 is off. A hidden tab rests; requests never overlap.
- * Status 503 says that Redis is away: the old figures stay and it goes on trying. Other failures end it.
+ * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive. The visitor
+ * chooses the interval, which is stored; 0 is off. A hidden tab pauses; requests never overlap. After status 503 (Redis
+ * is away) the old figures stay, and refreshing goes on. Other failures end it.
  */
 
 const PATIENCE = 10_000; // ms until a request is given up
@@ -24,7 +24,7 @@ let updated = "";
 const key = (node) => node.dataset?.key;
 const say = (text) => { status.textContent = text; };
 
-/** Make *old* like *fresh*. Children are the same if they have the same data-key, or none and the same name. */
+/** Make *old* equal to *fresh*. Children correspond if they have the same data-key, or none and the same name. */
 function renew(old, fresh) {
     if (old.nodeType !== Node.ELEMENT_NODE) {
         if (old.data !== fresh.data) old.data = fresh.data;
@@ -70,16 +70,16 @@ function show(html) {
     return say(`Updated ${updated}`);
 }
 
-/** Fetch once; the least milliseconds until the next time, or null to stop. */
+/** Fetch once; return the least milliseconds until the next time, or null to stop. */
 async function refresh() {
     const options = { headers: { "X-Live": "1" }, cache: "no-store", signal: AbortSignal.timeout(PATIENCE) };
     const answer = await fetch(location.pathname + location.search, options);
     if (answer.status === 503) {
-        say(`Redis does not answer${updated && `; these are the figures of ${updated}`}. Trying again.`);
+        say(`Redis does not answer${updated && `; the figures are those of ${updated}`}. Trying again.`);
         return WHILE_AWAY;
     }
     if (answer.redirected || [403, 404].includes(answer.status)) {
-        say("Refresh has stopped: this page is not there for you any more. Reload it to see why.");
+        say("Refresh has stopped: this page is no longer available. Reload it to see why.");
         return null;
     }
     if (!answer.ok) throw new Error(answer.statusText);

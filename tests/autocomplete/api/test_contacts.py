@@ -245,9 +245,9 @@ def test_a_name_may_have_blanks_and_stand_in_the_book_only(
     ("members", "told"),
     [
         ("Jill", "Several are called Jill. Write one of:"),
-        ("stranger eve", "There is nobody of this name to whom you may write: eve."),
-        ("Eva the Evil", "There is nobody of this name to whom you may write: Eva the Evil."),
-        ("nobody of all", "There is nobody of this name to whom you may write: nobody, of, all."),
+        ("stranger eve", "There is nobody with this name to whom you may write: eve."),
+        ("Eva the Evil", "There is nobody with this name to whom you may write: Eva the Evil."),
+        ("nobody of all", "There is nobody with this name to whom you may write: nobody, of, all."),
         (" @ ,;", "Give at least one user name."),
         ("x" * 4_001, "Ensure this value has at most 4000 characters"),
     ],

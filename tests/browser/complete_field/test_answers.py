@@ -252,7 +252,7 @@ def test_where_no_answer_comes_the_field_is_an_input(opened: Any) -> None:
     page = opened()
     away = "Names cannot be looked up now. You can type the whole name."
     field(page).focus()
-    for text, status, says in (("j", None, away), ("e", 503, away), ("f", 404, "No name is found.")):
+    for text, status, says in (("j", None, away), ("e", 503, away), ("f", 404, "No names found.")):
         refuse_next(page, status)
         page.keyboard.type(text)
 

@@ -118,7 +118,7 @@ def test_two_regions_take_turns_to_tell_how_many_there_are_also_twice_alike(open
     assert [text for pair in told[1:4] for text in pair if text] == [two] * 3
     turns = [pair.index(text) for pair in told[1:5] for text in pair if text]
     assert turns in ([0, 1, 0, 1], [1, 0, 1, 0])
-    assert told[4][turns[3]] == "No name is found."
+    assert told[4][turns[3]] == "No names found."
     assert told[5] == told[4]
     regions = [node for node in tree(page) if node.role == "status"]
     assert [node.properties["live"]["value"] for node in regions] == ["polite"] * 2

@@ -170,7 +170,7 @@ def test_a_chat_with_nobody_is_refused_and_what_was_written_stays(people):
 
     answer = visitor("joe").post("/chat/-/new/", form)
 
-    assertContains(answer, "There is nobody of this name to whom you may write: nobody.", status_code=422)
+    assertContains(answer, "There is nobody with this name to whom you may write: nobody.", status_code=422)
     assertContains(answer, "Keepers", status_code=422)
     assert Inbox(people["joe"]).chats() == []
 
@@ -237,12 +237,12 @@ def test_a_member_may_do_nothing_of_an_owners(people, chat, form):
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"action": "dance"}, "The form says nothing that can be done."),
-        ({}, "The form says nothing that can be done."),
-        ({"action": "add", "names": "nobody"}, "There is nobody of this name"),
+        ({"action": "dance"}, "The form names no known action."),
+        ({}, "The form names no known action."),
+        ({"action": "add", "names": "nobody"}, "There is nobody with this name"),
         ({"action": "add", "names": ""}, "Give at least one user name."),
         ({"action": "rename", "title": "x" * 201}, "A title has at most 200 characters"),
-        ({"action": "rename", "title": "a\tb"}, "all of them can be printed"),
+        ({"action": "rename", "title": "a\tb"}, "all of them printable"),
     ],
 )
 def test_a_form_that_cannot_be_followed_is_told_why(people, chat, form, told):
@@ -370,7 +370,7 @@ def test_nobody_is_put_into_a_chat_without_their_consent_by_the_page_either(peop
         made = joe.post("/chat/-/new/", {"members": "jack, jill", "key": "k" * 12})
 
     assert (added.status_code, made.status_code) == (422, 422)
-    assertContains(made, "There is nobody of this name to whom you may write: jill.", status_code=422)
+    assertContains(made, "There is nobody with this name to whom you may write: jill.", status_code=422)
     assert Inbox(people["jill"]).chats() == []
 
 

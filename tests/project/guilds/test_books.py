@@ -149,7 +149,7 @@ def test_who_has_left_is_not_written_to_though_the_book_does_not_know_yet(
     guilds.rebuild()
     Membership.objects.filter(player=jack)._raw_delete("default")
 
-    assert "members of your guild only" in send(as_player(joe), jack, to="JACK")
+    assert "only to members of your guild" in send(as_player(joe), jack, to="JACK")
 
 
 def test_who_was_written_to_is_the_first_of_the_contacts(
@@ -188,7 +188,7 @@ def test_a_letter_is_sent_though_the_contacts_do_not_learn_of_it(
         assert "Sent to jack." in send(as_player(joe), jack)
 
     assert Mailbox(str(jack.user_id)).depth() == 1
-    assert "jack is not among the contacts of joe yet (Redis does not answer.)" in caplog.text
+    assert "jack was not added to the contacts of joe (Redis does not answer.)" in caplog.text
 
 
 def test_a_large_guild_is_shown_page_by_page(redis: Redis, joe: Player, keepers: Guild) -> None:

@@ -46,7 +46,7 @@ def test_the_page_shows_who_is_in_the_guild_and_leads_to_its_chat(
 
 
 def test_who_is_in_no_guild_is_told_so(redis: Redis, june: Player) -> None:
-    assert "You are in no guild yet." in text(as_player(june).get(GUILD))
+    assert "You are not in a guild yet." in text(as_player(june).get(GUILD))
 
 
 def test_the_page_says_what_is_unread(redis: Redis, joe: Player, jack: Player, keepers: Guild) -> None:
@@ -78,7 +78,7 @@ def test_what_redis_was_not_told_is_made_good_by_the_page(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         joe = member("joe", keepers)
-    assert "does not know of a change yet" in caplog.text
+    assert "A change was not applied to the chat" in caplog.text
     request.getfixturevalue("redis")
 
     assert "Open the guild's chat" in text(as_player(joe).get(GUILD))
@@ -112,5 +112,5 @@ def test_while_redis_is_away_the_members_are_shown(joe: Player, jack: Player) ->
     response = as_player(joe).get(GUILD)
 
     assert response.status_code == 200
-    assert "The chat is away for a moment." in text(response)
+    assert "The chat is unavailable at the moment." in text(response)
     assert "jack since" in text(response)

@@ -61,7 +61,7 @@ def test_what_was_shown_comes_again_until_it_was_read(redis: Redis, joe: Player,
     [upto] = re.findall(r'name="upto" value="(\d+)"', again.content.decode())
     read = client.post(READ, {"upto": upto}, follow=True)
 
-    assert "Nothing is here for you." in text(read)
+    assert "You have no mail." in text(read)
     assert mailbox(jack).depth() == 0
 
 
@@ -93,7 +93,7 @@ def test_mail_from_outside_the_guild_is_refused(
     redis: Redis, joe: Player, jill: Player, june: Player
 ) -> None:
     for sender, recipient in ((jill, joe), (joe, jill), (june, joe), (joe, june), (joe, joe)):
-        assert "members of your guild only" in send(as_player(sender), recipient)
+        assert "only to members of your guild" in send(as_player(sender), recipient)
 
     assert [mailbox(player).depth() for player in (joe, jill, june)] == [0, 0, 0]
 
@@ -119,7 +119,7 @@ def test_who_has_left_the_guild_meanwhile_gets_nothing(redis: Redis, joe: Player
     assert "A member of your guild." in text(client.get(MAIL))
     jack.membership.delete()
 
-    assert "members of your guild only" in send(client, jack)
+    assert "only to members of your guild" in send(client, jack)
     assert mailbox(jack).depth() == 0
 
 
@@ -146,7 +146,7 @@ def test_who_wrote_sees_what_became_of_it(redis: Redis, joe: Player, jack: Playe
     send(client, jack, "bring oil")
 
     def became() -> str:
-        return text(client.get(MAIL)).partition("What became of what you wrote")[2]
+        return text(client.get(MAIL)).partition("Messages that you sent")[2]
 
     assert "jack bring oil waits" in became()
     as_player(jack).get(MAIL)
@@ -192,11 +192,11 @@ def test_what_players_write_is_text(redis: Redis, joe: Player, jack: Player) -> 
         ({"text": "x" * 1_001}, "at most 1000 characters"),
         ({"text": "a\0b"}, "Null characters are not allowed."),
         ({"to": ""}, "This field is required."),
-        ({"to": "x"}, "members of your guild only"),
-        ({"to": "-1"}, "members of your guild only"),
-        ({"to": "ja"}, "members of your guild only"),
-        ({"to": "jack\0"}, "members of your guild only"),
-        ({"to": "x" * 10_000}, "members of your guild only"),
+        ({"to": "x"}, "only to members of your guild"),
+        ({"to": "-1"}, "only to members of your guild"),
+        ({"to": "ja"}, "only to members of your guild"),
+        ({"to": "jack\0"}, "only to members of your guild"),
+        ({"to": "x" * 10_000}, "only to members of your guild"),
         ({"client_id": ""}, "This field is required."),
         ({"client_id": "x"}, "Enter a valid value."),
     ],
@@ -218,7 +218,7 @@ def test_a_full_mailbox_and_a_blocked_sender_are_said(
     redis: Redis, joe: Player, jack: Player, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mailbox(jack).block(str(joe.user_id))
-    assert "Your mail is not wanted there. Nothing was sent." in send(as_player(joe), jack)
+    assert "The recipient does not accept mail from you. Nothing was sent." in send(as_player(joe), jack)
     mailbox(jack).unblock(str(joe.user_id))
     monkeypatch.setattr(letters, "mailbox", lambda player: Mailbox(str(player.user_id), limit=1))
     push(jack, joe, "one")
@@ -230,7 +230,7 @@ def test_the_reader_is_told_what_was_dropped(redis: Redis, joe: Player, jack: Pl
     push(jack, joe, "one", "two")
     mailbox(jack).clear()
 
-    assert "2 messages had to go before you could read them." in text(as_player(jack).get(MAIL))
+    assert "2 messages had to be dropped before you could read them." in text(as_player(jack).get(MAIL))
 
 
 @pytest.mark.parametrize("upto", ["", "x", "-1", "1.5", "9" * 30])
@@ -239,7 +239,7 @@ def test_what_was_read_must_be_an_id(redis: Redis, joe: Player, jack: Player, up
     client = as_player(jack)
     client.get(MAIL)
 
-    assert "It is not said what was read." in text(client.post(READ, {"upto": upto}, follow=True))
+    assert "The form does not say what was read." in text(client.post(READ, {"upto": upto}, follow=True))
     assert mailbox(jack).depth() == 1
 
 
@@ -300,4 +300,4 @@ def test_the_fate_of_what_is_long_gone_is_not_known(redis: Redis, joe: Player, j
     assert letters.fate(joe, str(jack.user_id), mailbox(jack).peek()[0].id).fate is Fate.WAITING  # type: ignore[union-attr]
     mailbox(jack).erase()
 
-    assert "jack bring oil not known any more" in text(client.get(MAIL))
+    assert "jack bring oil no longer known" in text(client.get(MAIL))

@@ -135,7 +135,7 @@ def test_a_purchase_stands_even_if_its_lock_has_ended_meanwhile(
         trading.buy(jack, listing.pk, 100)
 
     assert Item.objects.get().owner == jack
-    assert "a lock could not be given back" in caplog.text
+    assert "a lock could not be released" in caplog.text
 
 
 def test_edits_in_the_admin_leave_the_fence(redis: Redis, listing: Listing) -> None:

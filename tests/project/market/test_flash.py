@@ -198,7 +198,7 @@ def test_a_buyer_is_told_what_he_got_and_that_he_has_one(
 
     assert "Sword is yours, for 100 gold." in page
     assert "You have one" in card(page)
-    assert "there is one for each. Nothing was bought." in again
+    assert "each player may buy one. Nothing was bought." in again
     assert "The price is missing." in client.post(url, follow=True).content.decode()
     assert client.get(url).status_code == 405
     assert Client().post(url, {"price": 100})["Location"].startswith(reverse("market:login"))

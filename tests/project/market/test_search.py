@@ -145,7 +145,7 @@ def test_without_the_book_names_are_searched_in_the_database(
         assert shown(client, q="LIT DAG") == {"Moonlit Dagger"}
         assert shown(client, q="a\0") == set()
 
-    assert "the market is searched without its book of names" in caplog.text
+    assert "searching the market without its address book" in caplog.text
 
 
 def test_names_are_offered_to_players_and_visitors_have_a_plain_field(

@@ -174,7 +174,7 @@ def test_what_one_cannot_pay_has_no_button(listing: Listing, jack: Player) -> No
 
     page = as_player(jack).get(BROWSE)
 
-    assert "More than you have" in text(page)
+    assert "Costs more than you have" in text(page)
     assert buy_url(listing) not in page.content.decode()
 
 
@@ -319,7 +319,7 @@ def test_a_player_sees_what_they_offer_have_sold_and_bought(
 
     assert "Moonlit Dagger to jill, now +100 gold" in sold
     assert "Moonlit Dagger from joe, now \N{MINUS SIGN}100 gold" in bought
-    assert "Glass Acorn open until it is sold 20 gold" in bought
+    assert "Glass Acorn open until sold 20 gold" in bought
 
 
 def test_withdrawing_brings_the_thing_back(redis: Redis, listing: Listing) -> None:

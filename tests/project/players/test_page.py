@@ -32,7 +32,7 @@ def test_it_shows_what_was_counted_today_by_country_and_by_city(redis: Redis, cl
 
     page = text(client.get(PAGE))
 
-    assert "2,000 things have happened" in page
+    assert "2,000 events in the game" in page
     assert "Japan 1,500 75.0 % France 350 17.5 % Unknown 150 7.5 %" in page
     assert "Tokyo, Tokyo, Japan 1,500 75.0 % Paris, Île-de-France, France 300 15.0 %" in page
     assert "the highest is 4,444" in page
@@ -48,8 +48,8 @@ def test_bars_are_as_wide_as_what_was_counted(redis: Redis, client: Client) -> N
 def test_before_anything_is_counted_it_says_so(redis: Redis, client: Client) -> None:
     page = text(client.get(PAGE))
 
-    assert "0 things have happened" in page
-    assert page.count("Nothing was counted today yet.") == 2
+    assert "0 events in the game" in page
+    assert page.count("Nothing was counted yet today.") == 2
 
 
 def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
@@ -59,7 +59,7 @@ def test_it_says_where_an_address_lives(redis: Redis, client: Client) -> None:
         return text(client.get(PAGE, {"address": address}))
 
     assert f"{example_address()}: Los Angeles, California, United States" in find(example_address())
-    assert "127.0.0.1: nobody knows where." in find("127.0.0.1")
+    assert "127.0.0.1: unknown." in find("127.0.0.1")
     assert "is not an address" in find("<script>")
     assert example_address() in text(client.get(PAGE))
 

@@ -15,9 +15,7 @@ LONGEST_TITLE = 200  # characters
 def checked_title(title: str) -> str:
     """Return *title*, if a chat can have it. Raises ValidationError."""
     if len(title) > LONGEST_TITLE or not title.isprintable():
-        raise forms.ValidationError(
-            f"A title has at most {LONGEST_TITLE} characters, and all of them can be printed."
-        )
+        raise forms.ValidationError(f"A title has at most {LONGEST_TITLE} characters, all of them printable.")
     return title
 
 

@@ -69,7 +69,7 @@ def _act(request: HttpRequest, chat: Chat) -> None:
     elif action in _TO_THE_CHAT:
         _TO_THE_CHAT[action](chat, by)
     else:
-        raise ValidationError("The form says nothing that can be done.")
+        raise ValidationError("The form names no known action.")
 
 
 def _invited(request: HttpRequest) -> list[str]:

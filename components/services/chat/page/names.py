@@ -80,7 +80,7 @@ class NamesField(forms.CharField):
         refused = people().refused(self._by, ids) | unwilling(self._by, ids)
         if missing := [name for name, id in named if not id or id in refused]:
             names = ", ".join(missing)[:200]
-            raise ValidationError(f"There is nobody of this name to whom you may write: {names}.")
+            raise ValidationError(f"There is nobody with this name to whom you may write: {names}.")
         return list(dict.fromkeys(id for _name, id in named if id))
 
     def _of(self, part: str, known: dict[str, str]) -> Iterator[tuple[str, str | None]]:

@@ -15,16 +15,19 @@ _REFUSALS: dict[type[Exception], tuple[str, int]] = {
         403,
     ),
     exceptions.NotAllowed: ("Your role in the chat does not include this.", 403),
-    exceptions.NotAMember: ("They are not in the chat any more.", 409),
+    exceptions.NotAMember: ("They are no longer in the chat.", 409),
     exceptions.TooManyMembers: ("The chat would have too many members.", 422),
     exceptions.TooManyChats: (
         "You have created as many chats as is allowed, or somebody is in as many as is allowed.",
         409,
     ),
     exceptions.TooManyBlocked: ("Too many people are blocked in this chat. Unblock others first.", 409),
-    exceptions.ChatNotFound: ("You are not in this chat any more.", 404),
+    exceptions.ChatNotFound: ("You are no longer in this chat.", 404),
     exceptions.InvalidName: ("Nobody can have this name: a name is text of 1 to 500 characters.", 400),
-    exceptions.InvalidMessage: ("The message is empty, too long, or holds what cannot be stored.", 422),
+    exceptions.InvalidMessage: (
+        "The message is empty, too long, or contains characters that cannot be stored.",
+        422,
+    ),
 }
 
 
@@ -32,7 +35,7 @@ def refusal(error: exceptions.ComponentsError) -> tuple[str, int]:
     """Return the sentence and the status. Raises *error* if it is a fault of the program."""
     if isinstance(error, exceptions.TooFast):
         seconds = max(1, math.ceil(error.retry_after))
-        return f"That was too fast. It can be sent in {seconds} second{'s' if seconds > 1 else ''}.", 429
+        return f"That was too fast. Try again in {seconds} second{'s' if seconds > 1 else ''}.", 429
     for kind, (sentence, status) in _REFUSALS.items():
         if isinstance(error, kind):
             return sentence, status

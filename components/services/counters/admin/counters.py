@@ -1,9 +1,9 @@
 """
-The Counters page: which there are, charts of a few, the first of a family, and all of it as CSV.
+The Counters page: a list of counters, charts of a few, the highest of a family, and all of it as CSV.
 
-It looks through CounterReader, and nothing can be changed: counters end by themselves. The list costs six round trips
-and a chart one or two, however many counters there are; a family costs its size, as the service says. A search for a
-part of a name looks at those that were seen last.
+It reads with CounterReader, and nothing can be changed: counters expire by themselves. The list takes six round trips
+and a chart one or two, however many counters there are; the cost of a family grows with its size. A search for a part
+of a name looks at the counters that were seen last.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from components.services.counters.precisions import plan
 from components.services.counters.series import family_of
 from components.templatetags.control_room import legible
 
-FAMILIES = 100  # that the first page lists
-SEARCHED = 2_000  # counters, those seen last, in which a part of a name is looked for
-LISTED = 10_000  # that the pages of a list reach
+FAMILIES = 100  # entries of the first page
+SEARCHED = 2_000  # counters, the last seen, that are searched for a part of a name
+LISTED = 10_000  # entries that the pages of a list reach
 MOST_IN_FILE = 100_000  # slices
-FIRST = 5  # of a family that its chart shows, if nobody asks for another number
+FIRST = 5  # counters of a family that its chart shows by default
 
 _WRONG = (InvalidLimit, InvalidName, InvalidPrecision, InvalidRange)
 
@@ -51,7 +51,7 @@ class Row:
 
     @property
     def is_recent(self) -> bool:
-        """Whether anything was counted in the time that is shown."""
+        """True if anything was counted in the time that is shown."""
         return any(each.count is not None for each in self.series)
 
 
@@ -148,7 +148,7 @@ class CounterAdmin(ControlRoomAdmin):
     def _answer(
         self, request: HttpRequest, template: str, title: str, picked: Picked, context: dict[str, Any]
     ) -> Page:
-        """Return a page with a form that picks the time. What cannot be asked is said above it."""
+        """Return a page with a form for the time. Errors are shown above it."""
         problem = context.get("problem")
         return self.render(
             request,
@@ -166,12 +166,12 @@ class CounterAdmin(ControlRoomAdmin):
         )
 
     def _find(self, text: str, families: Sequence[str]) -> str:
-        """Return the address of the counter or family that is called so; "" if there is none."""
+        """Return the address of the counter or family with this name; "" if there is none."""
         coarsest = plan().precisions[-1]
         try:
             if CounterReader().read([text], coarsest, fill="skip")[text]:
                 return self.find_url(text)
-        except InvalidName:  # no counter can be called so
+        except InvalidName:  # not a possible name of a counter
             return ""
         family = text.removesuffix("*").removesuffix(":")
         return self.url("family", family=family) if family in families else ""
@@ -182,7 +182,7 @@ def _holding(text: str, infos: Iterable[CounterInfo]) -> Iterable[CounterInfo]:
 
 
 def _trouble(reader: CounterReader) -> list[Series]:
-    """Return what processes could not send lately, and how often Redis was away for them."""
+    """Return what processes lately could not send, and how often Redis was away for them."""
     found = reader.read([DROPPED, DROPPED_TIME, OUTAGES], plan().coarsest, fill="skip").values()
     return [series for series in found if series.total]
 

@@ -1,8 +1,8 @@
 """
-What a page of charts is about, as its address says: which counters and families, and which time.
+The query of a page of charts: counters, families and a time.
 
-An instant without a zone is meant on the clock of who asks, as the browser's own picker writes it. What cannot be
-asked raises when it is asked for, so the form around it is still there.
+An instant without a zone is in the user's time zone, since the browser's date picker writes it so. Invalid input
+raises an error only when it is used, so that the form is still shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from components.services.counters.charts import MOST_LINES, MOST_SLICES, Span, o
 from components.services.counters.precisions import plan
 from components.templatetags.control_room import legible
 
-#: "requests:*" is typed for the family "requests".
+#: Marks a family: "requests:*" is the family "requests".
 EVERY = ":*"
 _LONGEST_NUMBER = 12  # digits
 
@@ -37,7 +37,9 @@ class Choice:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Choice:
-        """Return what the address names, and what was typed in addition, each once. "tasks:*" names a family."""
+        """
+        Return the counters and families of the address, and those that were typed, each once. "tasks:*" is a family.
+        """
         typed, families = request.GET.get("add", "").strip(), request.GET.getlist("family")
         names = list[str]()
         for name in [*request.GET.getlist("counter"), typed]:
@@ -71,8 +73,8 @@ class Choice:
 
     def lines(self, span: Span, most: int) -> list[Series]:
         """
-        Return what was counted. Raises InvalidLimit for more than *most* lines, or more families than a chart has
-        lines, and what the span raises.
+        Return the lines. Raises InvalidLimit for more than *most* lines, or more families than a chart has lines, and
+        what the span raises.
         """
         if self.size > most:
             raise InvalidLimit(f"These are {self.size:,} lines; there is room for {most:,}.")
@@ -83,7 +85,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Picked:
-    """What the form of a page of charts says."""
+    """The input of the form of a page of charts."""
 
     span: str = ""
     precision: str = ""
@@ -95,7 +97,7 @@ class Picked:
         return cls(*(request.GET.get(name, "").strip() for name in ("span", "precision", "from", "until")))
 
     def asked(self, most: int = MOST_SLICES) -> Span:
-        """Return the time that is picked. Raises InvalidPrecision and InvalidRange."""
+        """Return the chosen time. Raises InvalidPrecision and InvalidRange."""
         precision = self._precision
         since, until = _instant("From", self.since), _instant("Until", self.until)
         if until and not since:
@@ -104,7 +106,7 @@ class Picked:
 
     @property
     def seconds(self) -> int:
-        """The length of the time that ends now; it has no meaning if there is an instant. Raises InvalidRange."""
+        """The length of a time that ends now; not used if there is an instant. Raises InvalidRange."""
         if not self.span:
             offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
@@ -124,13 +126,13 @@ class Picked:
 
     @property
     def given(self) -> dict[str, str]:
-        """What was picked, by the names of the form."""
+        """The input, by the names of the fields."""
         pairs = {"span": self.span, "precision": self.precision, "from": self.since, "until": self.until}
         return {name: value for name, value in pairs.items() if value}
 
     @property
     def query(self) -> str:
-        """The end of another address about the same time."""
+        """The query for another page about the same time."""
         return f"&{urlencode(self.given)}" if self.given else ""
 
     @property
@@ -143,7 +145,7 @@ class Picked:
 
     @property
     def offered(self) -> Sequence[tuple[int, bool]]:
-        """The times to choose from, and whether it is chosen."""
+        """The times to choose from, and whether each is chosen."""
         chosen = self.seconds if not self.span or _is_number(self.span) else 0
         return [(each, each == chosen) for each in sorted({*offered_spans(), *([chosen] if chosen else [])})]
 
@@ -157,7 +159,7 @@ def _is_number(text: str) -> bool:
 
 
 def _instant(what: str, text: str) -> datetime | None:
-    """Return the instant in UTC; None if nothing was picked. Raises InvalidRange."""
+    """Return the instant in UTC; None without input. Raises InvalidRange."""
     if not text:
         return None
     try:
@@ -165,7 +167,7 @@ def _instant(what: str, text: str) -> datetime | None:
         if found is None:
             raise ValueError
         aware = found if found.tzinfo else timezone.make_aware(found)
-        return timezone.localtime(aware).astimezone(UTC)  # it must be a date on either clock
+        return timezone.localtime(aware).astimezone(UTC)  # it must be a valid date in both time zones
     except (ValueError, OverflowError):
         raise InvalidRange(
             f"{what} is {text!r}; it must be a date and a time, as 2026-01-31T12:00."
@@ -173,7 +175,7 @@ def _instant(what: str, text: str) -> datetime | None:
 
 
 def _local(text: str) -> str:
-    """Return it as the browser's picker takes it; "" if it is not an instant."""
+    """Return an instant in the format of the browser's date picker; "" if it is not an instant."""
     try:
         found = _instant("", text)
     except InvalidRange:

@@ -1,6 +1,5 @@
 """
-Charts: of counters, which time, which lines, where each point lies; of sums of days, where each bar stands. Templates
-draw them as SVG.
+Charts of counters (their time, their lines and points) and of sums of days (their bars). Templates draw them as SVG.
 """
 
 from components.services.counters.charts.bars import MOST_LAYERS, Bars

@@ -1,9 +1,9 @@
 """
-Bars: sums of days, stacked, as shapes for an SVG that is as wide as its place.
+Bars: sums of days, stacked, as shapes for an SVG of any width.
 
-A bar is a day, or as many days as it takes for all bars to be seen. Layers stand in the order they are given in, the
-first at the bottom; a template draws each with a colour and a pattern of its own. Places are percent of the drawing,
-which needs no script when a window changes its size, and leaves patterns as they are.
+A bar is a day, or as many days as needed for all bars to be visible. Layers are in the given order, the first at the
+bottom; a template draws each with its own colour and pattern. Positions are in percent, so a window may change its
+size without a script, and without distorting the patterns.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from functools import cached_property
 from components.services.counters.charts.figures import Tick
 from components.services.counters.charts.scales import Scale, short
 
-#: So many layers can be told apart, and the one of all others.
+#: The most layers that can be told apart, besides the one for all others.
 MOST_LAYERS = 7
 _MOST_BARS = 93  # three months of days
 _STEPS = (1, 7, 14, 28, 91, 182, 364)  # days of a bar
 _MOST_TICKS = 7  # below a chart
-_FILLED = 0.8  # of its place, by a bar
-_EDGE, _EDGE_OF_YEARS = 2.5, 12  # percent: a word so close to an end begins or ends there
+_FILLED = 0.8  # part of its space that a bar fills
+_EDGE, _EDGE_OF_YEARS = 2.5, 12  # percent: a word this close to an end begins or ends there
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Shape:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one thing adds to the bars."""
+    """One part of all bars."""
 
-    #: By it a layer has its looks; 0 are all others.
+    #: Determines colour and pattern; 0 is the layer of all others.
     number: int
     name: str
     total: int
-    #: Of each bar.
+    #: Its sum in each bar.
     counts: Sequence[int]
     shapes: Sequence[Shape]
 
@@ -53,9 +53,9 @@ class Bar:
     first: date
     last: date
     total: int
-    #: Where the pointer finds it.
+    #: The area in which the pointer selects it.
     shape: Shape
-    #: What each layer adds.
+    #: The sums of the layers.
     counts: Sequence[int]
 
     @property
@@ -65,7 +65,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Sums of *days* that follow on each other; *parts* are named, and "others" is what is beyond these."""
+    """Sums of consecutive *days*; *parts* are named, and "others" is the rest."""
 
     days: Sequence[date]
     parts: Sequence[tuple[str, Sequence[int]]]
@@ -73,7 +73,7 @@ class Bars:
 
     @cached_property
     def step(self) -> int:
-        """Days of a bar."""
+        """The number of days of a bar."""
         longest = -(-len(self.days) // _MOST_BARS)
         return next((each for each in _STEPS if each >= longest), longest)
 
@@ -87,7 +87,7 @@ class Bars:
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """From below."""
+        """The layers, from below."""
         found = list[Layer]()
         below = [0] * len(self._totals)
         for number, name, counts in self._summed:
@@ -100,7 +100,7 @@ class Bars:
 
     @property
     def bars(self) -> Iterator[Bar]:
-        """From the left."""
+        """The bars, from the left."""
         counts = zip(*(each.counts for each in self.layers), strict=True)
         for place, (total, each) in enumerate(zip(self._totals, counts, strict=True)):
             start = place * self.step
@@ -113,7 +113,7 @@ class Bars:
 
     @property
     def numbers(self) -> list[Tick]:
-        """Beside it, from below."""
+        """The numbers beside the chart, from below."""
         return [
             Tick(short(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
             for each in self.scale.ticks
@@ -121,7 +121,7 @@ class Bars:
 
     @property
     def times(self) -> Iterator[Tick]:
-        """Below it, from the left."""
+        """The times below the chart, from the left."""
         count = len(self._totals)
         every = max(1, -(-count // _MOST_TICKS))
         has_years = self.days[0].year != self.days[-1].year
@@ -134,7 +134,7 @@ class Bars:
 
     @cached_property
     def _summed(self) -> list[tuple[int, str, list[int]]]:
-        """Number, name and sums of the bars."""
+        """Number, name and sums of each layer."""
         numbered = [(number, *part) for number, part in enumerate(self.parts, 1)]
         if self.others:
             numbered.append((0, *self.others))

@@ -1,9 +1,9 @@
 """
-Chart: the lines of a few counters, as shapes for an SVG that is as wide as its place.
+Chart: the lines of a few counters, as shapes for an SVG of any width.
 
-A slice is one unit wide and a chart 1,000 units high, whatever it counts; the browser stretches that. So nothing is
-drawn anew when a window changes its size, and no script is needed. One counter is drawn in steps, as each count
-belongs to its whole slice; several are lines from middle to middle. The slice that is not yet over stands apart.
+A slice is one unit wide and a chart is 1,000 units high, whatever it counts; the browser stretches it. So a window
+may change its size without a script. A single counter is drawn in steps, since each count belongs to its whole slice;
+several counters are lines from middle to middle. The current slice is drawn separately.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from components.services.counters.charts.scales import Scale, clock_ticks, short
 from components.services.counters.charts.spans import FamilySeries
 from components.services.counters.series import is_time
 
-#: So many lines can be told apart.
+#: The most lines that can be told apart.
 MOST_LINES = 8
 _HEIGHT = 1_000
 _GREEN, _RED, _ORANGE = 3, 5, 2  # lines (charts.css)
-#: Words in the names of counters that have a colour for everybody.
+#: Words in the names of counters that have a familiar colour.
 _MEANT = {
     **dict.fromkeys(("successful", "succeeded", "success", "ok"), _GREEN),
     **dict.fromkeys(("failed", "failures", "errors", "error", "dropped", "lost", "5xx"), _RED),
     **dict.fromkeys(("retried", "retries", "refused", "4xx"), _ORANGE),
 }
-_EDGE = 10  # percent: a word so close to an end begins or ends there
+_EDGE = 10  # percent: a word this close to an end begins or ends there
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Tick:
     text: str
     #: Percent from the left or from the top.
     place: float
-    #: Where the word is anchored: "start", "middle" or "end".
+    #: The anchor of the word: "start", "middle" or "end".
     anchor: str = "middle"
-    #: Whether it is left out where there is little room.
+    #: Whether it is left out if there is little room.
     is_spare: bool = False
     is_zero: bool = False
 
@@ -53,7 +53,7 @@ class Line:
     """A counter in a chart."""
 
     series: Series
-    #: From 1 on: by it a line has its looks.
+    #: From 1 on; determines colour and dashes.
     number: int
     scale: Scale
     is_alone: bool
@@ -69,19 +69,19 @@ class Line:
 
     @property
     def has_open_slice(self) -> bool:
-        """Whether the last slice is not yet over."""
+        """True if the last slice is not over yet."""
         series = self.series
         return bool(series) and series.until < series[-1].at + timedelta(seconds=series.precision)
 
     @property
     def path(self) -> str:
-        """Of what is over."""
+        """The path of the slices that are over."""
         over = len(self.series) - self.has_open_slice
         return _steps(self._depths[:over], 0) if self.is_alone else _joined(self._depths[:over], 0)
 
     @property
     def open_path(self) -> str:
-        """Of what is not; "" if all is."""
+        """The path of the current slice; "" if all slices are over."""
         if not self.has_open_slice:
             return ""
         last = len(self.series) - 1
@@ -92,12 +92,12 @@ class Line:
 
     @property
     def area(self) -> str:
-        """What lies between a counter that is alone and zero."""
+        """The area between a single counter and zero."""
         return _area(self._depths, round(self.scale.depth(0) * _HEIGHT)) if self.is_alone else ""
 
     @property
     def peak(self) -> Sample | None:
-        """The slice that counted most, the first of them."""
+        """The slice with the highest count, the first of several."""
         return max(
             (each for each in self.series if each.count), key=lambda each: each.count or 0, default=None
         )
@@ -109,11 +109,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Row:
-    """What was counted in one slice, for the table."""
+    """The counts of one slice, for the table."""
 
     at: datetime
     counts: Sequence[int | None]
-    #: Of the lines.
+    #: The counts, one for each line.
     names: Sequence[str]
 
     @property
@@ -127,7 +127,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Chart:
-    """Some counters, read together: all have the same slices."""
+    """Some counters that were read together, with the same slices."""
 
     found: Sequence[Series]
     height = _HEIGHT
@@ -146,7 +146,7 @@ class Chart:
 
     @property
     def begins(self) -> int:
-        """The second."""
+        """The second at which it begins."""
         return int(self.since.timestamp())
 
     @property
@@ -155,12 +155,12 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was counted in this time."""
+        """True if nothing was counted in this time."""
         return all(each.count is None for series in self.found for each in series)
 
     @cached_property
     def is_dated(self) -> bool:
-        """Whether times need their date to be told apart."""
+        """True if times need their dates to be told apart."""
         today = timezone.localtime(datetime.now(UTC)).date()
         return {self.since.date(), self.until.date()} != {today}
 
@@ -180,19 +180,19 @@ class Chart:
 
     @property
     def rows(self) -> Iterator[Row]:
-        """The latest slice first."""
+        """The rows of the table, the latest slice first."""
         names = [series.name for series in self.found]
         for samples in zip(*(reversed(series) for series in self.found), strict=True):
             yield Row(timezone.localtime(samples[0].at), [each.count for each in samples], names)
 
     @property
     def is_of_times(self) -> bool:
-        """Whether all of it are microseconds."""
+        """True if all lines count microseconds."""
         return all(is_time(series.name) for series in self.found)
 
     @property
     def numbers(self) -> list[Tick]:
-        """Beside it, from below."""
+        """The numbers beside the chart, from below."""
         written = spent if self.is_of_times else short
         return [
             Tick(written(each), round(self.scale.depth(each) * 100, 2), is_zero=each == 0)
@@ -201,7 +201,7 @@ class Chart:
 
     @property
     def times(self) -> Iterator[Tick]:
-        """Below it, from the left."""
+        """The times below the chart, from the left."""
         since, length = self.since, self.slices * self.precision
         zone = timezone.get_current_timezone()
         between = 0
@@ -214,8 +214,8 @@ class Chart:
 
 def _looks(names: Sequence[str]) -> list[int]:
     """
-    Return by which number each line has its looks: in their order, but what is called a success is green, a failure
-    red, what was tried again or refused orange, if its colour is not taken.
+    Return the number that determines the colour of each line: in order, except that success is green, failure red,
+    and retries and refusals orange, unless another line has that colour.
     """
     meant: dict[int, int] = {}
     for place, name in enumerate(names):
@@ -224,14 +224,14 @@ def _looks(names: Sequence[str]) -> list[int]:
         if number and number not in meant.values():
             meant[place] = number
     free = [number for number in range(1, MOST_LINES + 1) if number not in meant.values()]
-    if meant:  # the others do not look like a success or a failure, while there are other looks
+    if meant:  # other lines avoid the colours of success and failure while there are others
         free.sort(key=lambda number: number in _MEANT.values())
     rest = iter(free)
     return [meant.get(place) or next(rest) for place in range(len(names))]
 
 
 def sparkline(series: Series) -> str:
-    """The path of a small drawing of a counter without any numbers."""
+    """Return the path of a small drawing of a counter, without numbers."""
     counts = [each.count or 0 for each in series]
     scale = Scale.around(min(counts, default=0), max(counts, default=0))
     return _area([round(scale.depth(count) * _HEIGHT) for count in counts], round(scale.depth(0) * _HEIGHT))

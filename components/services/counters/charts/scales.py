@@ -1,8 +1,8 @@
 """
-Scales: round numbers beside a chart, and round times below it; and how totals and rates are written.
+Scales: round numbers beside a chart, round times below it, and the text of totals and rates.
 
-Counts are whole numbers, and stay exact up to 2^53. Times are round on the clock of who looks, so a tick of six hours
-stands at midnight where that person is, also on a day that has 23 hours.
+Counts are whole numbers, and stay exact up to 2^53. Times are round in the viewer's time zone, so a tick of six hours
+is at the viewer's midnight, also on a day with 23 hours.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from components.services.counters import Series
 from components.services.counters.series import is_time
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400  # seconds
-_QUARTER = 900  # seconds: by multiples of it clocks differ between time zones
-_INTERVALS = 4  # between the numbers beside a chart, more or less
-_MOST_TICKS = 7  # below a chart, and one more
+_QUARTER = 900  # seconds: the clocks of time zones differ by multiples of it
+_INTERVALS = 4  # steps between the numbers beside a chart, approximately
+_MOST_TICKS = 7  # times below a chart, and one more
 _STEPS = (
     *(1, 2, 5, 10, 15, 30),
     *(each * _MINUTE for each in (1, 2, 5, 10, 15, 30)),
@@ -29,8 +29,8 @@ _STEPS = (
 )
 _PER = ((1, "a second"), (_MINUTE, "a minute"), (_HOUR, "an hour"), (_DAY, "a day"))
 _UNITS = ((10**15, "P"), (10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
-_LARGE = 100_000  # from here on numbers beside a chart are written with a unit
-_CENTURY = 36_525  # days: a step for what is longer than any
+_LARGE = 100_000  # from this number on, numbers beside a chart are written with a unit
+_CENTURY = 36_525  # days: the step for longer times
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Scale:
 
     @classmethod
     def around(cls, least: int, most: int) -> Scale:
-        """The one that holds both, and zero."""
+        """Return the scale that contains both, and zero."""
         least, most = min(least, 0), max(most, 0)
         if least == most:
             most = 1
@@ -55,18 +55,18 @@ class Scale:
         return range(self.low, self.high + 1, self.step)
 
     def depth(self, count: int) -> float:
-        """How far below the top it lies, as a part of the whole."""
+        """Return how far below the top a value is, as a fraction of the height."""
         return (self.high - count) / (self.high - self.low)
 
 
 def _round_up(number: int) -> int:
-    """The next of 1, 2, 5, 10, 20, 25, 50, 100, …"""
+    """Return the next of 1, 2, 5, 10, 20, 25, 50, 100, …"""
     power: int = 10 ** (len(str(number)) - 1)
     return next(each for each in (power, 2 * power, 5 * power // 2, 5 * power, 10 * power) if each >= number)
 
 
 def short(count: int) -> str:
-    """1234 as "1,234", 1500000 as "1.5 M"."""
+    """Write a number briefly: 1234 as "1,234", 1500000 as "1.5 M"."""
     if abs(count) < _LARGE:
         return number_format(count, force_grouping=True)
     size, unit = next(each for each in _UNITS if abs(count) >= each[0])
@@ -95,7 +95,7 @@ def spent(microseconds: int) -> str:
 
 
 def total(count: int, name: str) -> str:
-    """Write what the counter *name* has counted: a number, or a time with its unit."""
+    """Write the total of the counter *name*: a number, or a time with its unit."""
     return spent(count) if is_time(name) else number_format(count, force_grouping=True)
 
 
@@ -103,8 +103,8 @@ def rate(series: Series) -> str:
     """
     Write how fast a counter counts: "30 a minute", in the shortest time in which it is one.
 
-    It has no more digits than what was counted. A rate below one in the whole period is given for that
-    period: "1 in 2 h".
+    The rate has no more digits than the count. A rate below one in the whole period is given for that period: "1 in 2
+    h".
     """
     if not series.total:
         return "\N{EN DASH}"
@@ -124,12 +124,12 @@ def _written_number(number: float) -> str:
 
 
 def _rounded(number: float, digits: int) -> float:
-    """*number* to so many digits."""
+    """Round *number* to that many digits."""
     return round(number, digits - 1 - floor(log10(abs(number))))
 
 
 def clock_ticks(since: datetime, until: datetime, zone: tzinfo) -> Iterator[tuple[datetime, str]]:
-    """Round times from *since* to *until*, few enough to stand below a chart, and how they are written."""
+    """Return round times from *since* to *until*, few enough for the space below a chart, and their texts."""
     seconds = (until - since).total_seconds()
     step = next((each for each in _STEPS if seconds / each <= _MOST_TICKS), _CENTURY * _DAY)
     for at in _round_times(since, until, zone, step):

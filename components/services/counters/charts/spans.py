@@ -1,9 +1,9 @@
 """
-Span: the time that charts are about, which is the last so many seconds or from one instant to another.
+Span: the time of a chart: the last seconds, minutes or hours, or from one instant to another.
 
-"The last hour" ends now by the clock of Redis: where the default slices of a precision are not exactly that hour, the
-clock is asked first. Without a precision it is the finest that a chart has room for, and that is
-kept for so long.
+"The last hour" ends now by the clock of Redis; if the default slices of a precision are not exactly that hour, Redis
+is asked for the time first. The default precision is the finest for which a chart has room, and which is kept for
+long enough.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from components.services.counters import CounterReader, Ranked, Sample, Series
 from components.services.counters.precisions import Plan, plan
 
 _HOUR, _DAY = 3_600, 86_400  # seconds
-#: Seconds that people ask for.
+#: The lengths of time that people choose from, in seconds.
 SPANS = (120, 600, _HOUR, 2 * _HOUR, 6 * _HOUR, _DAY, 5 * _DAY, 7 * _DAY, 30 * _DAY, 120 * _DAY, 365 * _DAY)
-#: Of a chart: more are too narrow to be seen, and their table is too long.
+#: The most slices of a chart: more are too narrow to be seen, and their table is too long.
 MOST_SLICES = 1_000
-_ROOM = 240  # slices that a chart is given if nobody asks for others
-_ANY = "counters"  # a name of which to ask what the time is
+_ROOM = 240  # slices of a chart by default
+_ANY = "counters"  # the name of a counter, to ask for the time with
 
-#: Counters of a family, those that counted most: to add up more would take a request longer than a refresh may.
+#: The most counters of a family that are added up, those with the highest sums: more would take longer than a refresh
+#: may.
 MOST_SUMMED = 250
 
 
 class FamilySeries(Series):
-    """The counters of a family together. It begins and ends as they do."""
+    """The sum of the counters of a family. It begins and ends like them."""
 
     family: str
-    #: How many counters they are.
+    #: The number of counters.
     size: int
 
     @classmethod
     def of(cls, family: str, members: Sequence[Series], like: Series) -> FamilySeries:
-        """Return the sum of *members*. *like* is a series that was read with them, since there may be none."""
+        """Return the sum of *members*, which may be empty. *like* is a series that was read with them."""
         counted = [
             [each.count for each in slices if each.count is not None] for slices in zip(*members, strict=True)
         ]
@@ -56,7 +57,7 @@ class FamilySeries(Series):
 
     @property
     def is_whole(self) -> bool:
-        """Whether these are all counters of the family."""
+        """True if these are all counters of the family."""
         return self.size < MOST_SUMMED
 
 
@@ -67,9 +68,9 @@ class Between(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Span:
-    """A time to look at. Its methods raise RedisUnavailable, InvalidPrecision and InvalidRange."""
+    """The time of a chart. Its methods raise RedisUnavailable, InvalidPrecision and InvalidRange."""
 
-    #: The last so many; with *since*, they have no meaning.
+    #: The length of a time that ends now; not used with *since*.
     seconds: int = 2 * _HOUR
     since: datetime | None = None
     until: datetime | None = None
@@ -78,12 +79,12 @@ class Span:
     most: int = MOST_SLICES
 
     def read(self, names: Sequence[str]) -> dict[str, Series]:
-        """Return what was counted in it, by name. Where nothing was counted, a sample is None."""
+        """Return the series of these counters, by name. If nothing was counted in a slice, its sample is None."""
         precision, between = self._asked()
         return CounterReader().read(names, precision, fill=None, **between)
 
     def top(self, family: str, limit: int) -> list[Ranked]:
-        """Return the counters of a family that counted most in it. Raises InvalidLimit and InvalidName."""
+        """Return the counters of a family with the highest sums. Raises InvalidLimit and InvalidName."""
         precision, between = self._asked()
         return CounterReader().top(family, limit, precision=precision, **between)
 
@@ -111,7 +112,7 @@ class Span:
         seconds = (min(self.until or now, now) - self.since).total_seconds()
         ago = (now - self.since).total_seconds()
         precision = self.precision or _finest(chosen, seconds, ago, spare=2)
-        if ago <= chosen.slices(precision) * precision:  # if not, that is what is said
+        if ago <= chosen.slices(precision) * precision:  # if it is not, the error is raised here
             self._check(seconds, precision)
         return precision, {"since": self.since, **({"until": self.until} if self.until else {})}
 
@@ -128,7 +129,7 @@ class Span:
         self._check(self.seconds, precision)
         if slices == chosen.samples:
             return precision, {}
-        slices = min(slices, max(kept - 1, 1))  # the oldest may go while it is asked for
+        slices = min(slices, max(kept - 1, 1))  # the oldest may expire during the request
         first = int(self._now(chosen).timestamp()) // precision - slices + 1
         return precision, {"since": datetime.fromtimestamp(first * precision, UTC)}
 
@@ -144,7 +145,7 @@ class Span:
 
 
 def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
-    """Return the finest precision that has room for so many seconds, and reaches back so far."""
+    """Return the finest precision that has room for that many seconds, and reaches back that far."""
     for precision in chosen.precisions:
         reach = (chosen.slices(precision) - spare) * precision
         if seconds / precision <= _ROOM and ago <= reach:
@@ -153,6 +154,6 @@ def _finest(chosen: Plan, seconds: float, ago: float, *, spare: int) -> int:
 
 
 def offered_spans() -> list[int]:
-    """Return the lengths in seconds that can be asked for: by the settings, none is longer than what is kept."""
+    """Return the lengths in seconds to choose from: those for which the settings keep slices."""
     longest = max(precision * plan().slices(precision) for precision in plan().precisions)
     return [*(each for each in SPANS if each < longest), longest]

@@ -1,6 +1,6 @@
 /*
- * What is said to those who do not see the list. Two live regions take turns, so that the same sentence is read again
- * when it is true again; and it is said only after typing has paused, so that it is not cut off by the echo of keys.
+ * Announcements for users who do not see the list. Two live regions take turns, so that the same sentence is read again
+ * when it is true again. Announcements wait for a pause in typing, so that the echo of keys does not cut them off.
  */
 
 const PAUSE = 1_000; // ms
@@ -21,7 +21,7 @@ export class Announcer {
         });
     }
 
-    /** Say *text* in a while, instead of what has not been said yet. */
+    /** Announce *text* soon, instead of a text that is still waiting. */
     say(text) {
         this.hush();
         this.#timer = setTimeout(() => {

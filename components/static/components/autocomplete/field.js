@@ -1,10 +1,11 @@
 /*
- * <complete-field src="/api/books/guild%3A7" contacts="/api/contacts"><input …></complete-field>: an input that offers names.
+ * <complete-field src="/api/books/guild%3A7" contacts="/api/contacts"><input …></complete-field>: an input that offers
+ * names.
  *
  * It is the combobox "list autocomplete with manual selection" of the ARIA Authoring Practices: the focus stays in the
- * input, nothing is taken that was not chosen, and what is typed is sent as it is. Without scripts the input is what it
- * was. A hidden input beside it gets the id of what was chosen, and loses it when the text is changed. With
- * separator="," the text is a list, of which the part at the caret is completed. An event "complete" tells a choice.
+ * input, nothing is inserted that was not chosen, and typed text is sent unchanged. Without scripts it is a plain
+ * input. A hidden input beside it gets the id of the chosen entry, and is emptied when the text changes. With
+ * separator="," the text is a list, and the part at the caret is completed. A choice fires the event "complete".
  */
 
 import { Announcer } from "./announcer.js";
@@ -17,7 +18,7 @@ const LIMIT = 10; // names
 // The keyboard of a touch screen composes each word of any language, and has its candidates beside the page.
 const TOUCH = matchMedia("(pointer: coarse)");
 const AWAY = "Names cannot be looked up now. You can type the whole name.";
-const NOBODY = "No name is found.";
+const NOBODY = "No names found.";
 let count = 0;
 
 class CompleteField extends HTMLElement {
@@ -39,7 +40,7 @@ class CompleteField extends HTMLElement {
         this.#input = this.querySelector("input:not([type=hidden])");
         if (!this.#input) return;
         this.#id = this.querySelector("input[type=hidden]");
-        // Of a field that was copied when it was live, as the admin's inlines copy their empty row.
+        // Remains of a field that was copied while it was live, as the admin's inlines copy their empty row.
         for (const node of this.querySelectorAll(".complete-popup, .complete-hidden")) node.remove();
         this.#limit = Number(this.getAttribute("limit")) || LIMIT;
         this.#book = this.hasAttribute("src") ? new Book(this.getAttribute("src"), this.#limit) : null;
@@ -72,13 +73,13 @@ class CompleteField extends HTMLElement {
         input.addEventListener("focus", () => this.#contacts?.load());
         input.addEventListener("click", () => !this.#piece().text && this.#look());
         input.addEventListener("keydown", (event) => this.#pressed(event));
-        // What an input method is still composing is no prefix yet.
+        // Text that an input method is still composing is not a prefix yet.
         input.addEventListener("input", (event) => (event.isComposing && !TOUCH.matches) || this.#written());
         input.addEventListener("compositionend", () => this.#written());
         input.addEventListener("blur", () => this.#close());
     }
 
-    /** What is completed: all of the text, or the part between separators that the caret stands in. */
+    /** The text to complete: all of it, or the part between separators at the caret. */
     #piece() {
         const { value } = this.#input;
         const separator = this.getAttribute("separator");
@@ -106,7 +107,7 @@ class CompleteField extends HTMLElement {
         event.stopPropagation();
     }
 
-    /** Alt and an arrow open or close the list, and leave it at that. */
+    /** Alt and an arrow only open or close the list. */
     #arrow(step, isAlt) {
         if (isAlt && step < 0) return this.#close();
         if (this.#options.isOpen) {
@@ -129,14 +130,14 @@ class CompleteField extends HTMLElement {
         this.#look();
     }
 
-    /** Offer what fits the text: at once what is known, and then what the book says. *step* goes into the list. */
+    /** Offer matching names: known ones at once, and then those of the book. *step* moves into the list. */
     #look(step = 0) {
         if (this.#input.readOnly) return;
         this.#stop();
         const turn = this.#turn;
         const { text } = this.#piece();
         const known = text && this.#book ? this.#book.known(text) : [];
-        // Until the book answers, what is in sight goes on to be offered as far as it fits.
+        // Until the book answers, keep offering the visible names that still match.
         this.#offer(text, known ?? narrowed(this.#found, text), known !== null);
         if (known === null) this.#timer = setTimeout(() => this.#ask(text, turn), DEBOUNCE);
         if (step && this.#options.isOpen) this.#options.move(step);
@@ -168,7 +169,7 @@ class CompleteField extends HTMLElement {
         this.#tell(error instanceof Refused && error.status === 404 ? NOBODY : AWAY);
     }
 
-    /** *isAll*: nothing more is to come for this text. */
+    /** *isAll*: no more names will come for this text. */
     #offer(text, found, isAll) {
         this.#found = found;
         const contacts = this.#contacts?.complete(text) ?? [];
@@ -217,14 +218,14 @@ class CompleteField extends HTMLElement {
         this.#expose();
     }
 
-    /** No answer that is under way counts. */
+    /** Ignore all answers that are under way. */
     #stop() {
         this.#turn += 1;
         clearTimeout(this.#timer);
         this.#control.abort();
     }
 
-    /** Tell assistive technology what is in sight. */
+    /** Tell assistive technology what is visible. */
     #expose() {
         this.#input.setAttribute("aria-expanded", String(this.#options.isOpen));
         const active = this.#options.activeId;

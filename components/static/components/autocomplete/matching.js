@@ -1,14 +1,13 @@
 /*
- * Which names a text finds, and where in them. Capitals, accents, the width of letters, apostrophes and hyphens do not
- * count; each word inside of a name is found as its first one is; and words may come in any order. The server decides
- * what is offered, by the rules of services/autocomplete/folding.py; this narrows what it has told.
+ * Which names a text matches, and where. Case, accents, the width of letters, apostrophes and hyphens are ignored;
+ * every word of a name can be found by its beginning; and words may come in any order. The server decides what is
+ * offered, by the rules of services/autocomplete/folding.py; this script narrows its answers.
  */
 
-/** A letter and the marks upon it, those of narrow kana, too. */
+/** A letter and its marks, including those of narrow kana. */
 const CLUSTER = /\P{M}[\p{M}\uff9e\uff9f]*|\p{M}+/gu;
 /**
- * What one writes or leaves out as one likes, and what cannot be seen; the vowel signs of Indic scripts and the voicing of
- * kana stay.
+ * Optional marks and invisible characters; the vowel signs of Indic scripts and the voicing of kana are kept.
  */
 const OPTIONAL = new RegExp(
     "[\\u0300-\\u036f\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7\\u0610-\\u061a\\u061c\\u0640\\u064b-\\u065f\\u0670" +
@@ -17,7 +16,7 @@ const OPTIONAL = new RegExp(
 );
 /** Letters that modify others, such as the half rings of transcribed Arabic; and the colours of hands. */
 const MODIFYING = /[\u02b0-\u02ba\u02bd-\u02ff\u0559\u07f5\ua717-\ua721\ua788\ua78a\u{1f3fb}-\u{1f3ff}]/u;
-/** Letters that have no decomposition, each with what is typed where a keyboard lacks it. */
+/** Letters that have no decomposition, each with what people type if their keyboard lacks it. */
 const PLAIN = new Map((
     "øo ðd đd ɖd ɗd łl ɫl ɬl ŧt ƭt þth ħh ɦh ŋn ɲn ɳn ıi ɨi ɩi ƙk ĸk ɓb ƀb ƈc ȼc ɠg ǥg ɣg ʉu ʊu ɔo ɵo ɛe əe ǝe ɇe ƥp " +
     "ʋv ƴy ɏy ƶz ʒz ȥz ʃs ȷj ɉj ɍr ɽr ⱥa ɑa æae œoe ƒf " +
@@ -37,28 +36,28 @@ const SYLLABLE = /[\uac00-\ud7a3]/u;
 const LETTER = /[\p{L}\p{N}\p{M}]/u;
 const FIRST = /[\p{L}\p{N}]/u; // of a word inside of a name
 const MOST = 8; // words by which a name is found
-/** What apostrophes and what joins words become. */
+/** The replacements of apostrophes and of characters that join words. */
 const APART = "\u0001", JOINED = "\u0002";
-/** Of Korean: vowels and finals that are typed as two, and these. */
+/** Korean vowels and finals that are typed as two, and these two. */
 const PARTS = new Map((
     "\u116a\u1169\u1161 \u116b\u1169\u1162 \u116c\u1169\u1175 \u116f\u116e\u1165 \u1170\u116e\u1166 \u1171\u116e\u1175 " +
     "\u1174\u1173\u1175 \u11aa\u11a8\u11ba \u11ac\u11ab\u11bd \u11ad\u11ab\u11c2 \u11b0\u11af\u11a8 \u11b1\u11af\u11b7 " +
     "\u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba"
 ).split(" ").map(([letter, ...parts]) => [letter, parts.join("")]));
-/** A final consonant that may turn out to begin the next syllable, and which that is. */
+/** Final consonants that may turn out to begin the next syllable, and the initial that they become. */
 const BEGUN = "\u1100\u1101\u1102\u1103\u1105\u1106\u1107\u1109\u110a\u110b\u110c\u110e\u110f\u1110\u1111\u1112";
 const FINALS = new Map(
     [..."\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2"].map((final, at) => [final, BEGUN[at]]),
 );
 
-/** The digit of ASCII that *digit* is: those of a script follow each other. */
+/** The ASCII digit of *digit*: the digits of a script are consecutive. */
 function value(digit) {
     let zero = digit.codePointAt(0);
     while (DIGIT.test(String.fromCodePoint(zero - 1))) zero -= 1;
     return String((digit.codePointAt(0) - zero) % 10);
 }
 
-/** What a character becomes; it is folded but for that. */
+/** The replacement of a character that is already folded otherwise. */
 function sign(character) {
     if (PLAIN.has(character)) return PLAIN.get(character);
     if (APOSTROPHE.test(character)) return APART;
@@ -88,7 +87,7 @@ function signs(text, become) {
     return found;
 }
 
-/** The words of what signs() says; of each, its signs, where apostrophes part it, and what stands before it. */
+/** The words in the result of signs(): their signs, where apostrophes divide them, and what precedes them. */
 function wordsOf(found) {
     const words = [];
     let word = null;
@@ -109,7 +108,7 @@ function wordsOf(found) {
     return words;
 }
 
-/** How *text* is compared: the signs of its words, with blanks between, and where words begin. */
+/** The form in which *text* is compared: the signs of its words, with blanks between, and where words begin. */
 function spelled(text) {
     const symbols = [];
     const found = signs(text, sign).map((each) => {
@@ -149,7 +148,7 @@ function tokens(text) {
     return text.split(" ").sort((a, b) => b.length - a.length);
 }
 
-/** In which ways *prefix* may be meant, each as beginnings of different words of a name; as it stands comes first. */
+/** The possible meanings of *prefix*, each as beginnings of different words of a name; the literal one comes first. */
 function ways(prefix) {
     const { key } = spelled(prefix);
     const text = textOf(key);
@@ -160,7 +159,7 @@ function ways(prefix) {
     return found.filter((way) => way.length && way.length <= MOST);
 }
 
-/** The signs of *key* from *start* on, as they stand or without what may be left out, that are *wanted*; or null. */
+/** The signs of *key* from *start* on that match *wanted*, with or without optional ones; or null. */
 function begun(key, start, wanted) {
     const rest = key.slice(start);
     const length = [...wanted].length;
@@ -170,7 +169,7 @@ function begun(key, start, wanted) {
     return null;
 }
 
-/** The signs of the words that *way* begins, each another; null if one of it begins none. */
+/** The signs of the different words that the parts of *way* begin; null if a part begins none. */
 function fitting({ key, starts }, way) {
     const taken = new Set();
     const found = [];
@@ -183,7 +182,7 @@ function fitting({ key, starts }, way) {
     return found;
 }
 
-/** From where to where each of *runs* of signs comes, in order; emoji stand elsewhere in the text than among the signs. */
+/** The places in the text of each of *runs* of signs, in order; emoji are elsewhere in the text than among the signs. */
 function places(runs) {
     const found = [];
     for (const run of runs) {
@@ -203,7 +202,7 @@ function places(runs) {
     return merged;
 }
 
-/** What of *label* is meant by *prefix*: { start, places: [{ start, end }] }, in order; null if it is not found. */
+/** The parts of *label* that *prefix* matches: { start, places: [{ start, end }] }, in order; null without a match. */
 export function find(label, prefix) {
     const name = spelled(label);
     for (const way of ways(prefix)) {
@@ -216,8 +215,8 @@ export function find(label, prefix) {
     return null;
 }
 
-/** Whether a longer text is found only where *prefix* is: punctuation alone is compared otherwise than within words. */
+/** Whether longer texts can match only names that *prefix* matches: punctuation alone is compared differently. */
 export const isBeginning = (prefix) => spelled(prefix).hasWords;
 
-/** Those of *entries* that *prefix* finds, in their order. */
+/** Those of *entries* that *prefix* matches, in their order. */
 export const narrowed = (entries, prefix) => entries.filter(({ label }) => find(label, prefix));

@@ -1,7 +1,7 @@
 /*
- * The list below the field: options with the match marked, of which one may be the active one. What people are called
- * becomes text nodes, never HTML. It lies above the page, where browsers can do that (a popover), so that no box around
- * the field cuts it off, such as the rows of forms in the admin.
+ * The list below the field: options with the match marked, of which one may be the active one. Names become text nodes,
+ * never HTML. Where browsers support popovers the list is above the page, so that no box around the field cuts it off,
+ * such as the rows of forms in the admin.
  */
 
 import { find } from "./matching.js";
@@ -39,7 +39,7 @@ export class Options {
     #active = -1;
     #moves = new AbortController(); // of what is listened to while the list is open
 
-    /** *id* begins the ids of the options; *onpick(entry)* is called for one that is pointed at. */
+    /** *id* is the prefix of the options' ids; *onpick(entry)* is called when an option is clicked. */
     constructor(id, label, onpick) {
         this.#id = id;
         this.list = element("ul", { role: "listbox", id: `${id}-list`, "aria-label": label });
@@ -54,7 +54,7 @@ export class Options {
         });
     }
 
-    /** Whether there are options in sight. */
+    /** Whether options are visible. */
     get isOpen() {
         return !this.node.hidden && this.#entries.length > 0;
     }
@@ -68,7 +68,7 @@ export class Options {
         return this.active && `${this.#id}-${this.#active}`;
     }
 
-    /** Offer *entries*; the one that was active stays so if it is among them. */
+    /** Offer *entries*; the active one stays active if it is among them. */
     show(entries, prefix) {
         const was = this.active?.id;
         this.#entries = entries;
@@ -80,7 +80,7 @@ export class Options {
         this.activate(was === undefined ? -1 : entries.findIndex(({ id }) => id === was));
     }
 
-    /** Show a sentence in place of options. */
+    /** Show a sentence instead of options. */
     tell(text) {
         this.hide();
         this.list.hidden = true;
@@ -96,7 +96,7 @@ export class Options {
         this.#active = -1;
     }
 
-    /** Make the next option active, or the one before (*step* -1); after the last one, none is, and then the first. */
+    /** Make the next option active, or the previous one (*step* -1); after the last one comes none, and then the first. */
     move(step) {
         const places = this.#entries.length + 1; // none is a place, too
         this.activate(((this.#active + 1 + step + places) % places) - 1);
@@ -129,7 +129,7 @@ export class Options {
         }
     }
 
-    /** Above the field, where more room is than below: of what is in sight beside an on-screen keyboard, and enlarged. */
+    /** Place the list above the field if there is more visible room than below (on-screen keyboard, zoom). */
     #place() {
         const { node } = this;
         if (!node.isConnected) this.#moves.abort(); // the page has dropped it while it was open

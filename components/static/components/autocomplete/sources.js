@@ -1,8 +1,9 @@
 /*
- * Where names come from: a book, asked over HTTP, and one's recent contacts, which come once and are looked through here.
+ * Where names come from: a book, asked over HTTP, and the user's recent contacts, which are loaded once and searched
+ * here.
  *
- * A book remembers its answers for a while. An answer that was all there is for "jo" has those for "joh" in it, so going
- * on typing asks nobody.
+ * Answers of a book are kept for a while. A complete answer for "jo" contains that for "joh", so typing on sends no
+ * request.
  */
 
 import { isBeginning, narrowed } from "./matching.js";
@@ -11,7 +12,7 @@ const REMEMBERED = 60_000; // ms: who has left the book is offered no longer tha
 const MOST = 100; // answers
 const LONGEST = 200; // characters: no name begins with more
 
-/** The server has refused: *retryAfter* is in how many seconds it might not, 0 if that is not known. */
+/** The server has refused; *retryAfter* is the number of seconds after which to try again, 0 if unknown. */
 export class Refused extends Error {
     constructor(status, retryAfter) {
         super(`Status ${status}`);
@@ -36,7 +37,7 @@ export class Book {
         this.#limit = limit;
     }
 
-    /** What is known of *prefix* without asking; null if that is not all that an answer would say. */
+    /** The answer for *prefix* that is known without a request; null if it might not be complete. */
     known(prefix) {
         const oldest = performance.now() - REMEMBERED;
         const exact = this.#answers.get(prefix);
@@ -59,7 +60,7 @@ export class Book {
         return entries;
     }
 
-    /** Tell the book what was chosen, by which it ranks. The choice holds whether it hears that or not. */
+    /** Report a choice to the book, for its ranking. The choice is valid even if the report fails. */
     select(id, token) {
         const headers = { "Content-Type": "application/json", "X-CSRFToken": token };
         const options = { method: "POST", headers, body: JSON.stringify({ id }), credentials: "same-origin", keepalive: true };
@@ -78,7 +79,7 @@ export class Contacts {
         this.#address = address;
     }
 
-    /** Fetch them, if no field of this page has. Without an answer there are none; the next field tries again. */
+    /** Fetch the contacts, unless a field of this page has. Without an answer there are none; the next field tries again. */
     async load() {
         if (!lists.has(this.#address)) lists.set(this.#address, asked(this.#address));
         try {
@@ -89,7 +90,7 @@ export class Contacts {
         this.isReady = true;
     }
 
-    /** Those whom *prefix* finds, all for an empty one; who was written to last comes first. */
+    /** The contacts that *prefix* matches, all for an empty one; the latest comes first. */
     complete(prefix) {
         return prefix ? narrowed(this.#entries, prefix) : this.#entries;
     }

@@ -1,9 +1,9 @@
 /*
- * Charts: what was counted under the pointer, and the time between two places of it.
+ * Charts: show the counts under the pointer, and zoom into a time by dragging.
  *
- * The server draws; nothing is drawn anew here. The figures are those of the table below a chart. Who drags asks the
- * server for that time, in the finest slices that it keeps: so to zoom is a page, with an address of its own. What is
- * shown hangs at the end of the document, out of reach of a refresh, which may replace a chart under the pointer.
+ * The server draws the charts. The numbers come from the table below a chart. Dragging asks the server for that time,
+ * in the finest slices that it keeps, so zooming is a page with its own address. The box with the numbers is at the end
+ * of the document, because a refresh may replace the chart under the pointer.
  */
 
 const LEAST = 8; // pixels: a shorter drag is a click
@@ -24,7 +24,7 @@ let begun = null; // where a drag began: the chart, and the pixel
 
 const chartAt = (event) => event.target.closest?.("[data-chart-surface]")?.closest("[data-chart]");
 
-/** The numbers of a chart: seconds at which it begins, of a slice, and how many slices. */
+/** The numbers of a chart: the second at which it begins, the seconds of a slice, and the number of slices. */
 const numbers = ({ dataset }) => [dataset.since, dataset.precision, dataset.slices].map(Number);
 
 function place(node, left, top, width, height) {
@@ -32,7 +32,7 @@ function place(node, left, top, width, height) {
     node.hidden = false;
 }
 
-/** Which slice of *chart* is at a pixel; the first or the last where it is outside. */
+/** The slice of *chart* at a pixel; the first or the last if the pixel is outside. */
 function sliceAt(chart, x) {
     const { left, width } = chart.querySelector("[data-chart-surface]").getBoundingClientRect();
     const slices = numbers(chart)[2];
@@ -69,7 +69,7 @@ function hide() {
     for (const node of [cursor, choice, tip]) node.hidden = true;
 }
 
-/** From where to where a drag goes, as slices of its chart; null for a click. */
+/** The first and last slice of a drag; null for a click. */
 function chosen(x) {
     if (!begun || Math.abs(x - begun.x) < LEAST) return null;
     return [sliceAt(begun.chart, begun.x), sliceAt(begun.chart, x)].sort((one, other) => one - other);

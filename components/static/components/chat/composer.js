@@ -1,6 +1,6 @@
 /*
- * Where messages are written. Enter sends and Shift+Enter starts a line; on touch screens Enter starts a line.
- * What is being written stays with its chat while another is open.
+ * Where messages are written. Enter sends and Shift+Enter starts a line; on touch screens Enter starts a line. A draft
+ * stays with its chat while another is open.
  */
 
 import { h, icon } from "./dom.js";
@@ -15,7 +15,7 @@ export class Composer {
     #chat;
     #roster;
 
-    /** *roster* knows who can be mentioned; *onsend(text, mentions)* is called with what is to be sent. */
+    /** *roster* knows who can be mentioned; *onsend(text, mentions)* is called with the message to send. */
     constructor(chat, title, roster, onsend) {
         this.#chat = chat;
         this.#roster = roster;
@@ -41,7 +41,7 @@ export class Composer {
         return !this.#text.value;
     }
 
-    /** Put *text* there, before what is being written. */
+    /** Insert *text* before the draft. */
     put(text) {
         this.#text.value = [text, this.#text.value].filter(Boolean).join("\n");
         this.#written();

@@ -1,9 +1,10 @@
 /*
- * One open chat: its rows, its end that stays in sight while one is there, its history that is loaded on scrolling up.
+ * One open chat: its rows, its end, which stays visible while the reader is there, and its history, which is loaded on
+ * scrolling up.
  *
- * What was there on opening is plain content; what comes later is added to a live log, which screen readers read out, so
- * history put in above is not read. Whoever has scrolled up stays where he is, whatever is added above or below.
- * Read is what was on the screen, of a page that is in front; it is told to the server when it rests for a moment.
+ * The messages at opening are plain content; later ones are added to a live log, which screen readers read out, so that
+ * history inserted above is not read. Readers who have scrolled up stay where they are, whatever is added above or
+ * below. A message counts as read when it was on the screen of a page in front; the server is told after a short pause.
  */
 
 import { h, icon, reconcile, timeOf } from "./dom.js";
@@ -69,7 +70,7 @@ export class Conversation {
         return h("header", { class: "chat-bar" }, back, this.#title, members);
     }
 
-    /** The newest page of the history, asked for until it is here or refused; again after a fresh start of the sync. */
+    /** Load the newest page of the history, until it is here or refused; again after a fresh start of the sync. */
     async load({ isAgain = false } = {}) {
         if (this.#isLoading || this.#isClosed) return;
         this.#isLoading = true;
@@ -154,7 +155,7 @@ export class Conversation {
         else if (this.composer.node.parentNode !== this.#foot) this.#foot.replaceChildren(this.composer.node);
     }
 
-    /** Change the rows so that those in sight stay where they are. */
+    /** Change the rows so that the visible ones stay where they are. */
     #keepPlace(change) {
         if (this.#isAtEnd()) {
             change();
@@ -194,7 +195,7 @@ export class Conversation {
         return document.visibilityState === "visible" && document.hasFocus() && this.#isAtEnd();
     }
 
-    /** Note as read what can be seen now. */
+    /** Note the visible messages as read. */
     look() {
         const chat = this.#chat;
         if (this.#isClosed || !chat?.isLoaded || document.visibilityState !== "visible" || !document.hasFocus()) return;
@@ -210,7 +211,7 @@ export class Conversation {
         return bySeq.get(seen.at(-1)?.dataset.key) ?? 0;
     }
 
-    /** Tell the server how far he has read; after an outage again. */
+    /** Report the reading position to the server; again after an outage. */
     tell() {
         clearTimeout(this.#timer);
         this.#timer = setTimeout(async () => {
@@ -243,7 +244,7 @@ export class Conversation {
         this.composer.focus();
     }
 
-    /** Members have changed: who can be mentioned is asked for again. */
+    /** Members have changed: ask again who can be mentioned. */
     forgetPeople() {
         this.#roster.forget();
     }

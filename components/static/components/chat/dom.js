@@ -1,6 +1,6 @@
 /*
- * Building the page. What people wrote becomes text nodes, never HTML; a link is made only of http and https addresses,
- * which the browser's own URL parser has read.
+ * Build the page. Texts of people become text nodes, never HTML; links are made only of http and https addresses that
+ * the browser's own URL parser accepts.
  */
 
 const ADDRESS = /https?:\/\/[^\s<>"'`]+/gi;
@@ -21,7 +21,7 @@ export function h(name, attributes = {}, ...children) {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** One of the icons that the page has brought along: they are there while the network is not. */
+/** One of the icons that are part of the page, so that they are there without a network. */
 export function icon(name) {
     const svg = document.createElementNS(SVG, "svg");
     for (const [key, value] of Object.entries({ class: "chat-icon", "aria-hidden": "true", width: 20, height: 20 })) {
@@ -33,7 +33,7 @@ export function icon(name) {
     return svg;
 }
 
-/** A round picture with initials; the same text has the same colour here and in what the server renders. */
+/** A round picture with initials; a text has the same colour here and in pages of the server. */
 export function avatar(name, id) {
     return h("span", { class: `chat-avatar tone-${tone(id)}`, "aria-hidden": "true" }, initials(name));
 }
@@ -50,7 +50,7 @@ function initials(name) {
     return letters.join("").toUpperCase() || "#";
 }
 
-/** The address that *text* is, or null if it is none of http and https. */
+/** The address in *text*, or null if it is not one of http or https. */
 export function httpAddress(text) {
     try {
         const url = new URL(text);
@@ -94,7 +94,7 @@ function marked(text, mentioned) {
 }
 
 /**
- * Make the children of *container* those that *rows* describe: [{ key, state, build(), update(node)? }].
+ * Make the children of *container* match *rows*: [{ key, state, build(), update(node)? }].
  * A node whose key stays is kept, so that focus stays, and that a screen reader does not read it again.
  */
 export function reconcile(container, rows) {
@@ -112,7 +112,7 @@ export function reconcile(container, rows) {
         if (old && old === place) place = node.nextSibling; // built anew, it stands where the old one did
         else container.insertBefore(node, place);
     }
-    // A node that was moved has lost the focus.
+    // Moving a node takes the focus away.
     if (focused && focused.isConnected && focused !== document.activeElement) focused.focus({ preventScroll: true });
 }
 

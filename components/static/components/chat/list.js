@@ -15,7 +15,7 @@ export class List {
     #shown = SHOWN;
     #more = h("p", { class: "chat-more", hidden: true }, h("button", { class: "chat-button", type: "button", onclick: () => this.#showMore() }, "More chats"));
 
-    /** *address*: from a chat's id to its page; *onopen* is called with the id where the page need not be loaded. */
+    /** *address* maps a chat's id to its page; *onopen* is called with the id if the page need not be loaded. */
     constructor(root, store, address, onopen) {
         this.#store = store;
         this.#address = address;
@@ -52,7 +52,7 @@ export class List {
         this.#rove(this.#items.querySelector("a:focus") ?? this.#items.querySelector("a[aria-current]") ?? this.#items.querySelector("a"));
     }
 
-    /** The first of the new ones gets the focus, as the button may be gone. */
+    /** Focus the first of the new chats, since the button may be gone. */
     #showMore() {
         const at = this.#shown;
         this.#shown += SHOWN;

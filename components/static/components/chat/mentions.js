@@ -1,9 +1,9 @@
 /*
  * "@" in a text area offers the names of members: arrow keys choose, Enter or Tab takes, Esc closes. The first name is
- * chosen at once, as the list is there only for who is writing a name.
+ * selected at once, since the list is shown only while a name is being written.
  *
- * The text area stays a text box for those who do not see it, with a list to choose from that they are told of. A name
- * that was taken is not looked for again, and a blank ends what is begun until the next letter.
+ * For assistive technology the text area stays a text box, and the list to choose from is announced. A name that was
+ * inserted is not searched again, and a blank ends a search until the next letter.
  */
 
 import { Announcer } from "../autocomplete/announcer.js";
@@ -25,7 +25,7 @@ export class Mentions {
     #taken = { at: -1, put: "" }; // the last name that was put in, and where
     #turn = 0;
 
-    /** *find(begun)* gives the promise of those whom it fits: [{ id, name }]; *onput()* is called when a name was put in. */
+    /** *find(begun)* returns a promise of matching members, [{ id, name }]; *onput()* is called when a name was inserted. */
     constructor(text, find, onput) {
         this.#text = text;
         this.#find = find;
@@ -33,7 +33,7 @@ export class Mentions {
         this.node = h("div", { class: "chat-mentions" }, this.#options.node, ...this.#announcer.nodes);
         const attributes = { "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": this.#options.list.id };
         for (const [key, value] of Object.entries(attributes)) text.setAttribute(key, value);
-        // What an input method is still composing is no name yet.
+        // Text that an input method is still composing is not a name yet.
         text.addEventListener("input", (event) => (event.isComposing && !TOUCH.matches) || this.#offer());
         text.addEventListener("compositionend", () => this.#offer());
         for (const event of ["blur", "click"]) text.addEventListener(event, () => this.close());
@@ -62,7 +62,7 @@ export class Mentions {
         this.#expose();
     }
 
-    /** Where the "@" before the caret is, and what is begun after it; null if there is nothing to be offered. */
+    /** The place of the "@" before the caret, and the text after it; null if there is nothing to offer. */
     #asked() {
         const { value, selectionStart: end, selectionEnd } = this.#text;
         const found = end === selectionEnd && value.slice(0, end).match(ASKED);
@@ -109,7 +109,7 @@ export class Mentions {
     }
 }
 
-/** Who of *people* is named with an "@"; the longer of two names that begin alike counts. */
+/** Those of *people* who are named with an "@"; the longer of two names that begin alike counts. */
 export function mentionsIn(text, people) {
     const found = [];
     let rest = text;

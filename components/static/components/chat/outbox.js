@@ -1,10 +1,10 @@
 /*
- * What was written and is not yet on the server. It lies in localStorage, an entry per message, so it outlives the page, and
- * several tabs don't overwrite each other. Each message has a client id from the start, and the server stores one of an id:
- * however often it is sent, by whichever tab, it is there once.
+ * Messages that are not yet on the server. Each is an entry of localStorage, so they outlive the page, and several tabs
+ * do not overwrite each other. Each message has a client id from the start, and the server stores one message per id,
+ * however often and by whichever tab it is sent.
  *
- * It is sent in the order of writing, chat by chat: one that cannot be sent now holds back those after it in its chat.
- * What the server refuses for good stays, marked as failed, until its writer tries again or takes it back.
+ * Messages of a chat are sent in the order of writing: one that cannot be sent now holds back those after it. A message
+ * that the server refuses for good stays, marked as failed, until its writer tries again or withdraws it.
  */
 
 import { Problem } from "./api.js";
@@ -38,7 +38,7 @@ export class Outbox extends EventTarget {
         return item;
     }
 
-    /** Those of a chat, or all, in the order of writing. */
+    /** The messages of a chat, or all, in the order of writing. */
     items(chat) {
         const items = this.#read().filter((item) => chat === undefined || item.chat === chat);
         return items.sort((a, b) => a.at - b.at || (a.clientId < b.clientId ? -1 : 1));
@@ -142,12 +142,12 @@ function message(item, sent, me) {
     return { seq, sent_at, sender: me, text: item.text, data: null, mentions: item.mentions, client_id: item.clientId, event: null };
 }
 
-/** crypto.randomUUID is there only over https and on localhost. */
+/** crypto.randomUUID exists only over https and on localhost. */
 function randomId() {
     return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** What *action* gives, or null where storage is forbidden, full or spoilt. */
+/** The result of *action*, or null if storage is forbidden, full or damaged. */
 function attempt(action) {
     try {
         return action();

@@ -1,6 +1,6 @@
 /*
- * The chat page. Without this script it is a page of links and forms; with it, what the server has rendered is replaced as
- * soon as the first answer is here, and chats open without loading the page.
+ * The chat page. Without this script it is a page of links and forms. With it, the content from the server is replaced
+ * when the first answer arrives, and chats open without loading the page.
  */
 
 import { Api } from "./api.js";
@@ -80,7 +80,7 @@ function nothingOpen() {
     const isNew = !store.chats.size;
     main.replaceChildren(h("div", { class: "chat-empty" }, icon("bubbles"),
         h("h2", { id: "chat-title" }, isNew ? "It is quiet here" : "Choose a chat"),
-        h("p", {}, isNew ? "Start a chat and invite others by their user names." : "What is said while you are away waits for you."),
+        h("p", {}, isNew ? "Start a chat and invite others by their user names." : "Messages that arrive while you are away wait for you."),
         isNew && h("a", { class: "chat-button primary", href: root.dataset.create }, "New chat")));
 }
 

@@ -1,7 +1,7 @@
 /*
- * Who can be mentioned in a chat. The members of a chat of few come once, and are looked through here; of a larger one
- * the server is asked for those who fit, when typing pauses. Where it cannot be asked, those serve who are known: by
- * earlier answers, and by their reading positions.
+ * Who can be mentioned in a chat. The members of a small chat are loaded once and searched here; for a larger one the
+ * server is asked for matching members when typing pauses. If it cannot be asked, known members are offered: those of
+ * earlier answers, and those with a reading position.
  */
 
 import { find } from "../autocomplete/matching.js";
@@ -24,7 +24,7 @@ export class Roster {
         this.#chat = chat;
     }
 
-    /** The promise of those whom *begun* fits, the best first: [{ id, name }]. */
+    /** A promise of members that match *begun*, the best first: [{ id, name }]. */
     async find(begun) {
         const isFew = (this.#store.chats.get(this.#chat)?.member_count ?? 0) <= FEW;
         const ids = await (isFew ? this.#ask("", {}) : this.#askSoon(begun));
@@ -33,7 +33,7 @@ export class Roster {
         return best.slice(0, OFFERED);
     }
 
-    /** All of whom it is known that they can be mentioned. */
+    /** All members who are known to be mentionable. */
     known() {
         return this.#named(this.#all());
     }
@@ -72,7 +72,7 @@ export class Roster {
         return ids;
     }
 
-    /** There was none: the next key asks again, and until then those serve who are known. */
+    /** There was no answer: the next key asks again, and until then known members are offered. */
     #withoutAnswer(begun) {
         this.#answers.delete(begun);
         return null;

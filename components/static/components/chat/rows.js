@@ -1,6 +1,6 @@
 /*
- * The rows of a conversation, as descriptions for reconcile(): days, events, messages, what is being sent, who has seen it,
- * and the line above what is new. A message of one's own has the same row before and after the server has it.
+ * The rows of a conversation, as descriptions for reconcile(): days, events, messages, messages being sent, who has
+ * seen them, and the line above new ones. The user's own message has the same row before and after the server has it.
  */
 
 import { avatar, dayKey, dayOf, h, httpAddress, icon, link, rich, timeOf } from "./dom.js";
@@ -53,7 +53,7 @@ function happened(message, view) {
     return { key: `m ${message.seq}`, seq: message.seq, state: text, build: () => h("p", { class: "chat-event" }, text) };
 }
 
-/** Under the newest of one's own messages, if anybody has read so far. */
+/** The line under the newest of the user's own messages, if anybody has read that far. */
 function placeSeen(rows, view) {
     const mine = view.messages.findLast((message) => message.sender === view.me && !message.event);
     const readers = Object.entries(view.chat.reads ?? {}).filter(([user]) => user !== view.me);
@@ -101,7 +101,7 @@ function time(message) {
     return h("time", { datetime: message.sent_at, title: new Date(message.sent_at).toLocaleString() }, timeOf(message.sent_at));
 }
 
-/** A picture message carries a link: other sites' pictures are not loaded, a click opens them. */
+/** A picture message has a link: pictures of other sites are not loaded, and a click opens them. */
 function picture(data) {
     const address = typeof data?.url === "string" && httpAddress(data.url);
     return address ? h("span", { class: "chat-picture" }, link(address, typeof data.title === "string" ? data.title : address)) : null;

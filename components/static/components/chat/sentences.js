@@ -1,4 +1,4 @@
-/* What happened in a chat, and what a chat is called, in words. The server says the same: views/chat/texts.py. */
+/* Sentences for events of a chat, and names of chats. The server has the same in services/chat/page/texts.py. */
 
 const ROLES = { owner: "an owner", moderator: "a moderator", member: "a member" };
 
@@ -25,7 +25,7 @@ export function sentence(event, nameOf) {
     return SENTENCES[event.kind]?.(by, user, event.detail) ?? "The chat was changed";
 }
 
-/** Its title, else the names of the others in it. */
+/** A chat's title, or else the names of its other members. */
 export function titleOf(chat, me, nameOf) {
     if (chat.title) return chat.title;
     const others = Object.keys(chat.reads ?? {}).filter((id) => id !== me).map(nameOf).sort();

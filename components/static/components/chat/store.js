@@ -1,6 +1,6 @@
 /*
- * What this browser knows of the chats. Messages are kept by their seq, so one that comes twice, by a sync and by a page of
- * the history, is there once. It tells "change", with the ids of the chats that changed in its detail.
+ * What this browser knows about the chats. Messages are stored by their seq, so one that arrives twice, with a sync and
+ * with a page of the history, is stored once. The event "change" has the ids of the changed chats in its detail.
  */
 
 const KEPT = 200; // messages of a chat that stay in memory when it is left
@@ -22,7 +22,7 @@ export class Store extends EventTarget {
         for (const [id, name] of Object.entries(names)) this.#names.set(id, name);
     }
 
-    /** An answer of the sync; *fresh*: it is about all chats, and what is not in it is gone. */
+    /** Apply an answer of the sync; *fresh*: it covers all chats, and chats that are not in it are gone. */
     apply(answer, fresh) {
         this.learn(answer.people);
         const changed = new Set(answer.gone ?? []);
@@ -38,11 +38,11 @@ export class Store extends EventTarget {
     }
 
     #merged(before, news, fresh) {
-        // After a fresh start there may be a gap below: the history is asked for anew.
+        // After a fresh start there may be a gap below, so load the history again.
         const { deleted = new Set(), erased = new Map() } = before ?? {};
         const chat = { log: new Map(), isLoaded: false, hasOlder: true, read_seq: 0, missed: 0, ...(fresh ? {} : before), deleted, erased };
         const { log } = chat;
-        // What told of a deletion may be among what was missed: only what the server still has is kept.
+        // The event of a deletion may have been missed, so keep only what the server still has.
         if (!fresh && news.missed) for (const seq of log.keys()) if (seq < news.oldest) log.delete(seq);
         const read = before ? Math.max(before.read_seq, news.read_seq) : news.read_seq;
         Object.assign(chat, news, { log, read_seq: read, missed: chat.missed + (fresh ? 0 : news.missed ?? 0) });
@@ -61,13 +61,13 @@ export class Store extends EventTarget {
             if (event?.kind === "deleted") chat.deleted.add(Number(event.detail));
             if (event?.kind === "erased") chat.erased.set(event.user, Math.max(seq, chat.erased.get(event.user) ?? 0));
         }
-        // Remembered, since a page of the history may have been on its way when the event came.
+        // Kept, since a page of the history may have been under way when the event came.
         for (const [seq, { sender }] of chat.log) {
             if (chat.deleted.has(seq) || seq < (chat.erased.get(sender) ?? 0)) chat.log.delete(seq);
         }
     }
 
-    /** A page of the history: the newest, or one before the first that is here. */
+    /** Apply a page of the history: the newest, or one before the first that is here. */
     addPage(id, page) {
         this.learn(page.people);
         const chat = this.chats.get(id);
@@ -78,7 +78,7 @@ export class Store extends EventTarget {
         this.#tell([id]);
     }
 
-    /** What this browser has sent, and the server has taken. */
+    /** Add a message that this browser has sent and the server has accepted. */
     addSent(id, message) {
         const chat = this.chats.get(id);
         if (!chat || chat.log.has(message.seq)) return;
@@ -93,7 +93,7 @@ export class Store extends EventTarget {
         this.#tell([id]);
     }
 
-    /** He has read up to *seq*: here at once, on the server soon. */
+    /** The user has read up to *seq*: note it here at once, and on the server soon. */
     read(id, seq) {
         const chat = this.chats.get(id);
         if (!chat || seq <= chat.read_seq) return false;
@@ -103,7 +103,7 @@ export class Store extends EventTarget {
         return true;
     }
 
-    /** Forget what is far above; it can be asked for again. */
+    /** Forget messages far above; they can be loaded again. */
     trim(id) {
         const chat = this.chats.get(id);
         if (!chat || chat.log.size <= KEPT) return;

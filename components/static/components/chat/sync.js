@@ -1,7 +1,8 @@
 /*
- * One long-poll over all chats, for ever: ask with the cursor of the last answer, wait for news, apply them, ask again.
- * After a failure it pauses, twice as long each time, and not after the browser says that the network is back.
- * It tells "state": connecting, online, offline, unavailable (the server answers, Redis does not), signed-out.
+ * One endless long-poll for all chats: ask with the cursor of the last answer, wait for news, apply them, ask again.
+ * After a failure it pauses, twice as long each time; it goes on at once when the browser says that the network is
+ * back. The event "state" is one of connecting, online, offline, unavailable (the server answers, Redis does not),
+ * signed-out.
  */
 
 import { Problem } from "./api.js";
@@ -41,14 +42,14 @@ export class Sync extends EventTarget {
         }
     }
 
-    /** Ask once; the milliseconds to pause. */
+    /** Ask once; return the milliseconds to pause. */
     async #once() {
         const fresh = !this.#cursor;
         this.#control = new AbortController();
-        // The first answer after an outage comes at once: it says that all is well again.
+        // The first answer after an outage comes at once, to show that all is well again.
         const wait = this.state === "online" ? WAIT : 0;
         const answer = await this.#api.sync(this.#cursor, wait, this.#control.signal);
-        // A list of many chats comes in parts. It is whole before it replaces what is here.
+        // A long list of chats comes in parts. Collect all of them before they replace what is here.
         for (let part = answer; fresh && part.has_more_chats;) {
             part = await this.#api.sync(part.cursor, 0, this.#control.signal);
             Object.assign(answer, { user: part.user, cursor: part.cursor, people: { ...answer.people, ...part.people } });
@@ -76,7 +77,7 @@ export class Sync extends EventTarget {
         return Math.max(pause, (error.retryAfter ?? 0) * 1000);
     }
 
-    /** A server that restarts is back in a moment: the first failure is not told. */
+    /** Do not show the first failure: a server that restarts is back in a moment. */
     #unreachable() {
         if (navigator.onLine === false || this.#failures > 0 || this.state !== "online") this.#become("offline");
     }

@@ -34,7 +34,7 @@ READY = """
     3. Read the mail: {mail}
     4. As jack in one browser and joe in another, talk: {chat}
     5. Type a few letters of a name, in any script: who gets your mail, what is for sale: {letters}
-    6. As jack and joe, buy in the flash sale of the day, and see how many remain without reloading: {flash}
+    6. As jack and joe, buy in the flash sale of the day, and see without reloading how many remain: {flash}
     7. See how often all of this happened, minute by minute: {counters}
     8. See where the game is played, as its log is counted: {players_today}
        and for longer, in the control room: {traffic}
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             self.stdout.write("\nThe demo has stopped. Its data stay in var/ for the next time.")
         except ProcessEnded:
             raise CommandError(
-                "One of the processes ended by itself, the first that is reported as stopped above."
+                "One of the processes ended by itself: the first that is reported as stopped above."
             ) from None
         except RedisUnavailable as error:
             raise CommandError(f"{error}\nREDIS_URL says where it should be.", returncode=2) from error

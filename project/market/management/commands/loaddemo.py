@@ -11,7 +11,7 @@ from project.market import demo
 
 
 class Command(BaseCommand):
-    help = "Load the demo data; what is there already stays as it is."
+    help = "Load the demo data. Existing data are not changed."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--force", action="store_true", help="also into a production site (DEBUG=0)")

@@ -11,7 +11,7 @@ from project.market.tasks import sweep
 
 
 class Command(BaseCommand):
-    help = "Open and end the listings that are due, and enqueue the mail that was not."
+    help = "Open and end the listings that are due, and enqueue mail that is missing."
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -1,9 +1,9 @@
 /*
- * How many remain in the flash sale: asked for again as often as the cached rows are loaded, while somebody looks.
- * Without scripts it is what was there when the page was made.
+ * Keeps the number of remaining pieces up to date, as often as the cached rows are loaded, while the page is visible.
+ * Without scripts the page shows the number from when it was made.
  *
- * Most answers are "304 Not Modified", which the browser handles by itself. What changes is said to screen readers, at
- * most every five seconds; and a number that could not be asked for again is taken away rather than left to grow old.
+ * Most answers are "304 Not Modified", which the browser handles by itself. Changes are announced to screen readers at
+ * most every five seconds. A number that can no longer be updated is removed.
  */
 
 const PATIENCE = 5000; // ms that a number is shown without an answer
@@ -31,7 +31,7 @@ async function look() {
     for (const card of cards) if (rows[card.dataset.key]) show(card, rows[card.dataset.key], now);
     answeredAt = performance.now();
   } catch {
-    // No answer, or none that can be read: `late` says so if it stays like that.
+    // No answer, or an unreadable one: `late` says so if that goes on.
   }
   isAsking = false;
   late(performance.now() - answeredAt > PATIENCE);

@@ -1,3 +1,3 @@
-/* What is chosen in the market's search is shown at once. Without scripts the button does it. */
+/* Submits the market's search as soon as a name is chosen. Without scripts the button does it. */
 
 document.querySelector(".filters").addEventListener("complete", (event) => event.target.closest("form").requestSubmit());
