@@ -7,13 +7,13 @@ database is asked for anything. A body is read up to its limit and no further.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from django.http import HttpRequest, UnreadablePostError
@@ -34,7 +34,6 @@ _MOST_DIGITS = 16
 _LONGEST_NUMBER = 32  # characters of a fraction, written out
 _KEY = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _TOO_DEEP = f"it has more than {MAX_DEPTH} lists and objects inside of each other."
 
 
@@ -55,7 +54,7 @@ class Field(Generic[T_co]):
     is_nullable: bool = False
     about: str = ""
     #: What else the description says in keywords of JSON Schema, because the service checks it.
-    also: Mapping[str, Any] = _NOTHING
+    also: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     is_text: ClassVar[bool] = False
 
