@@ -11,9 +11,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from django.http import HttpRequest, UnreadablePostError
@@ -34,7 +33,6 @@ _MOST_DIGITS = 16
 _LONGEST_NUMBER = 32  # characters of a fraction, written out
 _KEY = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}")
 _INTEGER = re.compile(r"-?[0-9]{1,17}")
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _TOO_DEEP = f"it has more than {MAX_DEPTH} lists and objects inside of each other."
 
 
@@ -55,7 +53,7 @@ class Field(Generic[T_co]):
     is_nullable: bool = False
     about: str = ""
     #: What else the description says in keywords of JSON Schema, because the service checks it.
-    also: Mapping[str, Any] = _NOTHING
+    also: Mapping[str, Any] = field(default_factory=dict)
 
     is_text: ClassVar[bool] = False
 
@@ -269,17 +267,17 @@ class Values:
 def query(request: HttpRequest, fields: Sequence[Field[Any]]) -> Values:
     """Return the values of the query string. Raises Problem."""
     given: dict[str, Any] = dict(request.GET.items())
-    for field in fields:
-        if isinstance(field, Names):
-            given[field.name] = request.GET.getlist(field.name)
-        elif field.name in given and not field.is_text:
-            given[field.name] = _from_text(given[field.name])
+    for each in fields:
+        if isinstance(each, Names):
+            given[each.name] = request.GET.getlist(each.name)
+        elif each.name in given and not each.is_text:
+            given[each.name] = _from_text(given[each.name])
     return Values(dict(_checked(given, fields)))
 
 
 def headers(request: HttpRequest, fields: Sequence[Field[Any]]) -> Values:
     """Return the values of headers. Raises Problem."""
-    given = {field.name: value for field in fields if (value := request.headers.get(field.name)) is not None}
+    given = {each.name: value for each in fields if (value := request.headers.get(each.name)) is not None}
     return Values(dict(_checked(given, fields)))
 
 
@@ -307,17 +305,17 @@ def check_media_type(request: HttpRequest) -> None:
 
 
 def _checked(given: Mapping[str, Any], fields: Sequence[Field[Any]]) -> Iterator[tuple[str, Any]]:
-    known = [field.name for field in fields]
+    known = [each.name for each in fields]
     for name in given:
         if name not in known:
             raise invalid(
                 str(name)[:50], f"There is no such field. The fields are: {', '.join(known) or 'none'}."
             )
-    for field in fields:
-        if field.name in given:
-            yield field.name, field.read(given[field.name])
-        elif field.is_required:
-            raise invalid(field.name, "It is missing.")
+    for each in fields:
+        if each.name in given:
+            yield each.name, each.read(given[each.name])
+        elif each.is_required:
+            raise invalid(each.name, "It is missing.")
 
 
 def _has_body(request: HttpRequest) -> bool:

@@ -1,7 +1,7 @@
 """
-The OpenAPI description of the HTTP API, made from its endpoints: `manage.py openapi` prints it.
+The OpenAPI description of the HTTP API, which `manage.py openapi` prints.
 
-Of an operation it tells the name of the handler, the docstring, the fields, the replies and the problems.
+An operation is described by its handler's name and docstring, and by its fields, replies and problems.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from components.api.endpoints import Endpoint, Operation, Reply
 from components.api.fields import Field
 from components.api.problems import CONTENT_TYPE, KINDS
 from components.api.shapes import schema_of
+from components.api.urls import urlpatterns
 
 FILE = Path(__file__).parents[1] / "static" / "components" / "openapi.json"
 
@@ -68,8 +69,6 @@ def text() -> str:
 
 
 def description() -> dict[str, Any]:
-    from components.api.urls import urlpatterns
-
     found = dict(_endpoints(urlpatterns))
     schemas: dict[str, Any] = {"Problem": _PROBLEM}
     parameters: dict[str, Any] = {}

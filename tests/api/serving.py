@@ -23,14 +23,14 @@ from tests.support.waiting import eventually
 
 @dataclass(frozen=True)
 class Person:
-    """One who needs no database."""
+    """A user who is in no database."""
 
     pk: str
     is_authenticated: bool = True
 
 
 class Everybody:
-    """Who people are where everybody is called as his id is."""
+    """People whose names are their ids."""
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         return {id: id for id in ids}
@@ -54,13 +54,13 @@ WITHOUT_DATABASE = {
 
 
 class Site:
-    """Where it listens, and a way to ask it."""
+    """A running site: its address, and requests to it."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
 
     def ask(self, method: str, path: str, content: Any = None, *, by: str = "joe") -> tuple[int, Any, Any]:
-        """Status, parsed body and headers."""
+        """Make a request, and return the status, the parsed body and the headers of the answer."""
         connection = http.client.HTTPConnection(*self.address, timeout=60)
         try:
             connection.request(method, f"/api/{path}", *_body_and_headers(content, by))
@@ -74,7 +74,7 @@ class Site:
     def waiting(
         self, method: str, path: str, content: Any = None, *, by: str = "joe"
     ) -> Iterator[socket.socket]:
-        """A request whose answer nobody reads; at the end of the block its client is gone."""
+        """Make a request, and leave at the end of the block without reading the answer."""
         connection = http.client.HTTPConnection(*self.address, timeout=60)
         connection.request(method, f"/api/{path}", *_body_and_headers(content, by))
         try:
@@ -92,7 +92,7 @@ def _body_and_headers(content: Any, by: str) -> tuple[bytes | None, dict[str, st
 
 @contextmanager
 def serve(**components: Any) -> Iterator[Site]:
-    """The site, with *components* in the setting of that name."""
+    """Run the site, with *components* in the setting of that name."""
     with (
         override_settings(COMPONENTS={**WITHOUT_DATABASE, **components}, ALLOWED_HOSTS=["*"]),
         socket.create_server(("127.0.0.1", 0)) as listener,
@@ -116,7 +116,7 @@ def serve(**components: Any) -> Iterator[Site]:
 
 
 def _collect() -> None:
-    """What Django leaves of requests that end with the server: the files with their bodies."""
+    """Collect the files with request bodies, which Django leaves open when the server ends first."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

@@ -1,4 +1,4 @@
-"""The addresses that need no Redis: people by name, types of problems, and whatever leads nowhere."""
+"""Addresses that need no Redis: people by name, types of problems, unknown addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_search_without_names_is_refused(joe: Asker, query: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["%00", "%ff%fe", "%ed%a0%80", "joe%00"])
-def test_a_name_that_is_no_text_is_nobodys(joe: Asker, name: str) -> None:
+def test_a_name_that_is_not_text_belongs_to_nobody(joe: Asker, name: str) -> None:
     assert joe("GET", f"people?name={name}").json() == {"people": []}
 
 
@@ -41,12 +41,14 @@ def test_anonymous_visitors_are_told_to_log_in(nobody: Asker, path: str) -> None
     "path", ["nowhere", "people/", "chats/", "chats/a/b/c/d", "chats//messages", "%2e%2e"]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-def test_what_leads_nowhere_is_a_problem_and_not_a_page(joe: Asker, method: str, path: str) -> None:
+def test_an_unknown_address_is_answered_by_a_problem_and_not_a_page(
+    joe: Asker, method: str, path: str
+) -> None:
     problem(joe(method, path), 404, "not-found")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "NONSENSE"])
-def test_another_method_is_refused_with_those_that_are_allowed(joe: Asker, method: str) -> None:
+def test_a_wrong_method_is_refused_with_the_allowed_ones(joe: Asker, method: str) -> None:
     answer = joe(method, "people?name=joe")
 
     problem(answer, 405, "method-not-allowed")
@@ -69,7 +71,7 @@ def test_an_unknown_type_of_problem_is_not_found(client: Client) -> None:
     assert client.get("/api/problems/made-up").status_code == 404
 
 
-def test_answers_are_kept_by_nobody(joe: Asker) -> None:
+def test_answers_may_not_be_cached(joe: Asker) -> None:
     for path in ("people?name=joe", "people", "nowhere"):
         answer = joe("GET", path)
         assert answer["Cache-Control"] == "no-store"
@@ -94,7 +96,7 @@ async def by_token_later(request):
 
 
 @pytest.mark.parametrize("hook", ["by_token", "by_token_later"])
-def test_a_project_can_take_bearer_tokens(nobody: Asker, joe: Asker, hook: str) -> None:
+def test_a_project_can_accept_bearer_tokens(nobody: Asker, joe: Asker, hook: str) -> None:
     with override_settings(COMPONENTS={"API_AUTHENTICATION": f"tests.api.test_people.{hook}"}):
         assert nobody("GET", "people?name=joe", Authorization="Bearer joe").status_code == 200
 
@@ -104,10 +106,10 @@ def test_a_project_can_take_bearer_tokens(nobody: Asker, joe: Asker, hook: str) 
             assert answer["WWW-Authenticate"] == "Bearer"
         problem(nobody("GET", "people?name=joe"), 401, "not-authenticated")
         assert joe("GET", "people?name=joe").status_code == 200
-        # A wrong token is not made good by a session.
+        # A session does not make up for an invalid token.
         problem(joe("GET", "people?name=joe", Authorization="Bearer jack"), 401, "not-authenticated")
 
 
-def test_without_a_hook_a_bearer_token_is_worth_nothing(nobody: Asker, joe: Asker) -> None:
+def test_without_a_hook_bearer_tokens_are_ignored(nobody: Asker, joe: Asker) -> None:
     problem(nobody("GET", "people?name=joe", Authorization="Bearer joe"), 401, "not-authenticated")
     assert joe("GET", "people?name=joe", Authorization="Bearer x").status_code == 200

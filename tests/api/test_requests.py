@@ -1,4 +1,4 @@
-"""Requests as no client should make them: each is told what is wrong, and nothing of it is stored."""
+"""Invalid requests: each answer says what is wrong, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOKEN = "a" * 32
         b"5",
     ],
 )
-def test_a_body_that_is_no_object_in_json_is_malformed(
+def test_a_body_that_is_not_a_json_object_is_malformed(
     joe: Asker, jill: Asker, redis: Redis, raw: bytes
 ) -> None:
     problem(joe("POST", f"mailboxes/{jill.id}", raw=raw), 400, "malformed")
@@ -59,7 +59,7 @@ def test_a_large_body_without_a_length_is_read_no_further_than_the_limit(joe: As
     problem(answer, 413, "too-large")
 
 
-def test_a_length_that_is_a_lie_lets_no_more_in(joe: Asker, jill: Asker, redis: Redis) -> None:
+def test_a_false_length_does_not_lift_the_limit(joe: Asker, jill: Asker, redis: Redis) -> None:
     raw = b'{"text": "' + b"a" * 100_000 + b'"}'
 
     for length in ("5", "9" * 30, "-1", "x"):
@@ -72,8 +72,8 @@ def test_a_length_that_is_a_lie_lets_no_more_in(joe: Asker, jill: Asker, redis: 
     "kind",
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml"],
 )
-def test_another_kind_of_body_is_refused(joe: Asker, jill: Asker, kind: str) -> None:
-    # What a form of another site can send without being asked is none of these that are taken.
+def test_a_body_of_another_media_type_is_refused(joe: Asker, jill: Asker, kind: str) -> None:
+    # The form of another site can send these without asking the browser first.
     answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)
 
     problem(answer, 415, "unsupported-media-type")
@@ -89,7 +89,7 @@ def test_a_type_without_a_body_is_made_up_by_the_server_of_runserver(joe: Asker)
     assert answer.status_code == 200
 
 
-def test_a_charset_beside_json_does_no_harm(joe: Asker, jill: Asker) -> None:
+def test_the_media_type_may_have_a_charset(joe: Asker, jill: Asker) -> None:
     for kind in ("application/json; charset=utf-8", "Application/JSON"):
         answer = joe("POST", f"mailboxes/{jill.id}", raw=b'{"text": "a"}', Content_Type=kind)
         assert answer.status_code == 201
@@ -142,10 +142,10 @@ def test_a_bearer_token_needs_no_csrf_token() -> None:
     assert answer.status_code == 201
 
 
-# Redis away
+# Without Redis
 
 
-def test_without_redis_it_says_so_and_when_to_come_back(joe: Asker, jill: Asker) -> None:
+def test_without_redis_the_answer_says_when_to_come_back(joe: Asker, jill: Asker) -> None:
     with redis_at("redis://127.0.0.1:1"):
         for method, path, content in (
             ("GET", "mailbox", None),

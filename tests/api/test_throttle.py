@@ -1,4 +1,4 @@
-"""How often one may ask in a while."""
+"""Throttles: how often a person may make a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from components.api.throttle import Throttle
 
 @pytest.fixture
 def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """at(seconds): what the clock says from now on."""
+    """Return a function that sets the clock to so many seconds after the start."""
     now = [1_000.0]
     monkeypatch.setattr(throttle.time, "monotonic", lambda: now[0])
     return lambda seconds: now.__setitem__(0, 1_000.0 + seconds)
@@ -30,7 +30,7 @@ def passed(throttle: Throttle, user: str, times: int) -> int:
     return count
 
 
-def test_so_many_pass_at_once_and_then_as_many_as_time_allows(at: Callable[[float], None]) -> None:
+def test_a_burst_passes_at_once_and_the_rest_at_the_rate(at: Callable[[float], None]) -> None:
     throttle = Throttle(rate=2, burst=5)
 
     assert passed(throttle, "joe", 10) == 5
@@ -40,7 +40,7 @@ def test_so_many_pass_at_once_and_then_as_many_as_time_allows(at: Callable[[floa
     assert passed(throttle, "joe", 10) == 5
 
 
-def test_who_is_refused_is_told_when_there_is_room(at: Callable[[float], None]) -> None:
+def test_a_refusal_says_when_there_is_room(at: Callable[[float], None]) -> None:
     throttle = Throttle(rate=0.25, burst=1)
     throttle.check("joe")
 
@@ -52,7 +52,7 @@ def test_who_is_refused_is_told_when_there_is_room(at: Callable[[float], None]) 
     throttle.check("joe")
 
 
-def test_each_person_is_counted_for_himself_and_not_for_ever(
+def test_people_are_counted_separately_and_not_forever(
     at: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle, "_MOST", 3)
@@ -64,7 +64,7 @@ def test_each_person_is_counted_for_himself_and_not_for_ever(
     assert passed(counted, "a", 1) == 1
 
 
-def test_threads_together_get_no_more_than_one(at: Callable[[float], None]) -> None:
+def test_threads_share_one_count(at: Callable[[float], None]) -> None:
     counted, found = Throttle(rate=1, burst=50), []
     threads = [threading.Thread(target=lambda: found.append(passed(counted, "joe", 40))) for _ in range(4)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""One entry that cannot be read fails neither sync nor a list nor a page; none is taken that could not be read."""
+"""An unreadable entry breaks neither sync nor lists nor pages, and no unreadable entry is accepted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("redis")
 
 
 def body_of(depth: int) -> bytes:
-    """A message whose data are nested so deep, as a client sends it."""
+    """Return a message with data of this depth, as a client sends it."""
     return b'{"text": "a", "data": ' + b"[" * depth + b"]" * depth + b"}"
 
 
@@ -32,7 +32,7 @@ def no_number(name: str) -> None:
 
 
 def strictly(answer: Any) -> Any:
-    """The answer as a browser reads it."""
+    """Return the answer as a browser reads it."""
     assert answer.status_code == 200, answer.content
     return json.loads(answer.content, parse_constant=no_number)
 
@@ -74,7 +74,9 @@ def test_a_mail_that_cannot_be_read_fails_nothing(joe: Asker, redis: Redis, body
     assert strictly(joe("POST", "mailbox/acknowledge", {"id": bad})) == {"acknowledged": 2}
 
 
-def test_a_chat_that_cannot_be_read_is_told_apart_and_not_gone(joe: Asker, jill: Asker, redis: Redis) -> None:
+def test_a_chat_that_cannot_be_read_is_unavailable_and_not_gone(
+    joe: Asker, jill: Asker, redis: Redis
+) -> None:
     bad, good = (Chat.create(jill.id, members=[joe.id], text="hello") for _ in range(2))
     cursor = sync(joe)["cursor"]
     redis.hset(ChatKeys(bad.id).chat, "max_age", b"\xff")

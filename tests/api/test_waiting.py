@@ -1,4 +1,4 @@
-"""Requests that wait: woken at once, bounded in number, given up with their clients, short where nobody can wait."""
+"""Requests that wait: they are woken at once, limited in number, and end with their clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def site(redis: Redis) -> Iterator[Site]:
         yield site
 
 
-def test_who_waits_is_woken(site: Site) -> None:
+def test_a_waiting_request_is_woken(site: Site) -> None:
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(site.ask, *PULL)
         assert eventually(lambda: waiting.waiters() == 1)
@@ -47,11 +47,11 @@ def test_who_waits_is_woken(site: Site) -> None:
 
 
 def listening(client: Redis) -> set[str]:
-    """Who listens to the server; a site that other tests use may still do so."""
+    """Return the ids of the clients that listen to the server, those of other tests included."""
     return {each["id"] for each in client.client_list(_type="pubsub")}
 
 
-def test_nothing_in_time_is_an_empty_answer(site: Site) -> None:
+def test_the_answer_is_empty_if_nothing_comes_in_time(site: Site) -> None:
     status, told, headers = site.ask("POST", "mailbox/pull", {"timeout": 0.05})
 
     assert (status, told["messages"]) == (200, [])
@@ -67,12 +67,12 @@ def test_a_client_that_goes_away_frees_its_place(site: Site, redis_server: Embed
         assert eventually(lambda: waiting.waiters() == 0)
         assert len(listening(client) - listeners) == 1
 
-    # What is handed out to nobody would have to be asked for again.
+    # A request without a client must take no message.
     Mailbox("joe").push("jill", "hello")
     assert Mailbox("joe").info().handed_out == 0
 
 
-def test_more_than_the_limit_are_answered_at_once(redis: Redis) -> None:
+def test_requests_above_the_limit_are_answered_at_once(redis: Redis) -> None:
     with serve(MAX_WAITERS=1) as site, site.waiting(*PULL):
         assert eventually(lambda: waiting.waiters() == 1)
 
@@ -87,7 +87,7 @@ def test_more_than_the_limit_are_answered_at_once(redis: Redis) -> None:
     assert eventually(lambda: waiting.waiters() == 0)
 
 
-def test_one_person_does_not_take_the_places_of_all(redis: Redis) -> None:
+def test_one_person_cannot_take_all_places(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jill"])
     with serve(MAX_WAITERS_PER_PERSON=2) as site:
         cursor = site.ask("GET", "sync")[1]["cursor"]
@@ -95,7 +95,7 @@ def test_one_person_does_not_take_the_places_of_all(redis: Redis) -> None:
         with site.waiting(*PULL), site.waiting(*wait):
             assert eventually(lambda: waiting.waiters() == 2)
 
-            # A third tab goes on as all do where nobody can wait; and what is new comes at once.
+            # A third tab works as under WSGI: it is answered at once.
             for _ in range(3):
                 status, told, headers = site.ask(*wait)
                 assert (status, told["chats"]) == (200, [])
@@ -103,7 +103,7 @@ def test_one_person_does_not_take_the_places_of_all(redis: Redis) -> None:
             status, told, headers = site.ask(*PULL)
             assert (status, told["messages"]) == (200, [])
             assert "Retry-After" in headers
-            # Others wait as before.
+            # Other people wait as before.
             with site.waiting(*PULL, by="jill"):
                 assert eventually(lambda: waiting.waiters() == 3)
             assert eventually(lambda: waiting.waiters() == 2)
@@ -123,7 +123,7 @@ def test_several_tabs_of_a_person_wait_by_default(site: Site) -> None:
         assert eventually(lambda: waiting.waiters() == 8)
 
 
-def test_many_can_wait_in_one_process(site: Site, redis_server: EmbeddedServer) -> None:
+def test_many_requests_wait_in_one_process(site: Site, redis_server: EmbeddedServer) -> None:
     people = [f"person {number}" for number in range(100)]
     with ThreadPoolExecutor(len(people)) as pool, Redis.from_url(redis_server.url) as client:
         before = listening(client)
@@ -136,7 +136,7 @@ def test_many_can_wait_in_one_process(site: Site, redis_server: EmbeddedServer) 
         assert [answer.result(20)[1]["messages"][0]["text"] for answer in answers] == people
 
 
-def test_who_waits_holds_no_thread(site: Site) -> None:
+def test_a_waiting_request_holds_no_thread(site: Site) -> None:
     site.ask("GET", "mailbox")
     before = threading.active_count()
     with ExitStack() as stack:
@@ -150,7 +150,7 @@ def test_who_waits_holds_no_thread(site: Site) -> None:
 
 
 @pytest.mark.django_db
-def test_under_wsgi_nobody_waits() -> None:
+def test_under_wsgi_no_request_waits() -> None:
     client = Client()
     client.force_login(User.objects.create_user("joe"))
 
@@ -163,7 +163,7 @@ def test_under_wsgi_nobody_waits() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_who_waits_holds_no_connection_to_the_database(joe: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_request_holds_no_database_connection(joe: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
     monkeypatch.setattr(type(connections["default"]), "close", lambda self: closed.append(self.alias))
 
@@ -177,7 +177,7 @@ def test_a_transaction_around_a_view_is_left_alone(joe: Asker, jill: Asker) -> N
     assert User.objects.filter(username="jill").exists()
 
 
-def test_a_place_is_given_back_whatever_happens() -> None:
+def test_a_place_is_given_back_after_an_error() -> None:
     with override_settings(COMPONENTS={"MAX_WAITERS": 1}):
         for _ in range(3):
             with pytest.raises(ZeroDivisionError), waiting.place("joe"):

@@ -1,4 +1,4 @@
-"""People who ask over HTTP."""
+"""People who make requests."""
 
 from __future__ import annotations
 

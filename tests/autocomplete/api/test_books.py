@@ -1,4 +1,4 @@
-"""Address books and contacts over HTTP: who may search, what is found, what is kept, and how often one may ask."""
+"""Address books and contacts over HTTP: permission, matches, caching and throttling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOOK = "guild:7"
 
 
 class Keepers:
-    """Jill searches nothing; everybody else the book of the guild."""
+    """Everybody but jill may search the guild's book."""
 
     def may_search(self, user: str, book: str) -> bool:
         from django.contrib.auth.models import User
@@ -53,24 +53,26 @@ def test_names_are_found_by_their_words(joe: Asker, prefix: str, found: list[str
     assert answer.json()["is_complete"] is True
 
 
-def test_an_entry_is_told_with_its_id(joe: Asker) -> None:
+def test_an_entry_has_its_id_and_label(joe: Asker) -> None:
     assert joe("GET", f"books/{BOOK}?q=jef").json()["entries"] == [{"id": "1", "label": "Jeff"}]
 
 
-def test_who_gets_fewer_than_there_are_is_told(joe: Asker) -> None:
+def test_the_answer_says_if_there_are_more_names(joe: Asker) -> None:
     answer = joe("GET", f"books/{BOOK}?q=je&limit=2")
 
     assert len(labels(answer)) == 2
     assert answer.json()["is_complete"] is False
 
 
-def test_who_was_selected_comes_first(joe: Asker) -> None:
+def test_a_selected_name_comes_first(joe: Asker) -> None:
     assert joe("POST", f"books/{BOOK}/select", {"id": "2"}).status_code == 204
 
     assert labels(joe("GET", f"books/{BOOK}?q=je"))[0] == "Jenny"
 
 
-def test_a_book_that_one_may_not_search_is_not_told_from_none(joe: Asker, jill: Asker, nobody: Asker) -> None:
+def test_a_book_that_may_not_be_searched_looks_like_one_that_does_not_exist(
+    joe: Asker, jill: Asker, nobody: Asker
+) -> None:
     refused = problem(jill("GET", f"books/{BOOK}?q=je"), 404, "book-not-found")
     missing = problem(joe("GET", "books/guild:8?q=je"), 404, "book-not-found")
 
@@ -79,7 +81,7 @@ def test_a_book_that_one_may_not_search_is_not_told_from_none(joe: Asker, jill: 
     problem(nobody("GET", f"books/{BOOK}?q=je"), 401, "not-authenticated")
 
 
-# What is refused changes nothing
+# Refused requests, which change nothing
 
 
 class Anything:
@@ -178,9 +180,7 @@ def test_a_choice_without_permission_changes_nothing(joe: Asker, nobody: Asker) 
 # Caches and throttles
 
 
-def test_a_browser_asks_again_and_gets_nothing_where_nothing_has_changed(
-    joe: Asker, book: AddressBook
-) -> None:
+def test_a_browser_that_asks_again_gets_304_until_something_changes(joe: Asker, book: AddressBook) -> None:
     first = joe("GET", f"books/{BOOK}?q=je")
     again = joe("GET", f"books/{BOOK}?q=je", If_None_Match=first["ETag"])
     book.add("Jeremy", id="6")
@@ -194,7 +194,7 @@ def test_a_browser_asks_again_and_gets_nothing_where_nothing_has_changed(
     assert "Jeremy" in labels(changed)
 
 
-def test_refusals_are_kept_by_nobody(joe: Asker, jill: Asker) -> None:
+def test_refusals_may_not_be_cached(joe: Asker, jill: Asker) -> None:
     for answer in (
         jill("GET", f"books/{BOOK}?q=je"),
         joe("GET", f"books/{BOOK}"),
@@ -203,7 +203,7 @@ def test_refusals_are_kept_by_nobody(joe: Asker, jill: Asker) -> None:
         assert answer["Cache-Control"] == "no-store"
 
 
-def test_who_asks_too_fast_waits_and_others_do_not(
+def test_a_person_who_asks_too_fast_must_wait_and_others_need_not(
     joe: Asker, stranger: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "_throttle", Throttle(rate=0.1, burst=3))
@@ -221,7 +221,7 @@ def test_who_asks_too_fast_waits_and_others_do_not(
 # Contacts
 
 
-def test_contacts_are_ones_own_with_the_latest_first(joe: Asker, jill: Asker) -> None:
+def test_contacts_are_the_callers_own_with_the_latest_first(joe: Asker, jill: Asker) -> None:
     for id, label in (("x5", "Bruce"), ("x9", "Ann"), ("x5", "Bruce")):
         RecentContacts(joe.id).touch(id, label=label)
 

@@ -1,4 +1,4 @@
-"""Whom a person writes to is his latest contact, by the API and by the page; a message never depends on it."""
+"""Writing to somebody makes them the latest contact, by the API and by the page. No message depends on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BOOK = "friends"
 
 
 class Friends(Users):
-    """Nobody writes to eve, and the book of friends is there for all."""
+    """Nobody may write to eve, and everybody has the book of friends."""
 
     def refused(self, by: str, ids: Iterable[str]) -> set[str]:
         return {str(each.pk) for each in User.objects.filter(username="eve", pk__in=ids)}
@@ -34,7 +34,7 @@ class Friends(Users):
 
 
 class Strange(Users):
-    """Their names can be no labels."""
+    """People whose names cannot be labels."""
 
     def names(self, ids: Iterable[str]) -> dict[str, str]:
         return {id: f"\0{id}" for id in ids}
@@ -56,7 +56,7 @@ class Nobody:
 
 
 def known(name: str) -> dict[str, str]:
-    """COMPONENTS with the people of this class."""
+    """Return COMPONENTS with this class of people."""
     return {
         "PEOPLE": f"tests.autocomplete.api.test_contacts.{name}",
         "BOOKS": "tests.autocomplete.api.test_contacts.Everybody",
@@ -83,7 +83,7 @@ def begin(of: Asker, members: str) -> Any:
     return page(of).post("/chat/-/new/", {"members": members, "key": "0123456789"})
 
 
-def test_who_is_written_to_in_a_chat_of_two_is_the_latest_contact(joe: Asker, jill: Asker) -> None:
+def test_writing_in_a_chat_of_two_makes_the_other_the_latest_contact(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
     RecentContacts(joe.id).touch("x9", label="Bruce")
 
@@ -95,7 +95,7 @@ def test_who_is_written_to_in_a_chat_of_two_is_the_latest_contact(joe: Asker, ji
     assert contacts(jill) == [(joe.id, "joe")]
 
 
-def test_of_many_only_those_who_are_mentioned_count_if_they_are_members(
+def test_in_a_larger_chat_only_mentioned_members_become_contacts(
     joe: Asker, jill: Asker, stranger: Asker
 ) -> None:
     jack = Asker(user("jack"))
@@ -110,7 +110,7 @@ def test_of_many_only_those_who_are_mentioned_count_if_they_are_members(
     assert contacts(joe) == [(jack.id, "jack"), (jill.id, "jill")]
 
 
-def test_who_is_invited_is_a_contact_the_first_before_the_others_and_not_all_of_a_crowd(
+def test_the_first_invited_people_become_contacts_in_their_order(
     joe: Asker, jill: Asker, stranger: Asker
 ) -> None:
     crowd = [user(f"one of {number}") for number in range(12)]
@@ -126,7 +126,7 @@ def test_who_is_invited_is_a_contact_the_first_before_the_others_and_not_all_of_
     ]
 
 
-def test_the_page_notes_whom_it_invites_too(joe: Asker, jill: Asker, stranger: Asker) -> None:
+def test_the_page_makes_invited_people_contacts_too(joe: Asker, jill: Asker, stranger: Asker) -> None:
     made = begin(joe, "jill")
     assert contacts(joe) == [(jill.id, "jill")]
 
@@ -135,13 +135,13 @@ def test_the_page_notes_whom_it_invites_too(joe: Asker, jill: Asker, stranger: A
     assert contacts(joe) == [(stranger.id, "stranger"), (jill.id, "jill")]
 
 
-def test_who_is_sent_mail_is_a_contact(joe: Asker, jill: Asker) -> None:
+def test_sending_mail_makes_the_recipient_a_contact(joe: Asker, jill: Asker) -> None:
     assert joe("POST", f"mailboxes/{jill.id}", {"text": "hi"}).status_code == 201
 
     assert contacts(joe) == [(jill.id, "jill")]
 
 
-def test_a_message_that_is_refused_or_there_already_makes_no_contact(joe: Asker, jill: Asker) -> None:
+def test_a_refused_or_repeated_message_makes_no_contact(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
     joe("POST", f"chats/{chat.id}/messages", {"text": "x" * 5_000})
     assert contacts(joe) == []
@@ -165,7 +165,7 @@ def test_a_name_is_asked_for_once(joe: Asker, jill: Asker) -> None:
 
 
 @pytest.mark.parametrize("people", ["Strange", "Broken"])
-def test_a_message_is_sent_whatever_a_name_is(
+def test_a_message_is_sent_even_if_names_fail(
     joe: Asker, jill: Asker, people: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
@@ -178,10 +178,10 @@ def test_a_message_is_sent_whatever_a_name_is(
     assert ("burning" in caplog.text) == (people == "Broken")
 
 
-def test_a_message_is_sent_though_contacts_cannot_be_noted(
+def test_a_message_is_sent_even_if_contacts_cannot_be_stored(
     joe: Asker, jill: Asker, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What lies where they would be is of another kind, as a fault of Redis would be."""
+    """The key of the contacts holds another type, so Redis refuses the command."""
     chat = Chat.create(joe.id, members=[jill.id])
     redis.set(keys.ContactsKeys(joe.id).contacts, "no list")
 
@@ -197,10 +197,10 @@ def test_a_message_is_sent_though_contacts_cannot_be_noted(
     assert all(joe.id in each and "WRONGTYPE" in each for each in told)
 
 
-# What is offered, and what a name stands for
+# Offered names, and the people that names stand for
 
 
-def test_contacts_are_called_as_they_are_now_and_those_one_may_not_write_to_are_left_out(
+def test_contacts_have_their_present_names_without_people_one_may_not_write_to(
     joe: Asker, jill: Asker, friends: AddressBook
 ) -> None:
     eve = user("eve")
@@ -212,7 +212,7 @@ def test_contacts_are_called_as_they_are_now_and_those_one_may_not_write_to_are_
     assert [(each["id"], each["label"]) for each in told] == [("0", "Bruce"), (jill.id, "jill")]
 
 
-def test_names_are_offered_from_contacts_and_from_the_book_of_the_site(
+def test_names_are_offered_from_contacts_and_the_sites_book(
     joe: Asker, jill: Asker, friends: AddressBook
 ) -> None:
     made = begin(joe, "jill").url
@@ -229,7 +229,7 @@ def test_names_are_offered_from_contacts_and_from_the_book_of_the_site(
     assert '<complete-field contacts="/api/contacts" separator=","><input' in shown
 
 
-def test_a_name_may_have_blanks_and_stand_in_the_book_only(
+def test_a_name_may_have_blanks_and_be_in_the_book_only(
     joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook
 ) -> None:
     ann = user("Ann Smith")
@@ -252,7 +252,7 @@ def test_a_name_may_have_blanks_and_stand_in_the_book_only(
         ("x" * 4_001, "Ensure this value has at most 4000 characters"),
     ],
 )
-def test_a_name_that_stands_for_nobody_or_several_is_told(
+def test_a_name_of_nobody_or_of_several_people_is_refused(
     joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook, members: str, told: str
 ) -> None:
     friends.load([(jill.id, "Jill"), (stranger.id, "Jill"), (user("eve").pk, "Eva the Evil")])
@@ -264,7 +264,7 @@ def test_a_name_that_stands_for_nobody_or_several_is_told(
     assert Inbox(joe.id).chats() == []
 
 
-def test_one_of_several_is_meant_by_his_id(
+def test_an_id_says_which_of_several_people_is_meant(
     joe: Asker, jill: Asker, stranger: Asker, friends: AddressBook
 ) -> None:
     friends.load([(jill.id, "Jill"), (stranger.id, "Jill")])
@@ -294,7 +294,7 @@ def crowd(joe: Asker) -> str:
         ("", ["joe", "Élodie", "elmo", "Ann Elm", "bob", "zoë el"]),
     ],
 )
-def test_members_are_found_by_how_words_of_their_names_begin(
+def test_members_are_found_by_the_beginnings_of_their_names_words(
     joe: Asker, crowd: str, query: str, names: list[str]
 ) -> None:
     answer = joe("GET", f"chats/{crowd}/members?{query}")
@@ -303,7 +303,7 @@ def test_members_are_found_by_how_words_of_their_names_begin(
 
 
 @pytest.mark.parametrize("query", ["q=", "q=%00", "q=" + "a" * 501, "q=a&limit=0", "limit=1001", "name=a"])
-def test_a_search_for_members_that_is_none_is_refused(joe: Asker, crowd: str, query: str) -> None:
+def test_an_invalid_search_for_members_is_refused(joe: Asker, crowd: str, query: str) -> None:
     assert joe("GET", f"chats/{crowd}/members?{query}").status_code == 422
 
 

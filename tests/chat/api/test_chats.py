@@ -1,4 +1,4 @@
-"""Chats over HTTP: made, read, written in and left. A stranger learns nothing, and what is wrong is not stored."""
+"""Chats over HTTP. Strangers learn nothing, and nothing invalid is stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("redis")
 
 @pytest.fixture
 def chat(joe: Asker, jill: Asker) -> str:
-    """Of joe, with jill, and a first message."""
+    """Return the id of joe's chat with jill, which has a first message."""
     made = joe("POST", "chats", {"members": [jill.id], "text": "welcome", "title": "Guild"})
     assert made.status_code == 201, made.content
     id: str = made.json()["id"]
@@ -42,10 +42,10 @@ def texts(asker: Asker, chat: str, query: str = "") -> list[str]:
     return [each["text"] for each in answer.json()["messages"] if each["event"] is None]
 
 
-# Making and listing
+# Creating and listing
 
 
-def test_a_chat_is_made_with_members_and_a_first_message(joe: Asker, jill: Asker) -> None:
+def test_a_chat_is_created_with_members_and_a_first_message(joe: Asker, jill: Asker) -> None:
     made = joe("POST", "chats", {"members": [jill.id, joe.id, jill.id], "text": "welcome", "title": "Guild"})
 
     told = made.json()
@@ -61,14 +61,14 @@ def test_a_chat_is_made_with_members_and_a_first_message(joe: Asker, jill: Asker
     assert jill("GET", "chats").json()["chats"][0]["id"] == told["id"]
 
 
-def test_a_chat_can_be_made_of_nothing(joe: Asker) -> None:
+def test_a_chat_needs_no_fields(joe: Asker) -> None:
     made = joe("POST", "chats")
 
     assert made.status_code == 201
     assert made.json()["member_count"] == 1
 
 
-def test_a_repeated_creation_is_one_chat(joe: Asker, jill: Asker) -> None:
+def test_a_repeated_creation_makes_one_chat(joe: Asker, jill: Asker) -> None:
     content = {"members": [jill.id], "text": "welcome"}
     first, again = (joe("POST", "chats", content, Idempotency_Key="k") for _ in range(2))
     other = jill("POST", "chats", content, Idempotency_Key="k")
@@ -77,7 +77,7 @@ def test_a_repeated_creation_is_one_chat(joe: Asker, jill: Asker) -> None:
     assert texts(joe, first.json()["id"]) == ["welcome"]
 
 
-def test_the_list_has_what_is_unread_and_who_spoke(joe: Asker, jill: Asker, chat: str) -> None:
+def test_the_list_shows_unread_counts_and_last_senders(joe: Asker, jill: Asker, chat: str) -> None:
     told = jill("GET", "chats").json()
     [found] = told["chats"]
 
@@ -113,7 +113,7 @@ def test_the_list_has_what_is_unread_and_who_spoke(joe: Asker, jill: Asker, chat
         {"rate_limit": 0},
     ],
 )
-def test_a_chat_of_wrong_values_is_not_made(joe: Asker, redis: Redis, content: dict[str, Any]) -> None:
+def test_a_chat_with_invalid_values_is_not_created(joe: Asker, redis: Redis, content: dict[str, Any]) -> None:
     told = problem(joe("POST", "chats", content), 422, "invalid-value")
 
     assert told["field"] == next(iter(content))
@@ -123,14 +123,14 @@ def test_a_chat_of_wrong_values_is_not_made(joe: Asker, redis: Redis, content: d
 @pytest.mark.parametrize(
     "content", [{"text": "a" * 4_001}, {"text": "a", "data": "b" * 9_000}, {"data": ["\ud800"]}]
 )
-def test_a_chat_with_a_wrong_first_message_is_not_made(
+def test_a_chat_with_an_invalid_first_message_is_not_created(
     joe: Asker, redis: Redis, content: dict[str, Any]
 ) -> None:
     problem(joe("POST", "chats", content), 422, "invalid-message")
     assert redis.dbsize() == 0
 
 
-def test_a_chat_of_ten_thousand_is_not_made_either_if_there_are_so_many(joe: Asker, redis: Redis) -> None:
+def test_a_chat_of_too_many_people_is_not_created_even_if_they_exist(joe: Asker, redis: Redis) -> None:
     User.objects.bulk_create(User(username=f"user {number}") for number in range(1_001))
     ids = [str(pk) for pk in User.objects.values_list("pk", flat=True)]
 
@@ -165,7 +165,7 @@ def test_what_is_sent_is_read(joe: Asker, jill: Asker, chat: str) -> None:
     assert joe("GET", f"chats/{chat}").json()["mentions"] == 1
 
 
-def test_a_message_sent_again_is_there_once(joe: Asker, chat: str) -> None:
+def test_a_message_sent_twice_is_stored_once(joe: Asker, chat: str) -> None:
     first = joe("POST", f"chats/{chat}/messages", {"text": "a"}, Idempotency_Key="k")
     again = joe("POST", f"chats/{chat}/messages", {"text": "a"}, Idempotency_Key="k")
 
@@ -203,12 +203,12 @@ def test_the_history_goes_both_ways(joe: Asker, chat: str) -> None:
         "offset=5",
     ],
 )
-def test_a_history_by_wrong_values_is_refused(joe: Asker, chat: str, query: str) -> None:
+def test_a_history_with_invalid_values_is_refused(joe: Asker, chat: str, query: str) -> None:
     problem(joe("GET", f"chats/{chat}/messages?{query}"), 422, "invalid-value")
 
 
 @pytest.mark.parametrize("seq", ["-1", "x", "1.5", "%00", "1" * 17, "99", "9007199254740992", "٣"])
-def test_a_message_that_is_not_there_is_not_found(joe: Asker, chat: str, seq: str) -> None:
+def test_a_message_that_does_not_exist_is_not_found(joe: Asker, chat: str, seq: str) -> None:
     problem(joe("GET", f"chats/{chat}/messages/{seq}"), 404, "message-not-found")
 
 
@@ -224,7 +224,7 @@ def test_a_message_that_is_not_there_is_not_found(joe: Asker, chat: str, seq: st
         ({"text": "a", "sender": "jill"}, "invalid-value"),
     ],
 )
-def test_what_is_no_message_is_not_sent(joe: Asker, chat: str, content: Any, kind: str) -> None:
+def test_an_invalid_message_is_not_sent(joe: Asker, chat: str, content: Any, kind: str) -> None:
     problem(joe("POST", f"chats/{chat}/messages", content), 422, kind)
     assert texts(joe, chat) == ["welcome"]
 
@@ -242,11 +242,11 @@ def test_the_reading_position_only_moves_forward(joe: Asker, jill: Asker, chat: 
 @pytest.mark.parametrize(
     "content", [{}, {"seq": -1}, {"seq": "1"}, {"seq": None}, {"seq": 2**53}, {"seq": 1.5}]
 )
-def test_a_wrong_reading_position_is_refused(jill: Asker, chat: str, content: Any) -> None:
+def test_an_invalid_reading_position_is_refused(jill: Asker, chat: str, content: Any) -> None:
     problem(jill("POST", f"chats/{chat}/read", content), 422, "invalid-value")
 
 
-def test_who_is_too_fast_is_told_when_to_come_back(joe: Asker) -> None:
+def test_the_rate_limit_says_when_to_come_back(joe: Asker) -> None:
     chat = Chat.create(joe.id, settings=ChatSettings(rate_limit=2, rate_period=100))
     for _ in range(2):
         send(joe, chat.id, "a")
@@ -269,7 +269,7 @@ def test_the_limit_holds_across_processes(joe: Asker, redis_server: EmbeddedServ
 
 
 def send_elsewhere(server: EmbeddedServer, sender: str, chat: str) -> int:
-    """Send in another process until it is too fast; how many were sent."""
+    """Send in another process until the rate limit is reached. Return how many messages were sent."""
     program = f"""
         import django; django.setup()
         from components.exceptions import TooFast
@@ -321,7 +321,7 @@ def send_elsewhere(server: EmbeddedServer, sender: str, chat: str) -> int:
         ("POST", "/reopen", None),
     ],
 )
-def test_a_stranger_cannot_tell_a_chat_from_none(
+def test_a_chat_looks_to_a_stranger_as_if_it_did_not_exist(
     joe: Asker, stranger: Asker, chat: str, redis: Redis, method: str, path: str, content: Any
 ) -> None:
     path = path.format(joe=joe.id, stranger=stranger.id)
@@ -335,12 +335,12 @@ def test_a_stranger_cannot_tell_a_chat_from_none(
 
 
 @pytest.mark.parametrize("id", ["-1", "%00", "%ff", "a" * 65, ".", "{a}", "a b", "1%0d%0aX-A: b"])
-def test_what_no_chat_can_be_called_is_not_found(joe: Asker, id: str) -> None:
+def test_an_id_that_no_chat_can_have_is_not_found(joe: Asker, id: str) -> None:
     problem(joe("GET", f"chats/{id}"), 404, "chat-not-found")
     problem(joe("POST", f"chats/{id}/messages", {"text": "a"}), 404, "chat-not-found")
 
 
-def test_who_left_reads_no_more(joe: Asker, jill: Asker, chat: str) -> None:
+def test_a_person_who_left_cannot_read(joe: Asker, jill: Asker, chat: str) -> None:
     assert jill("DELETE", f"chats/{chat}/members/{jill.id}").status_code == 204
 
     problem(jill("GET", f"chats/{chat}/messages"), 404, "chat-not-found")
@@ -373,7 +373,7 @@ def test_the_owner_adds_kicks_and_blocks(joe: Asker, jill: Asker, stranger: Aske
     assert joe("POST", f"chats/{chat}/members", {"users": [jill.id]}).json() == {"added": [jill.id]}
 
 
-def test_nobody_is_no_member(joe: Asker, chat: str) -> None:
+def test_only_existing_people_can_be_members(joe: Asker, chat: str) -> None:
     for users in (["999999"], ["999999", "\0"], "joe", [5], [str(number) for number in range(1_001)]):
         problem(joe("POST", f"chats/{chat}/members", {"users": users}), 422, "invalid-value")
     problem(joe("POST", f"chats/{chat}/members", {}), 422, "invalid-value")
@@ -381,7 +381,7 @@ def test_nobody_is_no_member(joe: Asker, chat: str) -> None:
     problem(joe("DELETE", f"chats/{chat}/members/5?block=maybe"), 422, "invalid-value")
 
 
-def test_roles_and_silence(joe: Asker, jill: Asker, chat: str) -> None:
+def test_the_owner_mutes_members_and_changes_roles(joe: Asker, jill: Asker, chat: str) -> None:
     muted = joe("PATCH", f"chats/{chat}/members/{jill.id}", {"muted_for": 60})
     assert muted.json()["members"][1]["muted_until"]
     problem(jill("POST", f"chats/{chat}/messages", {"text": "a"}), 403, "muted")
@@ -412,7 +412,7 @@ def test_an_open_chat_can_be_joined(joe: Asker, stranger: Asker) -> None:
     assert (joined.status_code, joined.json()["role"]) == (200, "member")
 
 
-def test_who_may_not_write_to_a_member_cannot_join(joe: Asker, jill: Asker, stranger: Asker) -> None:
+def test_a_person_who_may_not_write_to_a_member_cannot_join(joe: Asker, jill: Asker, stranger: Asker) -> None:
     chat = joe("POST", "chats", {"is_open": True, "members": [jill.id]}).json()["id"]
     closed = joe("POST", "chats", {"members": [jill.id]}).json()["id"]
 
@@ -444,7 +444,7 @@ def test_nobody_is_put_into_a_chat_without_their_consent(joe: Asker, jill: Asker
 FEW = {"CHAT_CREATE_LIMIT": 2, "CHAT_ADD_LIMIT": 2, "MAX_CHATS_JOINED": 3}
 
 
-def test_who_creates_or_adds_too_fast_is_told_when_there_is_room(
+def test_the_limits_of_creating_and_adding_say_when_there_is_room(
     joe: Asker, jill: Asker, stranger: Asker
 ) -> None:
     with override_settings(COMPONENTS=FEW):
@@ -464,7 +464,7 @@ def test_who_creates_or_adds_too_fast_is_told_when_there_is_room(
     assert Inbox(stranger.id).chats() == []
 
 
-def test_nobody_is_put_into_more_chats_than_one_may_be_in(joe: Asker, jill: Asker, stranger: Asker) -> None:
+def test_the_number_of_chats_of_a_person_is_limited(joe: Asker, jill: Asker, stranger: Asker) -> None:
     for _ in range(3):
         Chat.create(jill.id)
     chat = Chat.create(joe.id, settings=ChatSettings(is_open=True))
@@ -478,7 +478,7 @@ def test_nobody_is_put_into_more_chats_than_one_may_be_in(joe: Asker, jill: Aske
     assert len(Inbox(jill.id).chats()) == 3
 
 
-def test_the_list_comes_in_pages_and_shows_the_beginning_of_what_was_said(joe: Asker, jill: Asker) -> None:
+def test_the_list_comes_in_pages_with_shortened_messages(joe: Asker, jill: Asker) -> None:
     made = [
         Chat.create(joe.id, text="x" * 4_000, data={"a": "b" * 4_000}, title=str(number)).id
         for number in range(7)
@@ -505,7 +505,7 @@ def test_the_list_comes_in_pages_and_shows_the_beginning_of_what_was_said(joe: A
 # Owners
 
 
-def test_an_owner_changes_his_chat(joe: Asker, jill: Asker, chat: str) -> None:
+def test_an_owner_changes_their_chat(joe: Asker, jill: Asker, chat: str) -> None:
     changed = joe("PATCH", f"chats/{chat}", {"title": "Hall", "slow_mode": 5, "history": 10, "is_open": True})
     told = changed.json()
     assert told["title"] == "Hall"
@@ -526,7 +526,7 @@ def test_an_owner_changes_his_chat(joe: Asker, jill: Asker, chat: str) -> None:
         problem(joe("PATCH", f"chats/{chat}", content), 422, "invalid-value")
 
 
-def test_a_closed_chat_is_read_and_not_written(joe: Asker, jill: Asker, chat: str) -> None:
+def test_a_closed_chat_can_be_read_and_not_written_to(joe: Asker, jill: Asker, chat: str) -> None:
     problem(jill("POST", f"chats/{chat}/close"), 403, "not-allowed")
     assert joe("POST", f"chats/{chat}/close").status_code == 204
 
@@ -549,7 +549,7 @@ def test_a_message_is_deleted_by_its_sender_or_the_owner(joe: Asker, jill: Asker
 
 
 @pytest.mark.parametrize("name", ["x" * 501, "x" * 5_000, "%00", "%F0%9F%98%80" * 501, "%ed%a0%80"])
-def test_no_name_in_an_address_fails_by_its_length(joe: Asker, chat: str, name: str) -> None:
+def test_no_name_in_an_address_is_a_server_error(joe: Asker, chat: str, name: str) -> None:
     answers = [
         joe("GET", f"chats/{name}"),
         joe("POST", f"chats/{name}/join"),

@@ -1,4 +1,4 @@
-"""sync: all that is new in all chats, by a cursor that nobody can forge, waited for without polling."""
+"""sync: everything new in all chats since a cursor, which nobody can forge; clients wait without polling."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def site(redis: Redis) -> Iterator[Site]:
         yield site
 
 
-def test_it_begins_with_all_chats_and_their_last_messages(joe: Asker, jill: Asker) -> None:
+def test_the_first_answer_has_all_chats_and_their_last_messages(joe: Asker, jill: Asker) -> None:
     first = Chat.create(joe.id, members=[jill.id], text="1", title="First")
     second = Chat.create(jill.id, members=[joe.id], text="2")
 
@@ -54,7 +54,7 @@ def test_it_begins_with_all_chats_and_their_last_messages(joe: Asker, jill: Aske
     assert sync(joe, told["cursor"])["chats"] == []
 
 
-def test_only_what_is_new_comes_and_in_order(joe: Asker, jill: Asker) -> None:
+def test_only_new_messages_come_in_their_order(joe: Asker, jill: Asker) -> None:
     chat, other = (Chat.create(joe.id, members=[jill.id]) for _ in range(2))
     cursor = sync(joe)["cursor"]
     for text in "abc":
@@ -66,11 +66,11 @@ def test_only_what_is_new_comes_and_in_order(joe: Asker, jill: Asker) -> None:
     assert (told["chats"][0]["unread"], told["gone"]) == (3, [])
     other.send(jill.id, "d")
     assert texts(sync(joe, told["cursor"])) == ["d"]
-    # An answer that was lost can be asked for again.
+    # A lost answer can be had again.
     assert texts(sync(joe, cursor)) == ["d", "a", "b", "c"]
 
 
-def test_new_chats_come_and_those_that_are_over_are_gone(joe: Asker, jill: Asker) -> None:
+def test_new_chats_come_and_former_chats_are_gone(joe: Asker, jill: Asker) -> None:
     old = Chat.create(joe.id, members=[jill.id])
     cursor = sync(jill)["cursor"]
     new = Chat.create(joe.id, members=[jill.id], text="new")
@@ -86,7 +86,7 @@ def test_new_chats_come_and_those_that_are_over_are_gone(joe: Asker, jill: Asker
     assert (again["chats"], again["gone"]) == ([], [])
 
 
-def test_many_chats_come_in_parts_and_nothing_said_meanwhile_is_missed(
+def test_many_chats_come_in_parts_and_no_message_in_between_is_missed(
     joe: Asker, jill: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("components.services.chat.api.sync._MOST_CHATS", 10)
@@ -112,7 +112,7 @@ def test_many_chats_come_in_parts_and_nothing_said_meanwhile_is_missed(
     assert sync(jill, told["cursor"])["chats"] == []
 
 
-def test_that_what_somebody_said_was_erased_is_news(joe: Asker, jill: Asker) -> None:
+def test_erased_messages_are_news(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id])
     chat.send(jill.id, "secret", mentions=[joe.id])
     chat.send(jill.id, "another", mentions=[joe.id])
@@ -129,7 +129,7 @@ def test_that_what_somebody_said_was_erased_is_news(joe: Asker, jill: Asker) -> 
     assert sync(joe, told["cursor"])["chats"] == []
 
 
-def test_that_others_have_read_is_news(joe: Asker, jill: Asker) -> None:
+def test_reading_positions_of_others_are_news(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id], text="hello")
     cursor = sync(joe)["cursor"]
     chat.acknowledge(jill.id, 2)
@@ -139,7 +139,7 @@ def test_that_others_have_read_is_news(joe: Asker, jill: Asker) -> None:
     assert found["messages"] == []
 
 
-def test_a_long_way_behind_it_comes_in_parts(joe: Asker, jill: Asker) -> None:
+def test_many_messages_come_in_parts(joe: Asker, jill: Asker) -> None:
     chat = Chat.create(joe.id, members=[jill.id], settings=ChatSettings(rate_limit=0))
     cursor = sync(jill)["cursor"]
     for number in range(55):
@@ -166,7 +166,7 @@ def test_a_cursor_too_long_for_an_address_can_be_posted(joe: Asker, jill: Asker)
 # Cursors
 
 
-def test_a_cursor_says_what_was_put_into_it() -> None:
+def test_a_cursor_holds_positions() -> None:
     positions = {"a": Position(5, 7), "b": Position(0)}
     assert read_cursor("joe", make_cursor("joe", positions)) == positions
 
@@ -199,11 +199,11 @@ def test_a_forged_cursor_is_refused(joe: Asker, redis: Redis, forge: Any) -> Non
 
 
 @pytest.mark.parametrize("query", ["timeout=-1", "timeout=56", "timeout=x", "timeout=nan", "since=5"])
-def test_wrong_values_are_refused(joe: Asker, query: str) -> None:
+def test_invalid_values_are_refused(joe: Asker, query: str) -> None:
     problem(joe("GET", f"sync?{query}"), 422, "invalid-value")
 
 
-def test_a_cursor_that_is_no_text_is_refused(joe: Asker) -> None:
+def test_a_cursor_that_is_not_text_is_refused(joe: Asker) -> None:
     for cursor in (5, None, ["a"], "\ud800"):
         problem(joe("POST", "sync", {"cursor": cursor}), 422, "invalid-value")
 
@@ -211,7 +211,7 @@ def test_a_cursor_that_is_no_text_is_refused(joe: Asker) -> None:
 # Waiting
 
 
-def test_a_message_wakes_who_waits(site: Site) -> None:
+def test_a_message_wakes_a_waiting_request(site: Site) -> None:
     chat = Chat.create("joe", members=["jill"])
     cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
     with ThreadPoolExecutor(1) as pool:
@@ -224,7 +224,7 @@ def test_a_message_wakes_who_waits(site: Site) -> None:
     assert "Retry-After" not in headers
 
 
-def test_a_new_chat_wakes_who_waits(site: Site) -> None:
+def test_a_new_chat_wakes_a_waiting_request(site: Site) -> None:
     cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(site.ask, "GET", f"sync?cursor={cursor}&timeout=50", by="jill")
@@ -234,7 +234,7 @@ def test_a_new_chat_wakes_who_waits(site: Site) -> None:
         assert texts(answer.result(20)[1]) == ["hello"]
 
 
-def test_who_goes_away_while_waiting_frees_the_place(site: Site) -> None:
+def test_a_client_that_goes_away_frees_its_place(site: Site) -> None:
     Chat.create("joe", members=["jill"])
     cursor = site.ask("GET", "sync", by="jill")[1]["cursor"]
 
@@ -243,7 +243,7 @@ def test_who_goes_away_while_waiting_frees_the_place(site: Site) -> None:
     assert eventually(lambda: waiting.waiters() == 0)
 
 
-def test_more_than_the_limit_are_answered_at_once_with_the_same_cursor(redis: Redis) -> None:
+def test_requests_above_the_limit_are_answered_at_once_with_the_same_cursor(redis: Redis) -> None:
     Chat.create("joe", members=["jill"])
     with serve(MAX_WAITERS=0) as site:
         cursor = site.ask("GET", "sync")[1]["cursor"]
@@ -253,7 +253,7 @@ def test_more_than_the_limit_are_answered_at_once_with_the_same_cursor(redis: Re
     assert 3 <= int(headers["Retry-After"]) <= 8
 
 
-def test_under_wsgi_nobody_waits(joe: Asker) -> None:
+def test_under_wsgi_no_request_waits(joe: Asker) -> None:
     client = Client()
     client.cookies = joe.client.cookies
     cursor = sync(joe)["cursor"]
@@ -263,7 +263,7 @@ def test_under_wsgi_nobody_waits(joe: Asker) -> None:
     assert 3 <= int(answer["Retry-After"]) <= 8
 
 
-def test_nothing_new_in_time_is_the_same_cursor(joe: Asker) -> None:
+def test_the_cursor_stays_the_same_if_nothing_comes_in_time(joe: Asker) -> None:
     Chat.create(joe.id)
     cursor = sync(joe)["cursor"]
 

@@ -1,4 +1,4 @@
-"""The mailbox over HTTP: pushed by others, looked at, pulled, acknowledged, and never taken by a mere link."""
+"""The mailbox over HTTP: push, look, pull, acknowledge. A mere link takes no message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fate(sender: Asker, to: Asker, id: int) -> str:
     return str(answer.json()["fate"])
 
 
-def test_a_message_comes_until_it_is_acknowledged_and_its_sender_sees_that(joe: Asker, jill: Asker) -> None:
+def test_a_message_comes_until_it_is_acknowledged_as_its_sender_sees(joe: Asker, jill: Asker) -> None:
     pushed = joe("POST", f"mailboxes/{jill.id}", {"text": "hello", "data": {"a": [1, None]}})
     id = pushed.json()["id"]
     assert pushed.status_code == 201
@@ -63,7 +63,7 @@ def test_a_message_comes_until_it_is_acknowledged_and_its_sender_sees_that(joe: 
     assert fate(joe, jill, id) == "acknowledged"
 
 
-def test_a_pull_acknowledges_what_came_before(joe: Asker, jill: Asker) -> None:
+def test_a_pull_acknowledges_earlier_messages(joe: Asker, jill: Asker) -> None:
     first, second = push(joe, jill, "1"), push(joe, jill, "2")
     assert [each["text"] for each in pull(jill, limit=1)["messages"]] == ["1"]
 
@@ -90,7 +90,7 @@ def test_looking_takes_nothing(joe: Asker, jill: Asker) -> None:
     problem(jill("GET", "mailbox/pull"), 405, "method-not-allowed")
 
 
-def test_a_repeated_push_is_one_message(joe: Asker, jill: Asker) -> None:
+def test_a_repeated_push_stores_one_message(joe: Asker, jill: Asker) -> None:
     first = push(joe, jill, Idempotency_Key="key-1")
     again = joe("POST", f"mailboxes/{jill.id}", {"text": "hello"}, Idempotency_Key="key-1")
 
@@ -99,7 +99,7 @@ def test_a_repeated_push_is_one_message(joe: Asker, jill: Asker) -> None:
     assert Mailbox(jill.id).depth() == 1
 
 
-def test_only_the_sender_sees_what_became_of_it(joe: Asker, jill: Asker, stranger: Asker) -> None:
+def test_only_the_sender_sees_what_became_of_a_message(joe: Asker, jill: Asker, stranger: Asker) -> None:
     id = push(joe, jill)["id"]
 
     for asker in (stranger, jill):
@@ -152,7 +152,7 @@ def test_a_full_mailbox_refuses(joe: Asker, jill: Asker) -> None:
         ({"txt": "a"}, "invalid-value"),
     ],
 )
-def test_a_message_that_is_none_is_refused(
+def test_an_invalid_message_is_refused(
     joe: Asker, jill: Asker, redis: Redis, content: Any, kind: str
 ) -> None:
     problem(joe("POST", f"mailboxes/{jill.id}", content), 422, kind)
@@ -160,7 +160,7 @@ def test_a_message_that_is_none_is_refused(
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "a" * 65, "ä", "a\x7f"])
-def test_an_idempotency_key_that_is_none_is_refused(joe: Asker, jill: Asker, redis: Redis, key: str) -> None:
+def test_an_invalid_idempotency_key_is_refused(joe: Asker, jill: Asker, redis: Redis, key: str) -> None:
     answer = joe("POST", f"mailboxes/{jill.id}", {"text": "a"}, Idempotency_Key=key)
 
     assert problem(answer, 422, "invalid-value")["field"] == "Idempotency-Key"
@@ -186,14 +186,14 @@ def test_an_idempotency_key_that_is_none_is_refused(joe: Asker, jill: Asker, red
         {"nonsense": 1},
     ],
 )
-def test_a_pull_with_wrong_values_is_refused(jill: Asker, content: Any) -> None:
+def test_a_pull_with_invalid_values_is_refused(jill: Asker, content: Any) -> None:
     told = problem(jill("POST", "mailbox/pull", content), 422, "invalid-value")
 
     assert told["field"] == next(iter(content))
 
 
 @pytest.mark.parametrize("id", [-1, 2**53, "1", None, 1.5, True])
-def test_an_id_that_is_none_acknowledges_nothing(joe: Asker, jill: Asker, id: Any) -> None:
+def test_an_invalid_id_acknowledges_nothing(joe: Asker, jill: Asker, id: Any) -> None:
     push(joe, jill)
     pull(jill)
 

@@ -1,4 +1,4 @@
-"""Cached rows over HTTP: who may read which, what is told, and what a browser that has it already is told."""
+"""Cached rows over HTTP: permission, values, and what browsers may keep."""
 
 from __future__ import annotations
 
@@ -64,15 +64,13 @@ def member(name: str, **rights: Any) -> Client:
     return client
 
 
-def test_values_are_told_as_they_are_stored(client: Client, sword: Ware) -> None:
+def test_values_are_served_as_they_are_stored(client: Client, sword: Ware) -> None:
     answer = client.get(f"/wares/{sword.pk}")
 
     assert answer.json() == {"name": "sword", "stock": 3, "price": "9.9000", "weight": "inf"}
 
 
-def test_several_rows_are_told_by_their_keys_without_those_that_there_are_not(
-    client: Client, sword: Ware
-) -> None:
+def test_several_rows_come_by_their_keys_without_missing_ones(client: Client, sword: Ware) -> None:
     shield = Ware.objects.create(name="shield")
 
     answer = client.get(f"/wares?pk={shield.pk}&pk=1000000&pk={sword.pk}&pk={sword.pk}")
@@ -85,7 +83,7 @@ def test_several_rows_are_told_by_their_keys_without_those_that_there_are_not(
     assert told[str(shield.pk)]["weight"] is None
 
 
-def test_coroutines_and_threads_are_told_the_same(client: Client, sword: Ware) -> None:
+def test_asgi_and_wsgi_answer_alike(client: Client, sword: Ware) -> None:
     awaited = asyncio.run(AsyncClient().get(f"/wares/{sword.pk}"))
 
     assert awaited.content == client.get(f"/wares/{sword.pk}").content
@@ -107,7 +105,7 @@ def test_a_hit_is_one_round_trip_to_redis_and_no_query(
     assert sent == ["TIME", "MGET"]
 
 
-def test_who_has_it_is_told_nothing_until_a_value_changes(client: Client, redis: Redis, sword: Ware) -> None:
+def test_a_client_gets_304_until_a_value_changes(client: Client, redis: Redis, sword: Ware) -> None:
     first = client.get(f"/wares/{sword.pk}")
     let_pass(redis, 31)  # and it is loaded anew
     second = client.get(f"/wares/{sword.pk}", headers={"If-None-Match": first["ETag"]})
@@ -129,7 +127,7 @@ def test_a_field_that_is_not_served_changes_nothing(client: Client, sword: Ware)
     assert client.get(f"/wares/{sword.pk}", headers={"If-None-Match": first["ETag"]}).status_code == 304
 
 
-def test_it_may_be_kept_until_it_would_be_older_than_its_delay(
+def test_an_answer_may_be_kept_until_it_is_older_than_the_delay(
     client: Client, redis: Redis, sword: Ware
 ) -> None:
     first = client.get(f"/wares/{sword.pk}")
@@ -141,28 +139,35 @@ def test_it_may_be_kept_until_it_would_be_older_than_its_delay(
     assert not first.has_header("Vary")
 
 
-def test_what_is_incomplete_is_not_kept(client: Client, sword: Ware) -> None:
+def test_an_incomplete_answer_is_not_kept(client: Client, sword: Ware) -> None:
     assert client.get(f"/wares?pk={sword.pk}&pk=1000000")["Cache-Control"] == "public, max-age=0"
 
 
-def test_one_that_there_is_not_is_a_problem(client: Client) -> None:
+def test_a_missing_row_is_a_problem(client: Client) -> None:
     answer = client.get("/wares/1000000")
 
     problem(answer, 404, "row-not-found")
     assert answer["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("query", ["", "?pk=", "?pk=x", "?pk=1&key=2", "?pk=%00", "?" + "&pk=1" * 101])
-def test_a_wrong_question_is_a_problem(client: Client, query: str) -> None:
-    problem(client.get(f"/wares{query}"), 422, "invalid-value")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "wares",
+        "wares?pk=",
+        "wares?pk=x",
+        "wares?pk=1&key=2",
+        "wares?pk=%00",
+        "wares?" + "&pk=1" * 101,
+        "tokens?pk=%00",
+        "tokens?pk=" + "a" * 513,
+    ],
+)
+def test_an_invalid_query_is_a_problem(client: Client, path: str) -> None:
+    problem(client.get(f"/{path}"), 422, "invalid-value")
 
 
-@pytest.mark.parametrize("key", ["%00", "a" * 513])
-def test_a_key_of_text_that_can_be_none_is_a_problem(client: Client, key: str) -> None:
-    problem(client.get(f"/tokens?pk={key}"), 422, "invalid-value")
-
-
-def test_it_is_only_read(client: Client) -> None:
+def test_rows_can_only_be_read(client: Client) -> None:
     assert problem(client.post("/wares"), 405, "method-not-allowed")
     assert client.head("/wares?pk=1").status_code == 200
 
@@ -170,9 +175,7 @@ def test_it_is_only_read(client: Client) -> None:
 # Who may read
 
 
-def test_without_a_rule_only_those_read_whom_the_admin_lets_view_the_model(
-    client: Client, sword: Ware
-) -> None:
+def test_by_default_people_who_may_view_the_model_in_the_admin_may_read(client: Client, sword: Ware) -> None:
     address = f"/staff?pk={sword.pk}"
     viewer = User.objects.create(username="viewer", is_staff=True)
     viewer.user_permissions.add(Permission.objects.get(codename="view_ware"))
@@ -187,7 +190,7 @@ def test_without_a_rule_only_those_read_whom_the_admin_lets_view_the_model(
     assert "Cookie" in answer["Vary"]
 
 
-def test_what_one_may_not_read_is_not_told_from_what_there_is_not(sword: Ware) -> None:
+def test_a_row_that_may_not_be_read_looks_like_one_that_does_not_exist(sword: Ware) -> None:
     shield = Ware.objects.create(name="shield")
     joe = member("joe")
 
@@ -199,7 +202,9 @@ def test_what_one_may_not_read_is_not_told_from_what_there_is_not(sword: Ware) -
     problem(joe.get("/some?pk=1&pk=2&pk=3"), 422, "invalid-value")
 
 
-def test_who_asks_too_often_is_told_when_to_come_back(monkeypatch: pytest.MonkeyPatch, sword: Ware) -> None:
+def test_a_client_that_asks_too_often_is_told_when_to_come_back(
+    monkeypatch: pytest.MonkeyPatch, sword: Ware
+) -> None:
     monkeypatch.setattr(views, "_throttle", Throttle(rate=0.01, burst=1, why="Less often."))
     joe = member("joe")
     joe.get(f"/some?pk={sword.pk}")
@@ -211,15 +216,15 @@ def test_who_asks_too_often_is_told_when_to_come_back(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("fields", [[], ["none"], "name", ["password"]])
-def test_only_what_is_cached_and_named_can_be_served(fields: Any) -> None:
+def test_only_cached_fields_can_be_served(fields: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match="cannot be served"):
         rows_view(Ware.cached, fields=fields)
 
 
-# When something does not answer
+# Without an answer of Redis or the database
 
 
-def test_a_row_that_another_does_not_get_loaded_is_a_problem(
+def test_a_row_that_is_not_loaded_in_time_is_a_problem(
     client: Client, monkeypatch: pytest.MonkeyPatch, sword: Ware
 ) -> None:
     Ware.cached.schedule(sword.pk)
@@ -234,7 +239,9 @@ def test_a_row_that_another_does_not_get_loaded_is_a_problem(
     assert answer["Retry-After"] == "1"
 
 
-def test_without_redis_it_is_said(client: Client, redis_server: EmbeddedServer) -> None:
+def test_without_redis_the_answer_says_when_to_come_back(
+    client: Client, redis_server: EmbeddedServer
+) -> None:
     with override_settings(
         CACHES={"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "unix:///x"}}
     ):
