@@ -1,12 +1,14 @@
 """
-Arguments that several services take, checked alike: names, numbers of seconds, fencing tokens.
+Arguments that several services take, checked alike: names, whole numbers, numbers of seconds, fencing tokens.
 
 What is wrong is said before anything is sent, so the state of Redis is as it was.
 """
 
 from __future__ import annotations
 
-from components.exceptions import InvalidDuration, InvalidFence, InvalidName
+import math
+
+from components.exceptions import InvalidDuration, InvalidFence, InvalidLimit, InvalidName
 
 MAX_NAME = 500  # characters
 #: Seconds: far above what anybody waits, far below what Redis and floats can count.
@@ -38,6 +40,16 @@ def check_seconds(what: str, value: object, *, may_be_zero: bool = False) -> flo
         raise InvalidDuration(
             f"The {what} is {value!r}; it must be a number of seconds, {least:g} to {LONGEST:,}."
         )
+    return value
+
+
+def check_int(
+    what: str, value: object, least: int, most: float = math.inf, error: type[Exception] = InvalidLimit
+) -> int:
+    """*value*, if it is a whole number from *least* to *most*. Raises *error*."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        bounds = f", {least:,} or more" if most == math.inf else f" from {least:,} to {most:,}"
+        raise error(f"The {what} is {_shown(value)}; it must be a whole number{bounds}.")
     return value
 
 

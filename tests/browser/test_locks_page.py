@@ -144,7 +144,7 @@ def test_what_can_be_no_limit_is_said_at_the_field(window, admin, redis):
 
     expect(page.get_by_label("Limit")).to_have_accessible_description(
         "It wins over what the code declares, in all processes and at once, until it is reset. "
-        "The limit is 3000000000; it must be a whole number, 1 to 2,147,483,647."
+        "The limit is 3000000000; it must be a whole number from 1 to 2,147,483,647."
     )
 
 

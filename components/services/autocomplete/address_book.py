@@ -20,9 +20,9 @@ from components.kit.client import AnyRedis
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.twins import twins
-from components.kit.values import check_name
+from components.kit.values import check_int, check_name
 from components.services.autocomplete import usage
-from components.services.autocomplete.contacts import check_limit, new_call
+from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
 from components.services.autocomplete.keys import ALL, BookKeys, names
@@ -94,7 +94,7 @@ class AddressBook:
         """
         typed = check_prefix(prefix)
         others = ["\1".join(way) for way in ways(typed.key, typed.joints)]
-        most = check_limit(limit, MAX_COMPLETIONS)
+        most = check_int("limit", limit, 1, MAX_COMPLETIONS)
         began = perf_counter()
         found = await COMPLETE.run(client, self._keys, prefix=typed.key, limit=most, others=others)
         if not found:
@@ -112,7 +112,7 @@ class AddressBook:
         "ann smith" finds "Ann Smith" and not "Ann Smithson". They are found among the first 1,000 entries whose
         labels end with it. Raises BookNotFound, InvalidPrefix, InvalidLimit.
         """
-        wanted, most = check_prefix(name).key, check_limit(limit, MAX_COMPLETIONS)
+        wanted, most = check_prefix(name).key, check_int("limit", limit, 1, MAX_COMPLETIONS)
         found = await CALLED.run(client, self._keys, wanted=wanted, limit=most)
         if found is None:
             raise self._not_found()
@@ -136,7 +136,7 @@ class AddressBook:
 
     async def _top(self, client: AnyRedis, limit: int = 10) -> list[RankedEntry]:
         """Return the entries that were selected most and last, the best first. Raises InvalidLimit."""
-        return await self._look(client, check_limit(limit, MAX_TOP))
+        return await self._look(client, check_int("limit", limit, 1, MAX_TOP))
 
     top, atop = twins(_top)
 

@@ -12,14 +12,13 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from components.exceptions import InvalidLimit
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
 from components.kit.scripts import Call, Script
 from components.kit.stored import text_of
 from components.kit.together import together
 from components.kit.twins import twins
-from components.kit.values import check_name, is_name
+from components.kit.values import check_int, check_name, is_name
 from components.services.autocomplete.facts import Contact, instant
 from components.services.autocomplete.folding import (
     Spelling,
@@ -53,7 +52,7 @@ class RecentContacts:
 
     def __init__(self, user: str, *, limit: int = 100) -> None:
         self.user = check_name("person", user)
-        self.limit = check_limit(limit, MAX_CONTACTS)
+        self.limit = check_int("limit", limit, 1, MAX_CONTACTS)
 
     async def _touch(self, client: AnyRedis, contact: str, *, label: str = "") -> None:
         """Put *contact* first. Without a label it keeps the one it has, or shows its id. Raises InvalidEntry."""
@@ -92,7 +91,7 @@ class RecentContacts:
 
         Raises InvalidPrefix, InvalidLimit.
         """
-        wanted, most = check_prefix(prefix), check_limit(limit, MAX_CONTACTS)
+        wanted, most = check_prefix(prefix), check_int("limit", limit, 1, MAX_CONTACTS)
         found = [each for each in await self._list(client) if _matches(each, wanted)]
         return found[:most]
 
@@ -145,13 +144,6 @@ def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:
 
 def _matches(contact: Contact, wanted: Spelling) -> bool:
     return any(is_found(spell(text), wanted) for text in (contact.label, contact.id))
-
-
-def check_limit(limit: object, most: int) -> int:
-    """Return *limit* if it is a whole number from 1 to *most*. Raises InvalidLimit."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
-        raise InvalidLimit(f"The limit is {limit!r}; it must be a whole number, 1 to {most:,}.")
-    return limit
 
 
 def new_call() -> str:

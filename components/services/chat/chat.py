@@ -43,7 +43,7 @@ from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.together import together
 from components.kit.twins import twins
-from components.kit.values import check_seconds
+from components.kit.values import check_int, check_seconds
 from components.services.chat.facts import (
     ChatInfo,
     ChatMessage,
@@ -744,16 +744,12 @@ def _read_info(
 
 def check_seq(what: str, seq: object) -> int:
     """Return *seq*, if it can be one; what is above all seqs is the last. Raises ValueError."""
-    if isinstance(seq, bool) or not isinstance(seq, int) or seq < 0:
-        raise ValueError(f"{what} is {repr(seq)[:80]}; it must be a whole number from 0 on.")
-    return min(seq, _LAST)
+    return min(check_int(what, seq, 0, error=ValueError), _LAST)
 
 
 def check_limit(limit: object) -> int:
     """Return *limit*, if so many messages can be asked for. Raises ValueError."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise ValueError(f"limit is {repr(limit)[:80]}; it must be a whole number, 1 to {MAX_LIMIT}.")
-    return limit
+    return check_int("limit", limit, 1, MAX_LIMIT, ValueError)
 
 
 def check_known(chat_id: object) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from components.exceptions import InvalidLimit
-from components.kit.values import check_seconds
+from components.kit.values import check_int, check_seconds
 
 _MOST = 2**31 - 1
 _DURATIONS = ("max_age", "drop_read_after", "rate_period", "slow_mode")
@@ -95,5 +95,4 @@ def check_setting(name: str, value: Any) -> None:
             raise InvalidLimit(f"is_open is {value!r}; it must be True or False.")
     else:
         least, most = _LEAST.get(name, 1), 10**13 if name == "max_bytes" else _MOST
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise InvalidLimit(f"{name} is {value!r}; it must be a whole number, {least} to {most:,}.")
+        check_int(name, value, least, most)

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from components.exceptions import InvalidLimit
 from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import AnyRedis
 from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
-from components.kit.values import check_name, is_name
+from components.kit.values import check_int, check_name, is_name
 from components.services.counters.counter import READ
 from components.services.counters.keys import CounterKeys, FamilyKeys
 from components.services.counters.precisions import Asked, ask, check_fill
@@ -96,7 +95,7 @@ class CounterReader:
         The cost is the number of these counters times that of the slices. Raises InvalidLimit, InvalidName, and what
         get() raises.
         """
-        asked, wanted = ask(precision, since, until), _check_limit(limit)
+        asked, wanted = ask(precision, since, until), check_int("limit", limit, 1, _MOST)
         check_name("family of counters", family)
         request = {**asked.args, "coarsest": asked.plan.coarsest, "some": asked.names_at_once, "best": wanted}
         best: dict[str, int] = {}
@@ -134,9 +133,8 @@ class CounterReader:
         self, client: AnyRedis, *, family: str | None = None, offset: int = 0, limit: int = 50
     ) -> list[CounterInfo]:
         """Return some of the counters, those that were seen last first. Raises InvalidLimit."""
-        indexes, limit = _indexes(family), _check_limit(limit)
-        if type(offset) is not int or not 0 <= offset <= _MOST:
-            raise InvalidLimit(f"The offset is {offset!r}; it must be a whole number from 0 to {_MOST:,}.")
+        indexes, limit = _indexes(family), check_int("limit", limit, 1, _MOST)
+        check_int("offset", offset, 0, _MOST)
         # Any of them may lie in one bucket.
         most = offset + limit - 1
         found = await pipelined(
@@ -180,9 +178,3 @@ def _indexes(family: str | None) -> list[str]:
 
 def _add_size(pipe: Any, key: str) -> None:
     pipe.zcard(key)
-
-
-def _check_limit(limit: object) -> int:
-    if type(limit) is not int or not 1 <= limit <= _MOST:
-        raise InvalidLimit(f"The limit is {limit!r}; it must be a whole number from 1 to {_MOST:,}.")
-    return limit

@@ -33,7 +33,7 @@ from components.kit.errors import redis_errors
 from components.kit.instants import EPOCH
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, text_of
-from components.kit.values import check_name, check_seconds
+from components.kit.values import check_int, check_name, check_seconds
 from components.services.logs import codec
 from components.services.logs.jobs import DEFAULT_JOB
 from components.services.logs.keys import JobKeys
@@ -106,9 +106,7 @@ class Aggregation:
         self, name: str, *, job: str = DEFAULT_JOB, lease: float = LEASE, tries: int = TRIES
     ) -> None:
         self.name, self.job = check_name("aggregation of logs", name), job
-        self.lease, self.tries = check_seconds("lease", lease), tries
-        if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
-            raise InvalidLimit(f"The number of tries is {tries!r}; it must be a whole number from 1 on.")
+        self.lease, self.tries = check_seconds("lease", lease), check_int("number of tries", tries, 1)
         self._keys = JobKeys(job)
 
     def join(self) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 
-from components.exceptions import FileDamaged, FileDiffers, InvalidLimit
+from components.exceptions import FileDamaged, FileDiffers
+from components.kit.values import check_int
 from components.services.logs.sources import Format, Source, opened, source_of
 
 logger = logging.getLogger(__name__)
@@ -89,7 +90,7 @@ class BlockReader:
 
     def __init__(self, source: Source, *, name: str, size: int = SIZE, tell: Tell = log_problem) -> None:
         self._source, self._name, self._tell = source, name, tell
-        self._size = check_bytes("size of a block", size, SMALLEST)
+        self._size = check_int("size of a block in bytes", size, SMALLEST)
         self._buffer, self._tail = b"", b""
         self._failure: FileDamaged | None = None
         #: Where the line that is being left out begins.
@@ -271,15 +272,6 @@ def readlines(
         if not lines[-1]:
             lines.pop()
         yield from lines
-
-
-def check_bytes(what: str, number: object, least: int) -> int:
-    """Return *number* if it is a whole number of bytes, from *least* on. Raises InvalidLimit."""
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InvalidLimit(
-            f"The {what} is {number!r}; it must be a whole number of bytes, from {least:,} on."
-        )
-    return number
 
 
 def mark(tail: bytes) -> str:

@@ -30,6 +30,7 @@ from components.exceptions import (
     UnknownFormat,
 )
 from components.kit.leases import clock
+from components.kit.values import check_int
 from components.services.logs import codec
 from components.services.logs.blocks import (
     BIGGEST,
@@ -38,7 +39,6 @@ from components.services.logs.blocks import (
     BlockReader,
     Problem,
     Tell,
-    check_bytes,
     log_problem,
     mark,
 )
@@ -82,7 +82,7 @@ class Copier:
         say: Callable[[str], object] = logger.warning,
         progress: Callable[[], object] = lambda: None,
     ) -> None:
-        if check_bytes("size of a chunk", size, SMALLEST) > BIGGEST:
+        if check_int("size of a chunk in bytes", size, SMALLEST) > BIGGEST:
             raise InvalidLimit(f"The size of a chunk is {size:,} bytes; it must be {BIGGEST:,} at most.")
         if stream.limit < (most := codec.most(size)):
             raise InvalidLimit(

@@ -28,9 +28,9 @@ from components.kit.contracts import record
 from components.kit.errors import redis_errors
 from components.kit.leases import clock
 from components.kit.scripts import Script
-from components.kit.values import check_seconds
+from components.kit.values import check_int, check_seconds
 from components.services.logs import codec
-from components.services.logs.blocks import Block, Place, check_bytes
+from components.services.logs.blocks import Block, Place
 from components.services.logs.jobs import DEFAULT_JOB, note_job
 from components.services.logs.keys import JobKeys
 
@@ -85,7 +85,7 @@ class LogStream:
     """The chunks of *job*, of which at most *limit* bytes are in flight. Every method raises RedisUnavailable."""
 
     def __init__(self, job: str = DEFAULT_JOB, *, limit: int = LIMIT) -> None:
-        self.job, self.limit = job, check_bytes("limit of bytes in flight", limit, 1)
+        self.job, self.limit = job, check_int("limit of bytes in flight", limit, 1)
         self._keys = JobKeys(job)
 
     def recognise(self, head: bytes, name: str, *, is_exact: bool = False) -> CopiedFile:

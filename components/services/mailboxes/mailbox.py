@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from components.exceptions import Blocked, InvalidLimit, MailboxFull, MessageNotFound, TooManyBlocked
+from components.exceptions import Blocked, MailboxFull, MessageNotFound, TooManyBlocked
 from components.kit.at_once import at_once, cancellations
 from components.kit.client import (
     SHORTEST_BLOCK,
@@ -31,7 +31,7 @@ from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import UNREADABLE, number_of, text_of
 from components.kit.twins import twins
-from components.kit.values import check_name, check_seconds
+from components.kit.values import check_int, check_name, check_seconds
 from components.services.counters import tally
 from components.services.mailboxes.body import check_client_id, decode, digest, encode
 from components.services.mailboxes.facts import Delivery, Fate, Mail, MailboxInfo, Mails, Pushed, WhenFull
@@ -323,9 +323,7 @@ def _new_call() -> str:
 
 
 def check_limit(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LIMIT:
-        raise InvalidLimit(f"The limit is {value!r}; it must be a whole number, 1 to {MAX_LIMIT:,}.")
-    return value
+    return check_int("limit", value, 1, MAX_LIMIT)
 
 
 def check_pulled(limit: int | None) -> int:
@@ -335,6 +333,4 @@ def check_pulled(limit: int | None) -> int:
 
 def _check_id(message: object) -> int:
     """Return *message* if it can be an id. Raises ValueError."""
-    if isinstance(message, bool) or not isinstance(message, int) or not 0 <= message <= MAX_ID:
-        raise ValueError(f"The id of a message is {message!r}; it must be a whole number, 0 to 2^53 - 1.")
-    return message
+    return check_int("id of a message", message, 0, MAX_ID, ValueError)

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from components.exceptions import (
     ForeignPermit,
-    InvalidLimit,
     PermitLost,
     PermitReleased,
     RedisUnavailable,
@@ -32,6 +31,7 @@ from components.exceptions import (
 from components.kit import leases
 from components.kit.holders import Holder, new_token
 from components.kit.stored import number_of
+from components.kit.values import check_int
 
 if TYPE_CHECKING:
     from components.services.semaphores.semaphore import Semaphore
@@ -262,9 +262,7 @@ def holder_of(permit: str) -> Holder:
 
 def check_count(what: str, value: object) -> int:
     """Return *value* if it can be a limit or a weight. Raises InvalidLimit."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
-        raise InvalidLimit(f"The {what} is {value!r}; it must be a whole number, 1 to {_MOST:,}.")
-    return value
+    return check_int(what, value, 1, _MOST)
 
 
 @lru_cache(maxsize=1_024)

@@ -187,7 +187,7 @@ def test_the_form_has_the_limit_in_force(operator):
         ("five", "Enter a whole number."),
         ("1.5", "Enter a whole number."),
         ("nan", "Enter a whole number."),
-        ("2147483648", "it must be a whole number, 1 to 2,147,483,647"),
+        ("2147483648", "it must be a whole number from 1 to 2,147,483,647"),
         ("9" * 5000, "Enter a whole number."),
     ],
 )

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import get_args
 
-from components.exceptions import InvalidLevel, InvalidLimit, InvalidRange
-from components.kit.values import check_name
+from components.exceptions import InvalidLevel, InvalidRange
+from components.kit.values import check_int, check_name
 from components.services.geo import Level
 from components.services.logs import DEFAULT_JOB, totals_of
 from components.services.logs.traffic.report import DayTotal, Others, Report, Row, growth
@@ -53,8 +53,7 @@ class Traffic:
 
         Raises InvalidRange.
         """
-        if type(days) is not int or days < 1:
-            raise InvalidRange(f"The number of days is {days!r}; it must be a whole number from 1 on.")
+        check_int("number of days", days, 1, error=InvalidRange)
         if not (found := self.days()):
             return None
         last = found[-1].day
@@ -90,7 +89,7 @@ class Traffic:
         """
         asked = _Asked(level, within, *_check_period(level, first, last))
         _check_place(level, within)
-        _check_top(top)
+        check_int("top", top, 1, MOST_ROWS)
         sums, by_day = self._sum(asked)
         best = heapq.nsmallest(top, sums, key=lambda member: (-sums[member], member))
         return _report(asked, self._read(asked, best), len(sums), by_day, self._before(asked))
@@ -228,8 +227,3 @@ def _check_place(level: Level, within: str) -> None:
             f"{within!r} cannot be divided by {level}: regions lie in a country such as 'US', cities also in a "
             "region such as 'US/CA'."
         )
-
-
-def _check_top(top: int) -> None:
-    if type(top) is not int or not 1 <= top <= MOST_ROWS:
-        raise InvalidLimit(f"The top is {top!r}; it must be a whole number from 1 to {MOST_ROWS:,}.")
