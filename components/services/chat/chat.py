@@ -560,7 +560,7 @@ class Chat:
     blocked, ablocked = twins(_blocked)
 
     async def _muted(self, client: AnyRedis) -> dict[str, datetime]:
-        """Return the people who left while muted, with the end of each mute, which may have passed."""
+        """Return who has left while they were muted, and until when they are, which may have passed."""
         found = await reading(lambda: client.zrange(self._keys.muted, 0, -1, withscores=True))
         return {
             text_of(person): from_ms(int(until)) if until < math.inf else datetime.max.replace(tzinfo=UTC)
@@ -698,7 +698,7 @@ def question(tag: str, person: str, limit: int, asked: Sequence[Any], most_bytes
 
 
 async def look_at(client: AnyRedis, chat_ids: Sequence[str]) -> list[ChatInfo | None]:
-    """Return the present state of these chats, in one round trip; None for chats that do not exist."""
+    """Return how these chats stand now, in one round trip; None for what is not there."""
     answers = iter(await ask(client, chat_ids, _add_chat))
     four = zip(*[answers] * 4, strict=True)
     return [_read_info(chat_id, *each) for chat_id, each in zip(chat_ids, four, strict=True)]

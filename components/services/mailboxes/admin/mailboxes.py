@@ -1,9 +1,9 @@
 """
-The Mailboxes page: how full each is, how old its oldest message is, and when its recipient last pulled.
+The Mailboxes page: how full each is, since when its oldest message waits, and when its recipient last pulled.
 
-It reads with MailboxReader. A page of the list takes four round trips, however many mailboxes there are. Messages are
-shown only to users who may read messages, which is a permission of its own. Clearing a mailbox needs the permission
-to delete, unblocking a sender the one to change.
+It looks through MailboxReader. A page of the list costs four round trips, however many mailboxes there are. What was
+written is shown to those alone who may read messages, a permission of its own. To clear a mailbox is to delete; to
+take the mail of a blocked sender again is to change.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MailboxAdmin(NamedPages):
         return self.url("mailbox", mailbox=name)
 
     def may_read(self, request: HttpRequest) -> bool:
-        """Return True if the user may see messages."""
+        """Whether the user may see what was written."""
         return request.user.has_perm(f"{self.opts.app_label}.view_messages_{self.opts.model_name}")
 
     def overview(self, request: HttpRequest) -> HttpResponse:
@@ -167,7 +167,7 @@ class MailboxAdmin(NamedPages):
 
 
 def _find(request: HttpRequest) -> Row:
-    """Return the mailbox that the query names."""
+    """The mailbox that the query names."""
     name = request.GET.get("mailbox", "")
     info = MailboxReader().find(name)
     if info is None:
@@ -176,7 +176,7 @@ def _find(request: HttpRequest) -> Row:
 
 
 def _number(text: str) -> int:
-    """Return the id of a message from a URL; 0 if it is not one."""
+    """An id of a message from a URL; 0 for what is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 17 else 0
 
 

@@ -92,7 +92,7 @@ async def unblock(request: HttpRequest, user: str, sender: str) -> Answer:
 async def _pulled(
     mailbox: Mailbox, limit: int, after: int | None, newest: bool, seconds: float
 ) -> tuple[Mails, bool]:
-    """Return the messages, and whether waiting was possible."""
+    """The messages, and whether they could be waited for."""
     if seconds:
         await let_go()
         try:
