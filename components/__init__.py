@@ -1,12 +1,10 @@
 """
 Patterns of *Redis in Action* as a Django app. Where to look:
 
-services/   what each pattern does: one module per pattern, the only callers of Redis
-lua/        the steps that must be atomic, one script per verb (read by scripts.py)
-keys/       every key, its type and who expires it;  client.py  the one door to Redis
-backends/   the doors that Django opens: tasks.py (django.tasks), mail.py (EMAIL_BACKEND)
-workers/    the long-running loops;  management/commands/  how they are started
-views/      the chat page and the HTTP API;  people.py  who the persons of messages are
-admin/      the control room;  embedded.py  the server that needs no installing
-conf.py checks.py exceptions.py  settings, what is wrong with them, what can go wrong later
+services/      one folder for each pattern: its public names, code, keys, Lua scripts, admin, API and worker
+kit/           what the services share: clients, scripts, keys, leases, the loop of workers
+control_room/  what the admin pages share;  api/  what the HTTP endpoints share;  people/  who the people are
+embedded/      a Redis server for development and tests;  testing.py  the pytest plugin
+cache.py tasks.py mail.py middleware.py    what settings name
+conf.py checks.py exceptions               settings, system checks and errors
 """

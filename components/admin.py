@@ -1,8 +1,8 @@
 """
-The control room: pages of Django's admin over what lives in Redis, one module per pattern.
+The control room: pages of Django's admin for what is in Redis.
 
-base.py holds what they share. They are registered with the default site; another AdminSite takes them
-with site.register(Queue, QueueAdmin).
+Each service has its own pages; control_room/ has what they share. They are registered with the default site; for
+another AdminSite, use site.register(Queue, QueueAdmin).
 """
 
 from django.contrib import admin

@@ -55,7 +55,7 @@ class LockMixin:
         thread_local: bool = True,
         **more: Any,
     ) -> Lock:
-        """A Lock at the cache's *key*: by django-redis' arguments, and all *more* that Lock takes."""
+        """Return a Lock at the cache's *key*, with django-redis' arguments and all *more* that Lock takes."""
         return Lock(
             client or self.get_client(write=True),
             self.make_key(key, version=version),
@@ -82,7 +82,7 @@ class SparingMixin:
         """Delete all keys of this cache, of every version, whatever else the database holds."""
         client = client or self.get_client(write=True)
         is_ours, batch = ours().match, list[bytes]()
-        # SCAN gives every key that is there all the time; what is added meanwhile may stay, as after FLUSHDB.
+        # SCAN returns every key that exists all the time; keys that are added meanwhile may stay, as with FLUSHDB.
         for key in client.scan_iter(match=self._pattern(), count=_SCANNED):
             if not is_ours(key):
                 batch.append(key)
@@ -92,14 +92,14 @@ class SparingMixin:
         _unlink(client, batch)
 
     def _pattern(self) -> str:
-        """What the keys of this cache match; everything, where a KEY_FUNCTION of the project hides it."""
+        """Return the pattern of this cache's keys; it matches all keys if the project has a KEY_FUNCTION."""
         prefix = glob_escape(self._backend.key_prefix)
         pattern = str(self._backend.key_func("*", prefix, "*"))
         return pattern if "*" in pattern else "*"
 
 
 def _unlink(client: Redis, names: Sequence[bytes]) -> None:
-    """Delete them, in one round trip to each node. Raises what the first that could not be deleted met."""
+    """Delete these keys, in one round trip to each node. Raises the first error."""
     if names:
         with client.pipeline(transaction=False) as pipe:
             for name in names:  # singly: on a cluster they lie in many slots
@@ -157,7 +157,7 @@ class _Cluster(RedisCluster):
     """A client that starts while a node is gone: redis-py asks the first for the commands, and fails with it."""
 
     def command(self, **kwargs: Any) -> Any:
-        """What commands the servers know, by any node that answers. Raises the error of the last one."""
+        """Ask any node that answers for the commands of the servers. Raises the error of the last one."""
         if "target_nodes" in kwargs:
             return super().command(**kwargs)
         nodes = self.get_primaries()  # type: ignore[no-untyped-call]
@@ -177,8 +177,8 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
     """
     The same for a Redis Cluster: OPTIONS {"CLIENT_CLASS": "components.cache.ClusterClient"}.
 
-    LOCATION is the URL of one node, or of several with commas between: the first that answers tells of
-    all others. The connections belong to the process, as those of django-redis' own pools do.
+    LOCATION is the URL of one node, or of several with commas between: the first that answers knows all others. The
+    connections belong to the process, as those of django-redis' own pools do.
     """
 
     _clusters: dict[tuple[str, ...], RedisCluster] = {}
@@ -190,7 +190,7 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
 
     @property
     def options(self) -> dict[str, Any]:
-        """What OPTIONS say about connections. The parser goes by the protocol; nothing is repeated."""
+        """Return the connection options in OPTIONS. The protocol determines the parser; no command is repeated."""
         factory = self.connection_factory
         options = {**factory.make_connection_params(""), **factory.pool_cls_kwargs}
         return {
@@ -214,7 +214,7 @@ class ClusterClient(LockMixin, SparingMixin, DefaultClient):  # type: ignore[mis
     def get_many(
         self, keys: Collection[str], version: int | None = None, client: Redis | None = None
     ) -> dict[str, Any]:
-        """The values that are there, by key. The keys may lie in any slots: MGET alone takes those of one."""
+        """Return the existing values by key. Keys may be in any slots, whereas MGET takes those of one slot only."""
         cluster = cast(RedisCluster, client or self.get_client(write=False))
         names = {self.make_key(key, version=version): key for key in keys}
         found = cluster.mget_nonatomic(list(names)) if names else []

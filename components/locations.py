@@ -31,13 +31,13 @@ class Place(NamedTuple):
 
 
 def is_redis(cache: Mapping[str, Any]) -> bool:
-    """Whether an entry of CACHES is a cache in Redis or Valkey, by the name of its backend."""
+    """Return True if an entry of CACHES is in Redis or Valkey, judged by the name of its backend."""
     backend = str(cache.get("BACKEND", "")).lower()
     return "redis" in backend or "valkey" in backend
 
 
 def client_class(cache: Mapping[str, Any]) -> type | None:
-    """The CLIENT_CLASS of an entry of CACHES; None if it names none, or one that cannot be imported."""
+    """Return the CLIENT_CLASS of an entry of CACHES; None if there is none or it cannot be imported."""
     path = cache.get("OPTIONS", {}).get("CLIENT_CLASS")
     try:
         found = import_string(path) if path else None
@@ -47,14 +47,14 @@ def client_class(cache: Mapping[str, Any]) -> type | None:
 
 
 def urls(cache: Mapping[str, Any]) -> list[str]:
-    """The URLs in the LOCATION of an entry of CACHES."""
+    """Return the URLs in the LOCATION of an entry of CACHES."""
     location = cache.get("LOCATION") or ""
     given = location if isinstance(location, Sequence) and not isinstance(location, str) else [location]
     return [part.strip() for each in given for part in str(each).split(",") if part.strip()]
 
 
 def places(cache: Mapping[str, Any]) -> set[Place]:
-    """The databases that an entry of CACHES uses: one for each URL of its LOCATION."""
+    """Return the databases that an entry of CACHES uses: one for each URL of its LOCATION."""
     options = cache.get("OPTIONS", {})
     # A cluster has one database, whatever the settings say.
     is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
@@ -102,7 +102,7 @@ def _one_name(host: str) -> str:
 
 
 def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong in an entry of CACHES for this app, a sentence each. Passwords are not repeated."""
+    """Yield a sentence for each mistake in an entry of CACHES that this app uses, without passwords."""
     options = cache.get("OPTIONS", {})
     is_cluster = "cluster" in str(options.get("CLIENT_CLASS", "")).lower()
     factory = str(options.get("CONNECTION_FACTORY", "components."))
@@ -140,12 +140,12 @@ def mistakes(cache: Mapping[str, Any]) -> Iterator[str]:
 
 
 def servers(cache: Mapping[str, Any]) -> set[str]:
-    """The servers that an entry of CACHES uses, whatever their databases."""
+    """Return the servers that an entry of CACHES uses, whatever their databases."""
     return {place.server for place in places(cache)}
 
 
 def with_database(url: str, number: int) -> str:
-    """The URL *url* of one server, with another database."""
+    """Return the URL *url* of a server with another database."""
     address, _, query = url.partition("?")
     others = [each for each in query.split("&") if each and not each.startswith("db=")]
     if address.startswith("unix:"):

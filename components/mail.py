@@ -1,4 +1,4 @@
-"""What settings name to send e-mail by tasks: EMAIL_BACKEND = "components.mail.EmailBackend"."""
+"""The e-mail backend that sends mail by tasks: EMAIL_BACKEND = "components.mail.EmailBackend"."""
 
 from components.services.queues.mail.backend import EmailBackend
 

@@ -1,9 +1,9 @@
 """
-Anchors: models without a table, for things that live in Redis.
+Anchors: models without a table, for things in Redis.
 
-An anchor gives a page of the control room (admin/) what Django ties to a model: an entry in the menu,
-permissions, and log entries that say who did what. It has no rows, and its manager
-asks no database: dumpdata and everything else that walks over all models finds nothing.
+An anchor gives a page of the control room what Django ties to a model: an entry in the menu, permissions, and log
+entries. It has no rows, and its manager asks no database, so dumpdata and everything else that goes through all
+models finds nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class NoRows(models.Manager[_M]):
 
 
 class Anchor(models.Model):
-    """What a log entry can point to. Make one, log it, forget it; it is never saved."""
+    """The object of a log entry. It is created only to be logged, and never saved."""
 
     name = models.CharField(max_length=255, primary_key=True)
 
-    #: What people call it, if that is not its name.
+    #: The displayed name, if it differs from the name.
     label = ""
 
     objects = NoRows()
@@ -44,7 +44,7 @@ class Anchor(models.Model):
 
 
 class AddressBook(Anchor):
-    """Of an address book, not the book itself. Who may look at books sees the names that are in them."""
+    """The anchor of an address book. Users who may view books see the names in them."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "rebuild", "remove")
@@ -53,7 +53,9 @@ class AddressBook(Anchor):
 
 
 class CachedRow(Anchor):
-    """Of a cached row, "market.item:42", or all rows of a name. Who may change it may set how often it is loaded."""
+    """
+    The anchor of a cached row, "market.item:42", or of all rows of a name. Users who may change it may set its delay.
+    """
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "refresh", "change", "remove")
@@ -62,7 +64,9 @@ class CachedRow(Anchor):
 
 
 class Chat(Anchor):
-    """Of a chat, not the chat: that is components.services.chat.Chat. Who may look at chats may not read them."""
+    """
+    The anchor of a chat, not components.services.chat.Chat. Users who may view chats may not read their messages.
+    """
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
@@ -72,7 +76,7 @@ class Chat(Anchor):
 
 
 class Counter(Anchor):
-    """Of a counter, not the counter itself. There is nothing to change: what was counted ends by itself."""
+    """The anchor of a counter. There is nothing to change, since counts expire by themselves."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view",)
@@ -81,7 +85,7 @@ class Counter(Anchor):
 
 
 class Lock(Anchor):
-    """Of a lock, not the lock: that is components.services.locks.Lock. Who may change it may release it by force."""
+    """The anchor of a lock, not components.services.locks.Lock. Users who may change it may release it by force."""
 
     class Meta(Anchor.Meta):
         verbose_name = "lock"
@@ -89,7 +93,9 @@ class Lock(Anchor):
 
 
 class LogJob(Anchor):
-    """Of a job of logs. Who may remove may let an aggregation leave, which loses what it has not counted."""
+    """
+    The anchor of a job of logs. Users who may remove it may remove an aggregation, with what it has not counted yet.
+    """
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "resend", "discard", "remove")
@@ -98,7 +104,7 @@ class LogJob(Anchor):
 
 
 class Mailbox(Anchor):
-    """Of a mailbox, not the mailbox itself. Who may look at mailboxes may not read the messages."""
+    """The anchor of a mailbox. Users who may view mailboxes may not read their messages."""
 
     class Meta(Anchor.Meta):
         default_permissions = ("view", "change", "delete")
@@ -109,9 +115,10 @@ class Mailbox(Anchor):
 
 class Queue(Anchor):
     """
-    A task queue; its name is "<TASKS alias>/<queue>". An alias alone stands for its workers and periodic tasks.
+    The anchor of a task queue, with the name "<TASKS alias>/<queue>".
 
-    Who may look at queues does not see what tasks were called with, what they returned, and their tracebacks.
+    An alias alone stands for its workers and periodic tasks. Users who may view queues do not see arguments, results
+    and tracebacks of tasks.
     """
 
     class Meta(Anchor.Meta):
@@ -122,7 +129,7 @@ class Queue(Anchor):
 
 
 class Semaphore(Anchor):
-    """Of a semaphore, not the semaphore itself. Who may change it may set its limit, and evict who holds a permit."""
+    """The anchor of a semaphore. Users who may change it may set its limit and evict holders."""
 
     class Meta(Anchor.Meta):
         verbose_name = "semaphore"

@@ -1,7 +1,7 @@
 """
-What kind of server this is, and what about it endangers the data: for banners, the doctor and the admin.
+Facts about a server, and which of its settings endanger the data: for the banners of the admin.
 
-Servers may forbid INFO; then nothing is known, which is no error.
+A server may forbid INFO; then nothing is known, which is not an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What settings.TASKS names: {"default": {"BACKEND": "components.tasks.RedisBackend"}}."""
+"""The task backend for settings.TASKS: {"default": {"BACKEND": "components.tasks.RedisBackend"}}."""
 
 from components.services.queues.backend import RedisBackend
 

@@ -5,8 +5,9 @@
     {% cached_row "market.item" pk as item %}{% if item %}{{ item.stock }} left{% endif %}
     {% cached_rows "market.item" pks stale=True as items %}{% for item in items %}…{% endfor %}
 
-Rows are called as their model, or by their own name. They are read when the page is made: one round trip for each
-tag, and a query for what is missed. So a template that a coroutine renders is given its rows by aget() instead.
+The name of rows is that of their model, unless they have their own. They are read while the page is rendered: one
+round trip for each tag, and a query for missing rows. If a coroutine renders the template, read the rows with aget()
+before.
 """
 
 from __future__ import annotations
@@ -24,19 +25,22 @@ register = template.Library()
 
 @register.simple_tag
 def cached_row(name: str, pk: Any, **options: Any) -> FrozenRow | None:
-    """The row; None if there is none, or *pk* is None or "". *options* are those of get(): max_age, wait, stale."""
+    """
+    Return the row; None if there is none, or if *pk* is None or "". *options* are those of get(): max_age, wait,
+    stale.
+    """
     return None if pk in (None, "") else _called(name).get(pk, **options)
 
 
 @register.simple_tag
 def cached_rows(name: str, pks: Iterable[Any], **options: Any) -> list[FrozenRow]:
-    """Those of the rows that there are, in the order of *pks*."""
+    """Return the existing rows, in the order of *pks*."""
     found = _called(name).get_many(wanted := list(pks), **options)
     return [found[pk] for pk in wanted if pk in found]
 
 
 def _called(name: str) -> CachedRows:
-    """What a template quotes is taken for HTML; this is a name."""
+    """Return a name as plain text: a template marks quoted text as safe HTML."""
     known = declared()
     rows = known.get(name + "") or known.get(name.lower())
     if rows is None:

@@ -6,8 +6,8 @@
     {% counter_chart "sales" "sales-errors" span=86400 title="Sales of a day" %}
     {% counter_chart "requests:*" top=5 %}
 
-It is read when the page is made: one round trip to each node of Redis, or two. Where that fails, a sentence stands in
-its place, and the page is there. Who may view counters finds links to their pages below it.
+The counters are read while the page is rendered, in one or two round trips to each node of Redis. If that fails, a
+sentence replaces the chart. Users who may view counters get links to their pages below it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _EVERY = ":*"
 
 @register.inclusion_tag("admin/components/counters/media.html", takes_context=True)
 def chart_media(context: template.Context) -> dict[str, Any]:
-    """What charts need in the head of a page, once."""
+    """Return the elements that charts need in the head of a page, once."""
     return {"csp_nonce": context.get("csp_nonce")}
 
 
@@ -50,11 +50,10 @@ def counter_chart(
     top: int = 5,
 ) -> dict[str, Any]:
     """
-    The chart of the counters *names*, for the last *span* seconds; "family:*" stands for the *top* of a family.
-
-    More than eight are not drawn.
+    Draw the counters *names* for the last *span* seconds, at most eight; "family:*" stands for the *top* highest of a
+    family.
     """
-    # What a template quotes is taken for HTML; these are names.
+    # A template marks quoted text as safe HTML; these are names.
     texts = [name + "" for name in names]
     shown = {"title": title + "" or ", ".join(texts)}
     try:
@@ -76,7 +75,7 @@ def _chart(names: Sequence[str], span: Span, top: int) -> Chart | None:
 
 
 def _link(request: HttpRequest | None) -> str:
-    """The page of a chart; "" where there is none, and for who may not see it."""
+    """Return the address of the page of a chart; "" if there is none, or if the user may not see it."""
     if (
         request is None
         or not hasattr(request, "user")
@@ -91,13 +90,13 @@ def _link(request: HttpRequest | None) -> str:
 
 @register.filter
 def sparkline(series: Series) -> str:
-    """The path of a small drawing of a counter."""
+    """Return the path of a small drawing of a counter."""
     return _sparkline(series)
 
 
 @register.filter
 def at(instant: datetime, chart: Chart) -> str:
-    """When it was, as far as the times of a chart need it: with its date, with seconds."""
+    """Write an instant with the date and the seconds if the times of the chart need them."""
     local = timezone.localtime(instant)
     clock = f"{local:%H:%M:%S}" if chart.precision < 60 else f"{local:%H:%M}"
     return f"{local:%Y-%m-%d} {clock}" if chart.is_dated else clock
@@ -105,18 +104,18 @@ def at(instant: datetime, chart: Chart) -> str:
 
 @register.filter
 def anchor(chart: Chart, title: str) -> str:
-    """The id of its description in the page, which a refresh does not change."""
+    """Return the id of a chart's description, which a refresh does not change."""
     what = [title, str(chart.precision), *(series.name for series in chart.found)]
     return f"chart-{crc32(chr(0).join(what).encode('utf-8', 'backslashreplace')):08x}"
 
 
 @register.filter
 def rate(series: Series) -> str:
-    """How fast a counter counts."""
+    """Write how fast a counter counts."""
     return _rate(series)
 
 
 @register.filter
 def total(count: int, name: str) -> str:
-    """What the counter *name* has counted, with its unit if it is a time."""
+    """Write the total of the counter *name*, with its unit if it is a time."""
     return _total(count, name)

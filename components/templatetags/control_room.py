@@ -25,7 +25,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 @register.simple_tag(takes_context=True)
 def page_url(context: template.Context, name: str, **query: object) -> str:
-    """The URL of a page of this component: {% page_url "tasks" alias=alias queue=queue.name %}."""
+    """Return the URL of a page of this component: {% page_url "tasks" alias=alias queue=queue.name %}."""
     return str(context["page_url"](name, **query))
 
 
@@ -80,7 +80,7 @@ def table(
 
 @register.inclusion_tag("admin/components/moment.html")
 def moment(instant: datetime | None) -> dict[str, Any]:
-    """An instant as <time>, with its distance from now; a dash for None."""
+    """Write an instant as <time>, with its distance from now; None as a dash."""
     if instant is None:
         return {"instant": None}
     now = timezone.localtime(datetime.now(UTC))
@@ -116,7 +116,7 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def took(seconds: float | None) -> str:
-    """As duration(), but what takes less than ten milliseconds to two places: 0.00031 as "0.31 ms"."""
+    """Write a duration like duration(), but less than ten milliseconds with two places: 0.00031 as "0.31 ms"."""
     if seconds is None or seconds >= 0.01:
         return duration(seconds)
     return f"{round(seconds * 1000, 2):g} ms"
@@ -124,7 +124,7 @@ def took(seconds: float | None) -> str:
 
 @register.filter
 def since(later: datetime | None, earlier: datetime | None) -> str:
-    """How long after *earlier* it was; a dash if either is unknown."""
+    """Write how long after *earlier* it was; a dash if either is unknown."""
     return duration(max((later - earlier).total_seconds(), 0.0) if later and earlier else None)
 
 
@@ -142,7 +142,7 @@ def rounded(number: float) -> str:
 
 @register.filter
 def amount(number: float) -> str:
-    """A task's own figure, whole or to two places: 1234.0 as "1,234", 0.125 as "0.13"."""
+    """Write a task's own figure, whole or with two places: 1234.0 as "1,234", 0.125 as "0.13"."""
     rounded = round(number, 2)
     return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
 

@@ -1,9 +1,9 @@
 """
-Chat: a group chat in which nothing is lost by who is away (chapter 6.5.2 of the book).
+Chat: a group chat in which members who are away lose nothing (chapter 6.5.2 of the book).
 
 Messages and events of a chat are one sequence, which never restarts. Each member has a reading position in it, which
-they move themselves. What they have not read stays until the limits of the chat let it go, however far the others
-have read. A chat and all that belongs to it lie in the slot of its bucket.
+they move themselves. Messages that a member has not read stay until the limits of the chat remove them, however far
+the others have read. A chat and all that belongs to it lie in the slot of its bucket.
 
 All that sending needs is one script, and so one round trip: whether the person is in the chat, muted, too fast or has
 sent this before, then the message itself and what is unread by it. A message that is sent again under the same client
@@ -88,7 +88,7 @@ from components.services.chat.settings import (
 from components.services.counters import tally
 
 MAX_BYTES = 65_536  # of bodies that one answer has of a chat, unless a single message is longer
-READS_TOLD = 50  # members: in larger chats nobody is told how far each has read
+READS_TOLD = 50  # members: larger chats do not show how far each has read
 TRIMMED = 500  # entries in one run of the script
 MAX_LIMIT = 200  # messages in one page
 _LAST = 2**53  # above all seqs
@@ -143,8 +143,8 @@ class Chat:
         """
         Create a chat of *owner* and *members*, with a first message if there is a text, or data.
 
-        *by* is who asks for it, mostly the owner: the limits of the site hold for them, and for the members. Created
-        again with the same id, owner and client id, it is the same chat.
+        *by* is the person who asks for it, mostly the owner: the limits of the site apply to them and to the members.
+        Created again with the same id, owner and client id, it is the same chat.
 
         Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration, TooManyChats,
         TooFast; nothing is stored then.
@@ -226,7 +226,7 @@ class Chat:
         found = await idempotent(lambda: client.hmget(self._keys.chat, ["created_by", "call", "gone"]))
         return list(found) == [owner.encode(), call.encode(), None]
 
-    # What members do: send, read what was sent, and say how far they have read.
+    # Sending, reading, and acknowledging.
 
     def send(
         self,
@@ -397,11 +397,10 @@ class Chat:
 
     async def _add(self, client: AnyRedis, users: Sequence[str], *, by: str | None = None) -> list[str]:
         """
-        Let people in, and return those who were not in the chat before. *by* needs to be owner or moderator, unless
-        the chat is open.
+        Add people, and return those who were not members before.
 
-        The limits of the site hold for *by*, and for those who are let in. Raises NotAllowed, Blocked,
-        TooManyMembers, TooManyChats, TooFast, and nobody is let in then.
+        *by* needs to be owner or moderator, unless the chat is open. The limits of the site apply to *by* and to the
+        new members. Raises NotAllowed, Blocked, TooManyMembers, TooManyChats, TooFast; then nobody is added.
         """
         actor = check_actor(by)
         persons = list(dict.fromkeys(map(check_person, users)))
@@ -502,7 +501,7 @@ class Chat:
     # Moderation
 
     async def _unblock(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
-        """Let a blocked person come back, if they are let in."""
+        """Allow a blocked person to join or to be added again."""
         event = write_event(EventKind.UNBLOCKED, check_actor(by), check_person(user))
         await self._do(client, UNBLOCK, by, event, person=user)
 
@@ -512,9 +511,9 @@ class Chat:
         self, client: AnyRedis, user: str, *, seconds: float | None = None, by: str | None = None
     ) -> None:
         """
-        Mute a member of a lower role for so many seconds; None is until they are unmuted. Raises NotAMember.
+        Mute a member of a lower role for that many seconds; None is until they are unmuted.
 
-        A mute holds on for a member who leaves, or is removed, and comes back.
+        Raises NotAMember. A mute outlasts leaving and coming back.
         """
         length = -1 if seconds is None else round(check_seconds("time of a mute", seconds) * 1000)
         await self._set_muted(client, user, length, by, EventKind.MUTED)
@@ -522,7 +521,7 @@ class Chat:
     mute, amute = twins(_mute)
 
     async def _unmute(self, client: AnyRedis, user: str, *, by: str | None = None) -> None:
-        """Unmute a member, or who has left while they were muted. Raises NotAMember for anybody else."""
+        """Unmute a member, or a person who left while muted. Raises NotAMember for anybody else."""
         await self._set_muted(client, user, 0, by, EventKind.UNMUTED)
 
     unmute, aunmute = twins(_unmute)
@@ -595,7 +594,7 @@ class Chat:
     async def _configure(self, client: AnyRedis, /, *, by: str | None = None, **settings: Any) -> None:
         """Change some of ChatSettings, as owner. Raises TypeError, InvalidLimit, InvalidDuration."""
         event = write_event(EventKind.CONFIGURED, check_actor(by))
-        replace(USUAL, **settings)  # raises TypeError for what is no setting
+        replace(USUAL, **settings)  # raises TypeError for an unknown setting
         said = b"other"
         while said == b"other":  # somebody configures it at the same moment
             found = await idempotent(lambda: client.hmget(self._keys.chat, ["created_at", *settings]))
@@ -638,7 +637,7 @@ class Chat:
     delete, adelete = twins(_delete)
 
     async def _do(self, client: AnyRedis, script: Script, by: str | None, event: bytes, **args: Any) -> bytes:
-        """Run a script that appends an event, and return what it says. Raises what it refuses with."""
+        """Run a script that appends an event, and return its answer. Raises its refusal as an error."""
         said: bytes = await script.run(
             client,
             self._keys,
@@ -655,7 +654,7 @@ class Chat:
         return said
 
     async def _trim_all(self, client: AnyRedis, *, before: int = 0) -> int:
-        """Remove what the limits of the chat say, or all up to *before*. Return how many entries that were."""
+        """Remove entries beyond the limits of the chat, or all up to *before*. Return how many entries that were."""
         gone, more = 0, True
         while more:
             went, more = await self._trim_some(client, before=before)
@@ -743,12 +742,12 @@ def _read_info(
 
 
 def check_seq(what: str, seq: object) -> int:
-    """Return *seq*, if it can be one; what is above all seqs is the last. Raises ValueError."""
+    """Return *seq* if it is valid; a number above all seqs becomes the last. Raises ValueError."""
     return min(check_int(what, seq, 0, error=ValueError), _LAST)
 
 
 def check_limit(limit: object) -> int:
-    """Return *limit*, if so many messages can be asked for. Raises ValueError."""
+    """Return *limit* if it is a valid number of messages. Raises ValueError."""
     return check_int("limit", limit, 1, MAX_LIMIT, ValueError)
 
 
@@ -760,7 +759,7 @@ def check_known(chat_id: object) -> str:
 
 
 def refusal(chat_id: str, said: bytes, *why: Any) -> ComponentsError:
-    """Return the error for what a script has said in place of doing something."""
+    """Return the error for the refusal of a script."""
     match said:
         case b"closed":
             return ChatClosed(f"The chat {chat_id!r} is closed.")

@@ -1,4 +1,4 @@
-"""What chats tell: frozen dataclasses. Instants are aware, in UTC."""
+"""Facts about chats: frozen dataclasses. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class Event:
-    """What happened, in place of a text."""
+    """An event of a chat, which takes the place of a text."""
 
     kind: EventKind
     #: Who did it; "" for the system.
@@ -81,7 +81,7 @@ class ChatMessage:
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of a send()."""
+    """The result of send()."""
 
     seq: int
     sent_at: datetime
@@ -185,7 +185,7 @@ class ChatNews:
 
 
 class Chats(list[ChatNews]):
-    """What an inbox finds, newest first."""
+    """The chats of an inbox, newest first."""
 
     def __init__(self, chats: Iterable[ChatNews] = (), *, unavailable: Sequence[str] = ()) -> None:
         super().__init__(chats)
@@ -224,7 +224,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Erased:
-    """What the erasure of a person removed."""
+    """The result of the erasure of a person."""
 
     chats: int
     messages: int

@@ -1,5 +1,5 @@
 """
-ChatReader: all chats, by page, for the control room; and what is told about a chat to those who look after it.
+ChatReader: all chats, by page, for the control room; and what a chat shows to those who look after it.
 
 The ids lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their ids,
 and these chats for themselves: three round trips, whatever the number of chats. Nothing changes.
@@ -21,7 +21,7 @@ from components.services.chat.keys import index
 
 
 class ChatReader:
-    """What the control room asks. Every method raises RedisUnavailable."""
+    """The queries of the control room. Every method raises RedisUnavailable."""
 
     def count(self) -> int:
         """Return how many chats there are."""

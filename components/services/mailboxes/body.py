@@ -1,7 +1,7 @@
 """
-What a message is as bytes: a letter that says the format, then the text as it is or, if there are data, both as JSON.
+The bytes of a message: a letter for the format, and then the text or, if there are data, text and data as JSON.
 
-What cannot be stored is refused before anything is sent. Lua never looks into a body.
+A message that cannot be stored is refused before anything is sent. Lua never looks into a body.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_CLIENT_ID = 64  # characters
 
 
 def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
-    """The body of a message. Raises InvalidMessage."""
+    """Return the body of a message. Raises InvalidMessage."""
     check_text(text, max_text=max_text)
     if data is None:
         if not text.strip():
@@ -46,7 +46,7 @@ def decode(body: bytes) -> tuple[str, Any]:
 
 
 def digest(sender: str, client_id: str) -> str:
-    """By which a push that is repeated is known."""
+    """Return a digest by which a repeated push is recognised."""
     text = f"{len(sender)}:{sender}{client_id}"
     return sha1(text.encode(), usedforsecurity=False).hexdigest()[:_DIGITS]
 

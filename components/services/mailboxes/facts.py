@@ -1,4 +1,4 @@
-"""What mailboxes tell: frozen dataclasses. Instants are aware, in UTC."""
+"""Facts about mailboxes: frozen dataclasses. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fate(StrEnum):
 class Mail:
     """A message in a mailbox."""
 
-    #: One more than that of the message before; the first is the server's microsecond. Ids are never given anew.
+    #: One more than the id of the message before; the first is the server's microsecond. Ids are never reused.
     id: int
     sender: str
     text: str

@@ -1,4 +1,4 @@
-"""Rows of a database as JSON in Redis, loaded anew every so often, and never older than they may be."""
+"""Rows of a database as JSON in Redis, reloaded on a schedule, and never older than allowed."""
 
 from components.services.rows.cache import Load, RowCache, Unshared
 from components.services.rows.controls import Changed, RowControls

@@ -1,5 +1,5 @@
 """
-RowCache: rows as JSON in Redis, loaded anew every so often (Redis in Action, 2.4), and never older than they may be.
+RowCache: rows as JSON in Redis, reloaded on a schedule (Redis in Action, 2.4), and never older than allowed.
 
 A row on the schedule is loaded by a daemon, whether or not anybody reads it. Other rows are loaded by a reader that
 misses them. A row that nobody loads anew, because all daemons are dead, is gone for readers when its delay and a
@@ -99,9 +99,9 @@ class RowCache:
 
     async def _schedule_many(self, client: AnyRedis, delays: Mapping[str | int, float]) -> None:
         """
-        Let several rows be loaded now, and again every so many seconds, in one round trip to each node.
+        Schedule several rows to be loaded now and repeatedly, in one round trip to each node.
 
-        *delays* has the seconds of each row by its key; 0 or less unschedules the row. Raises InvalidDuration.
+        *delays* has the seconds between two loads by key; 0 or less unschedules the row. Raises InvalidDuration.
         """
         checked = {member(self.name, check_key(key)): check_delay(delay) for key, delay in delays.items()}
         await schedule(client, {each: delay for each, delay in checked.items() if delay})
@@ -111,23 +111,23 @@ class RowCache:
 
     async def _schedule(self, client: AnyRedis, key: str | int, delay: float) -> None:
         """
-        Let the row be loaded now, and again every *delay* seconds; 0 or less unschedules it, as in the book.
+        Schedule the row to be loaded now and every *delay* seconds; 0 or less unschedules it, as in the book.
 
-        A row that is on the schedule has the new delay from now on. Raises InvalidDuration.
+        A row on the schedule gets the new delay. Raises InvalidDuration.
         """
         await self._schedule_many(client, {key: delay})
 
     schedule, aschedule = twins(_schedule)
 
     async def _unschedule(self, client: AnyRedis, *keys: str | int) -> None:
-        """Forget these rows. What is being loaded of them now is not stored."""
+        """Remove these rows from the schedule and the cache. Loads of them that are under way are not stored."""
         await unschedule(client, members_of(self.name, keys))
 
     unschedule, aunschedule = twins(_unschedule)
 
     async def _invalidate(self, client: AnyRedis, *keys: str | int) -> None:
         """
-        Drop these rows, since they have changed. What was loaded before this is not stored.
+        Drop these rows, since they have changed. Loads that began before this are not stored.
 
         Those on the schedule are due now. Call it after the commit.
         """
@@ -140,10 +140,10 @@ class RowCache:
 
     async def _refresh(self, client: AnyRedis, *keys: str | int) -> set[str]:
         """
-        Let these rows be loaded as soon as a daemon can. Until then they are read as they are.
+        Have these rows loaded as soon as a daemon can; until then readers see them as they are.
 
-        A load that is under way is good, and followed by another one. Return the keys of the rows that are on no
-        schedule: nobody loads them before they are too old.
+        A load that is under way is stored, and followed by another one. Return the keys of rows that are not on the
+        schedule, which no daemon loads.
         """
         return await refresh(client, self.name, keys)
 

@@ -61,13 +61,12 @@ class RowControls:
         self.name = check_cache_name(name)
 
     def refresh(self, *keys: str | int) -> set[str]:
-        """Let these rows be due now. Return the keys of those that are on no schedule. See RowCache.refresh()."""
+        """Make these rows due now. Return the keys of those that are not on the schedule. See RowCache.refresh()."""
         return at_once(refresh(get_client(), self.name, keys))
 
     def set_delay(self, delay: float, *keys: str | int) -> set[str]:
         """
-        Let those of these rows that are on the schedule be loaded every *delay* seconds. Return the keys of the
-        others.
+        Set the delay of those of these rows that are on the schedule, and return the keys of the others.
 
         Raises InvalidDuration, also for 0: use remove() to remove rows.
         """
@@ -81,14 +80,14 @@ class RowControls:
 
     def refresh_all(self, *, start: int = 0, most: int | None = None) -> Changed:
         """
-        Let all rows on the schedule be due now: those of the buckets from *start* on, about *most* of them.
+        Make all rows on the schedule due now: those of the buckets from *start* on, about *most* of them.
 
         With None, all of these. The result says from where to go on.
         """
         return self._each(_refresh, start, most)
 
     def set_delay_of_all(self, delay: float, *, start: int = 0, most: int | None = None) -> Changed:
-        """Let all rows on the schedule be loaded every *delay* seconds. Raises InvalidDuration."""
+        """Set the delay of all rows on the schedule. Raises InvalidDuration."""
         seconds = _above_zero(delay)
         return self._each(lambda client, members: _set_delay(client, seconds, members), start, most)
 
@@ -118,7 +117,7 @@ class RowControls:
 
 
 async def refresh(client: AnyRedis, name: str, keys: Sequence[str | int]) -> set[str]:
-    """Let these rows be due now. Return the keys of those that are on no schedule."""
+    """Make these rows due now. Return the keys of those that are not on the schedule."""
     members = members_of(name, keys)
     there = await _refresh(client, members)
     return {name_and_key(each)[1] for each in members if each not in there}
@@ -126,7 +125,7 @@ async def refresh(client: AnyRedis, name: str, keys: Sequence[str | int]) -> set
 
 async def schedule(client: AnyRedis, delays: Mapping[str, float], *, only_these: bool = False) -> set[str]:
     """
-    Let these members be loaded so often, in seconds; with *only_these*, if they are on the schedule.
+    Schedule these members with these delays, in seconds; with *only_these*, only those on the schedule.
 
     Return the members that were on the schedule.
     """

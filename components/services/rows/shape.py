@@ -221,7 +221,7 @@ class Row(Mapping[str, Any]):
 
     @property
     def is_deleted(self) -> bool:
-        """The database had no such row."""
+        """True if the database had no such row."""
         return self._stored[3] is None
 
     @property
@@ -241,7 +241,9 @@ class Row(Mapping[str, Any]):
 
     @property
     def is_stale(self) -> bool:
-        """It should have been loaded anew before it was read. Only readers that allow stale rows get such a row."""
+        """
+        True if it should have been reloaded before it was read. Only readers that allow stale rows get such a row.
+        """
         return bool(self._stored[1] <= self._now)
 
 

@@ -1,4 +1,4 @@
-"""The members of a chat: who they are, and forms for what the visitor may do about them and the chat."""
+"""The members of a chat, with forms for what the visitor may do to them and to the chat."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from components.services.chat.page.refusals import refusal
 
 _AN_HOUR = 3_600.0  # seconds
 
-#: What is done to a member: the chat, the member, who does it.
+#: An action on a member: a function of the chat, the member, and the person who does it.
 _TO_A_MEMBER: Mapping[str, Callable[[Chat, str, str], object]] = {
     "kick": lambda chat, user, by: chat.kick(user, by=by),
     "block": lambda chat, user, by: chat.block(user, by=by),

@@ -1,8 +1,8 @@
 """
-Several persons in one text: NamesField gives their ids.
+NamesField: the names of several people in one text, which cleans to their ids.
 
-While one types, recent contacts are offered, and the book that COMPONENTS["PEOPLE"] names for the visitor. What is
-sent is the text, with or without scripts: names are looked up as they are written, among people and in that book.
+While somebody types, it offers recent contacts and the book that COMPONENTS["PEOPLE"] names for the visitor. The form
+sends the text, with or without scripts; its names are looked up among people and in that book.
 """
 
 from __future__ import annotations
@@ -67,9 +67,8 @@ class NamesField(forms.CharField):
 
     def _found(self, text: str) -> list[str]:
         """
-        Return their ids. Raises ValidationError.
-
-        Nobody is told whether a person does not exist, or may not be written to or added.
+        Return their ids. Raises ValidationError, which does not reveal whether a person does not exist or must not be
+        written to.
         """
         parts = [bare for part in re.split(r"[,;\r\n]+", text) if (bare := part.strip().lstrip("@"))]
         if not parts:

@@ -1,4 +1,4 @@
-"""What the page says when something was refused, and with which status."""
+"""The sentences and statuses with which the page answers refused requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chat page's templates show: chats, messages and members, each ready to be printed."""
+"""Rows for the templates of the chat page: chats, messages and members, ready to be shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ChatRow:
 
 @dataclass(frozen=True)
 class MessageRow:
-    """A message, an event, or the line above what is new: the one of them that is not empty."""
+    """A message, an event, or the line above new messages: the one that is not empty."""
 
     seq: int = 0
     is_divider: bool = False

@@ -1,7 +1,6 @@
 """
-What the chat page says in words: titles, previews, what happened, who is mentioned.
-
-static/components/chat/sentences.js says the same for the page with scripts.
+Texts of the chat page: titles, previews, events and mentions. static/components/chat/sentences.js has the same for
+the page with scripts.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _TURNS = {
 
 
 def sentence(event: Event, name_of: NameOf) -> str:
-    """What happened."""
+    """Return a sentence for an event."""
     by, user = (name_of(id) if id else "" for id in (event.by, event.user))
     if event.kind in _DEEDS:
         active, passive = _DEEDS[event.kind]
@@ -59,7 +58,7 @@ def sentence(event: Event, name_of: NameOf) -> str:
 
 
 def title_of(chat: ChatNews, me: str, name_of: NameOf) -> str:
-    """Its title, else the names of the others in it."""
+    """Return a chat's title, or else the names of its other members."""
     if chat.title:
         return chat.title
     others = sorted(name_of(id) for id in chat.reads if id != me)
@@ -71,7 +70,7 @@ def title_of(chat: ChatNews, me: str, name_of: NameOf) -> str:
 
 
 def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
-    """The last message, in a line."""
+    """Return the last message in one line."""
     if message is None:
         return ""
     if message.event:
@@ -81,13 +80,13 @@ def preview(message: ChatMessage | None, me: str, name_of: NameOf) -> str:
 
 
 def initials(name: str) -> str:
-    """For the round picture."""
+    """Return the initials for the round picture."""
     letters = [next((c for c in word if c.isalnum()), "") for word in re.split(r"[\s,]+", name)]
     return "".join([letter for letter in letters if letter][:2]).upper() or "#"
 
 
 def tone(id: str) -> int:
-    """The number of its colour."""
+    """Return the number of its colour."""
     total = 0
     for character in id:
         total = (total * 31 + ord(character)) % 65_521

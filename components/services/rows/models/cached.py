@@ -90,7 +90,7 @@ class CachedRows:
         return RowCache(self.name, self.shape)
 
     def schedule(self, pk: Any, delay: float | None = None) -> None:
-        """Let the row be loaded now, and again every *delay* seconds, as declared by default; 0 unschedules it."""
+        """Schedule the row to be loaded now and every *delay* seconds, by default as declared; 0 unschedules it."""
         self.cache.schedule(self.key(pk), self.delay if delay is None else delay)
 
     async def aschedule(self, pk: Any, delay: float | None = None) -> None:
@@ -107,7 +107,10 @@ class CachedRows:
         self.cache.unschedule(*map(self.key, pks))
 
     def refresh(self, *pks: Any) -> set[Any]:
-        """Let these rows be loaded as soon as a daemon can. Return those that are on no schedule: none loads them."""
+        """
+        Have these rows loaded as soon as a daemon can. Return those that are not on the schedule, which no daemon
+        loads.
+        """
         keys = {pk: self.key(pk) for pk in pks}
         absent = self.cache.refresh(*keys.values())
         return {pk for pk, key in keys.items() if key in absent}
