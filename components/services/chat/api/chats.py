@@ -71,7 +71,7 @@ class Chats(TypedDict):
 
 @operation("chats", {200: Reply("The chat with the latest message is first.", Chats)}, query=[LIMIT, AFTER])
 async def list_chats(request: HttpRequest, user: str, values: Values) -> Answer:
-    """List the chats of the person."""
+    """List the caller's chats."""
     after = values.get(AFTER)
     try:
         if after == "":
@@ -146,7 +146,7 @@ async def change_chat(request: HttpRequest, user: str, values: Values, chat_id: 
 
 @operation("chats", {204: Reply("Closed.")}, body=(), problems=["not-allowed", "chat-not-found"])
 async def close_chat(request: HttpRequest, user: str, values: Values, chat_id: str) -> Answer:
-    """Close a chat: it can be read, and no longer be written to."""
+    """Close a chat, so that it can only be read."""
     await Chat(chat_id).aclose(by=user)
     return Answer()
 

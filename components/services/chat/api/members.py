@@ -46,7 +46,7 @@ class Added(TypedDict):
 
 @operation(
     "members",
-    {200: Reply("Owners are first; with q, names that begin with it, in alphabetical order.", Members)},
+    {200: Reply("Owners are first; with q, those whose full name begins with it, by the alphabet.", Members)},
     query=[PREFIX, LIMIT],
     problems=["chat-not-found", "too-fast"],
 )

@@ -83,7 +83,7 @@ async def sync(request: HttpRequest, user: str, values: Values) -> Answer:
 @operation("sync", _REPLIES, body=_FIELDS, largest=_LARGEST, problems=["invalid-cursor"])
 async def sync_by_body(request: HttpRequest, user: str, values: Values) -> Answer:
     """
-    Get the same with the cursor in the body.
+    Get what is new in all chats, with the cursor in the body.
 
     For a cursor that is too long for an address. The body may have 262,144 bytes.
     """
