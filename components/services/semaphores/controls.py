@@ -7,11 +7,10 @@ taken away learns of it when they refresh the permit or give it back; with auto_
 
 from __future__ import annotations
 
-import secrets
-
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.ids import new_call
 from components.kit.leases import server_clock
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, text_of
@@ -67,7 +66,7 @@ class SemaphoreControls:
 
     def evict(self, permit: str) -> bool:
         """Take a permit away from its holder, by its id. Return False if nobody held it. Raises ForeignPermit."""
-        call = f"evict {secrets.token_hex(8)}"
+        call = f"evict {new_call()}"
         request = RELEASE.run(get_client(), self._keys, permit=check_id(self.name, permit), call=call)
         return bool(at_once(request) == call.encode())
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import secrets
 import threading
 from collections.abc import Callable, Coroutine, Generator, Hashable
 from functools import lru_cache
@@ -30,6 +29,7 @@ from components.exceptions import (
 )
 from components.kit import leases
 from components.kit.holders import Holder, new_token
+from components.kit.ids import new_call
 from components.kit.stored import number_of
 from components.kit.values import check_int
 
@@ -63,7 +63,7 @@ class Permit:
         #: Whether its holder gave it back.
         self.is_released = False
         #: Names the release, so that one that is sent again is recognised.
-        self.call = f"release {secrets.token_hex(8)}"
+        self.call = f"release {new_call()}"
         self._is_renewed = False
         self._lost: Any = None
 

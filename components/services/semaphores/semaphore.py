@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import secrets
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from components.kit.client import (
     server_of,
 )
 from components.kit.errors import redis_errors
+from components.kit.ids import new_call
 from components.kit.leases import clock
 from components.kit.scripts import Script
 from components.kit.twins import twins
@@ -165,7 +165,7 @@ class Semaphore(SemaphoreControls):
 
     async def _release(self, client: AnyRedis, permit: Permit | str) -> None:
         permit_id, held = self._own(permit)
-        call = held.call if held else f"release {secrets.token_hex(8)}"
+        call = held.call if held else f"release {new_call()}"
         if held:
             if held.is_released:
                 raise _ended(permit_id, self.name, "release")
@@ -293,7 +293,7 @@ class Semaphore(SemaphoreControls):
 
     async def _leave(self, client: AnyRedis, wish: Wish) -> None:
         """Give up a wish, whether or not the permit was granted."""
-        await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {secrets.token_hex(8)}")
+        await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {new_call()}")
 
     def _own(self, permit: Permit | str) -> tuple[str, Permit | None]:
         """Return the id of a permit, and the permit itself if it was given. Raises ForeignPermit."""
