@@ -35,13 +35,12 @@ from components.exceptions import (
     TooManyMembers,
 )
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis, get_async_client, get_client
 from components.kit.ids import new_call, uuid7
-from components.kit.instants import EPOCH, from_ms
+from components.kit.keyspace import bucket
 from components.kit.news import channel
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import number_of, text_of
+from components.kit.stored import EPOCH, from_ms, number_of, text_of
 from components.kit.together import together
 from components.kit.twins import twins
 from components.kit.values import check_int, check_seconds

@@ -25,11 +25,10 @@ from components.kit.client import (
 )
 from components.kit.errors import redis_errors
 from components.kit.ids import new_call
-from components.kit.instants import EPOCH, from_ms, from_ms_or_none
 from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import UNREADABLE, number_of, text_of
+from components.kit.stored import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.counters import tally
