@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from django.http import HttpRequest
 
 from components.control_room.base import ControlRoomAdmin
-from components.kit.holders import Holder
+from components.kit.leases import Holder
 from components.models import Anchor
 from components.templatetags.control_room import legible
 

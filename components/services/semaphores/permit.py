@@ -4,7 +4,7 @@ Permit: a place in a semaphore, which belongs to its holder until they give it b
 Until when it is surely held is counted by the holder's own monotonic clock from before the request was sent, so it is
 never longer than the server counts. Redis has the last word: release() and refresh() ask it, and raise if it is lost.
 
-The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/holders.py describes.
+The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/leases.py describes.
 The process that asks makes the id before it asks. So a request that is sent again is recognised, nothing else has to
 be stored about who holds or waits, and the permit of another semaphore is recognised without asking Redis.
 """
@@ -28,8 +28,8 @@ from components.exceptions import (
     RedisUnavailable,
 )
 from components.kit import leases
-from components.kit.holders import Holder, new_token
 from components.kit.ids import new_call
+from components.kit.leases import Holder, new_token
 from components.kit.stored import number_of
 from components.kit.values import check_int
 
