@@ -41,9 +41,8 @@ from benchmarks.report import (
     span,
     times,
 )
-from components.kit.buckets import bucket
 from components.kit.client import get_client
-from components.kit.keyspace import stem
+from components.kit.keyspace import bucket, stem
 from components.middleware import CountRequestsMiddleware
 from components.services.counters import Counter, count, flush, forget
 from components.services.counters.precisions import WINDOW, plan

@@ -59,8 +59,7 @@ from benchmarks.report import (
 from benchmarks.row_readers import Reader
 from benchmarks.shop.models import Item, Offer
 from benchmarks.trips import TripCounter
-from components.kit.buckets import BUCKETS, bucket
-from components.kit.keyspace import stem
+from components.kit.keyspace import BUCKETS, bucket, stem
 from components.services.rows import member
 
 OURS, BOOK, ORM = "components", "book", "ORM"

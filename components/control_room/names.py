@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from components.kit.holders import Holder
+from components.kit.leases import Holder
 from components.templatetags.control_room import legible
 
 

@@ -1,19 +1,20 @@
 """
 How a key is spelled: <prefix>:<pattern>:{<name>}:<part>.
 
-The braces are a cluster's hash tag: all keys of one entity lie in one slot.
+The braces are a cluster's hash tag: all keys of one entity lie in one slot. Where entities have names without end,
+and must lie in one slot with an index that lists them, the tag is a bucket: each name falls into one of a few.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from zlib import crc32
 
 from components.conf import conf
 
-
-def _key(pattern: str, name: str, part: str) -> str:
-    return _stem(conf().prefix, pattern, name) + part
+#: So few that a page can ask each, and enough to spread over the nodes of a cluster.
+BUCKETS = tuple(f"{number:02d}" for number in range(32))
 
 
 def stem(pattern: str, name: str) -> str:
@@ -35,3 +36,8 @@ def _stem(prefix: str, pattern: str, name: str) -> str:
         )
     tag = name.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
     return f"{prefix}:{pattern}:{{{tag}}}:"
+
+
+def bucket(name: str) -> str:
+    """The bucket of *name*, for ever the same."""
+    return BUCKETS[crc32(name.encode("utf-8", "surrogatepass")) % len(BUCKETS)]

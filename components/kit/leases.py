@@ -5,6 +5,11 @@ One thread of the process keeps the time for all leases, and others talk to Redi
 that does not answer delays neither the news of a loss nor the renewals at other servers. These threads end when there
 was nothing to renew for a while. On an event loop its own timers keep the time, and each renewal is a task. Leases
 are referred to weakly: what the program has forgotten is not renewed. A forked child renews none of its parent's.
+
+Who holds something under a lease, or waits for it, is told by its token in Redis. A token reads
+host/process/thread/owner/random, each part percent-quoted; a coroutine gives the name of its task in place of the
+thread's. So nothing else has to be stored about a holder. A token of another form, such as redis-py's or the caller's
+own, tells nothing about its holder.
 """
 
 from __future__ import annotations
@@ -13,12 +18,16 @@ import asyncio
 import heapq
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Protocol
+from urllib.parse import quote, unquote
 from weakref import WeakKeyDictionary, ref
 
 from redis import Redis
@@ -27,6 +36,7 @@ from components.kit.errors import redis_errors
 
 logger = logging.getLogger(__name__)
 
+_WORDS = 5  # of a token
 _PART = 3  # a lease is renewed when a third of it has passed
 _LONGEST_RETRY = 1.0  # seconds, after a renewal that was not answered; less for short leases
 _IDLE = 30.0  # seconds after which a thread that had nothing to renew ends
@@ -301,3 +311,34 @@ def adrop(lease: AsyncLease) -> None:
     """drop() on the running loop."""
     if (timer := _timers.pop(lease, None)) is not None:
         timer.cancel()
+
+
+def new_token(owner: str | None = None, *, is_coroutine: bool = False) -> bytes:
+    """Return a token that nobody else has. *owner* is for people to read."""
+    task = asyncio.current_task() if is_coroutine else None
+    where = task.get_name() if task else threading.current_thread().name
+    return f"{_stem(os.getpid(), where, owner or '')}{os.urandom(8).hex()}".encode()
+
+
+@lru_cache(maxsize=1_024)
+def _stem(process: int, where: str, owner: str) -> str:
+    parts = (socket.gethostname(), str(process), where, owner)
+    return "".join(f"{quote(part[:100], safe=':@ ')}/" for part in parts)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds something or waits for it, as far as the token tells; "" and None if that is not known."""
+
+    host: str = ""
+    process: int | None = None
+    thread: str = ""
+    owner: str = ""
+
+    @classmethod
+    def of(cls, token: str) -> Holder:
+        """Return the holder with this token."""
+        parts = [unquote(part) for part in token.split("/")]
+        if len(parts) != _WORDS or not parts[1].isdecimal():
+            return cls()
+        return cls(parts[0], int(parts[1]), parts[2], parts[3])

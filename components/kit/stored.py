@@ -1,5 +1,5 @@
 """
-What users hand in as JSON, and what becomes of stored bytes that cannot be read.
+What users hand in as JSON, stored numbers and instants, and what becomes of stored bytes that cannot be read.
 
 JSON that is nested very deeply is accepted by one Python and breaks another: where the limit lies depends on the
 version, and on how deep the caller is in the stack. So the depth is bounded where JSON is written, by a check that
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 MAX_DEPTH = 32
 #: What is shown in place of a text that cannot be read.
 UNREADABLE = "This message cannot be read."
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
 
 
@@ -87,10 +87,23 @@ def number_of(raw: bytes | str | int | float | None, default: int = 0) -> int:
         return default
 
 
+def from_ms(milliseconds: bytes | str | int) -> datetime:
+    """Return the instant so many milliseconds after 1970. Raises ValueError or OverflowError."""
+    return EPOCH + timedelta(milliseconds=int(milliseconds))
+
+
+def from_ms_or_none(milliseconds: bytes | str | int | None) -> datetime | None:
+    """Return the instant, or None if there is none or what is stored cannot be read."""
+    try:
+        return from_ms(milliseconds) if milliseconds else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def instant_of(milliseconds: float) -> datetime:
     """Return the instant of a stored score, or the last one there is if the calendar has no such instant."""
     try:
-        return _EPOCH + timedelta(milliseconds=milliseconds)
+        return EPOCH + timedelta(milliseconds=milliseconds)
     except (OverflowError, ValueError):
         return _LAST_INSTANT
 

@@ -12,8 +12,8 @@ import secrets
 from collections.abc import Iterator
 from random import Random
 
+from components.kit.ids import uuid7
 from components.services.queues import NewTask
-from components.services.queues.new_task import new_id
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "45"))
 SEED = int(os.environ.get("CHAOS_SEED") or secrets.randbelow(1_000_000))
@@ -82,7 +82,7 @@ def tasks(count: int, name: str) -> Iterator[tuple[str, NewTask]]:
 
 
 def _task(kind: str, random: Random) -> NewTask:
-    task_id, key = new_id(), f"key-{random.randrange(_KEYS)}"
+    task_id, key = uuid7(), f"key-{random.randrange(_KEYS)}"
     arguments = {
         "nap": [random.uniform(0.02, 0.2)],
         "leased": [random.uniform(0.02, 0.2)],

@@ -21,7 +21,7 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.kit.holders import Holder
+from components.kit.leases import Holder
 from components.services.locks import lock
 from components.services.locks.keys import LockKeys
 from components.testing import redis_at

@@ -19,7 +19,7 @@ from components.exceptions import (
     TooFast,
     TooManyMembers,
 )
-from components.kit.buckets import BUCKETS
+from components.kit.keyspace import BUCKETS
 from components.services.autocomplete import RecentContacts
 from components.services.chat import Chat, ChatReader, ChatSettings, EventKind, Inbox, Role
 from components.services.chat.keys import ChatKeys

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.counters import Counter
 from components.services.counters.keys import CounterKeys
 from components.services.locks import lock

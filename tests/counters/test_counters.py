@@ -10,7 +10,7 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.counters import Counter, CounterReader, Ranked
 from components.services.counters.additions import MAX_COUNT
 from components.services.counters.keys import CounterKeys, FamilyKeys

@@ -8,7 +8,7 @@ import pytest
 from django.test.utils import override_settings
 from redis import Redis
 
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.counters import Cleaned, Counter, CounterReader, clean, count, flush
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import plan

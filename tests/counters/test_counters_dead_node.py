@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from components.exceptions import RedisUnavailable
-from components.kit.buckets import bucket
 from components.kit.client import get_client
+from components.kit.keyspace import bucket
 from components.services.counters import Counter, buffer, count, flush
 from components.services.counters.keys import CounterKeys
 from tests.support.cluster import Node, three_masters

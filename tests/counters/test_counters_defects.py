@@ -11,8 +11,8 @@ import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
-from components.kit.buckets import bucket
 from components.kit.client import get_client
+from components.kit.keyspace import bucket
 from components.services.counters import Counter, CounterReader, clean, count, flush
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, plan

@@ -9,8 +9,8 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
-from components.kit.buckets import bucket
 from components.kit.client import get_client
+from components.kit.keyspace import bucket
 from components.services.counters import Counter, CounterReader, count, flush, forget
 from components.services.counters.additions import ADD, addition, additions
 from components.services.counters.keys import SourceKeys

@@ -23,8 +23,8 @@ from redis.crc import key_slot
 
 from components import services
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
+from components.kit.keyspace import bucket
 from components.services.autocomplete import AddressBook, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.loading import Load, row

@@ -21,8 +21,8 @@ from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable, StaleFence
 from components.kit.at_once import at_once
 from components.kit.client import get_client
-from components.kit.instants import EPOCH
 from components.kit.scripts import Script
+from components.kit.stored import EPOCH
 from components.services.geo.keys import TableKeys
 from components.services.locks.fences import FencedValue
 from components.services.queues import Claimed, Consumer, NewTask, Progress, State, TaskQueue, Ticks

@@ -13,8 +13,8 @@ from redis.exceptions import ResponseError
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit import scripts
-from components.kit.buckets import BUCKETS
 from components.kit.client import get_async_client, get_client
+from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.services.chat.keys import index
 from components.testing import empty, redis_at

@@ -17,7 +17,7 @@ from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.services.semaphores import Semaphore
 from components.services.semaphores import semaphore as semaphores
-from components.services.semaphores.controls import RELEASE as GIVE_BACK
+from components.services.semaphores.semaphore import RELEASE as GIVE_BACK
 from tests.support.lost_locks import release_again
 from tests.support.semaphores import Waiter, take
 

@@ -10,7 +10,7 @@ from redis import Redis
 
 from components.exceptions import LockLost
 from components.kit.at_once import at_once
-from components.kit.buckets import BUCKETS, bucket
+from components.kit.keyspace import BUCKETS, bucket
 from components.services.locks import Lock, LockReader, drop_ins, lock
 from components.services.locks.fences import FencedValue
 from components.services.locks.keys import FencedKeys, LockKeys

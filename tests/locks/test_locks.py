@@ -12,7 +12,7 @@ from redis.exceptions import LockError, LockNotOwnedError
 
 from components.exceptions import InvalidDuration, InvalidName, LockLost, LockNotAcquired
 from components.kit.at_once import at_once
-from components.kit.holders import Holder
+from components.kit.leases import Holder
 from components.services.locks import LockReader, alock, lock
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of

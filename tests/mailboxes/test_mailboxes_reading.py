@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.mailboxes import Mailbox, MailboxReader
 from components.services.mailboxes.keys import index
 from tests.support.mailboxes import texts

@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import MessageNotFound, TooManyBlocked
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.chat import Chat, Inbox
 from components.services.chat.keys import InboxKeys
 from components.services.mailboxes import Fate, Mailbox, mailbox

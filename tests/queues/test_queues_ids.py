@@ -8,12 +8,12 @@ from uuid import RFC_4122, UUID
 
 import pytest
 
-from components.services.queues import new_task
-from components.services.queues.new_task import new_id
+from components.kit import ids
+from components.kit.ids import uuid7
 
 
 def test_ids_sort_by_creation() -> None:
-    made = [new_id() for _ in range(10_000)]
+    made = [uuid7() for _ in range(10_000)]
 
     assert made == sorted(made)
     assert len(set(made)) == 10_000
@@ -22,9 +22,9 @@ def test_ids_sort_by_creation() -> None:
 @pytest.mark.parametrize("ahead", [0, 86_400_000], ids=["the clock stands still", "the clock is turned back"])
 def test_ids_sort_by_creation_even_when(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
     last_ms = time.time_ns() // 1_000_000 + 60_000 + ahead
-    monkeypatch.setattr(new_task, "_last", last_ms << 12)
+    monkeypatch.setattr(ids, "_last", last_ms << 12)
 
-    made = [new_id() for _ in range(10_000)]
+    made = [uuid7() for _ in range(10_000)]
 
     assert made == sorted(made)
     assert UUID(hex=made[0]).int >> 80 == last_ms
@@ -33,7 +33,7 @@ def test_ids_sort_by_creation_even_when(ahead: int, monkeypatch: pytest.MonkeyPa
 
 def test_ids_of_many_threads_differ_and_sort_within_each() -> None:
     def make(count: int) -> list[str]:
-        return [new_id() for _ in range(count)]
+        return [uuid7() for _ in range(count)]
 
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(make, [2_000] * 4))
@@ -44,7 +44,7 @@ def test_ids_of_many_threads_differ_and_sort_within_each() -> None:
 
 def test_an_id_is_a_uuid_of_version_7_that_tells_the_time() -> None:
     before = time.time_ns() // 1_000_000
-    made = UUID(hex=new_id())
+    made = UUID(hex=uuid7())
 
     assert (made.version, made.variant) == (7, RFC_4122)
     assert abs((made.int >> 80) - before) < 60_000

@@ -16,8 +16,8 @@ from redis import Redis
 from components.conf import conf
 from components.exceptions import RowNotLoaded, RowNotSerializable
 from components.kit.at_once import at_once
-from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import get_client
+from components.kit.keyspace import BUCKETS, bucket
 from components.services.rows import (
     LEASE,
     Loader,

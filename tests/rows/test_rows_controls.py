@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import InvalidDuration
-from components.kit.buckets import BUCKETS
+from components.kit.keyspace import BUCKETS
 from components.services.rows import Loader, RowControls, RowReader, name_and_key
 from components.services.rows.keys import RowKeys
 from tests.support.rows import bodies, cache, claimed, due_at, let_pass, let_whole_delays_pass, now, refresh

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from components.exceptions import GeoTableDamaged, NotSerializable, RowNotSerializable
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.counters import CounterReader
 from components.services.counters.keys import CounterKeys
 from components.services.geo.layout import Manifest

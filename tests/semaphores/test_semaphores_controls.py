@@ -12,7 +12,7 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import ForeignPermit, InvalidLimit, PermitLost
-from components.kit.buckets import BUCKETS, bucket
+from components.kit.keyspace import BUCKETS, bucket
 from components.services.semaphores import Semaphore, SemaphoreControls, SemaphoreReader
 from components.services.semaphores.keys import index
 from tests.support.monitoring import sent_to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis import Redis
 
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.counters.keys import CounterKeys
 from components.services.counters.precisions import WINDOW, plan
 

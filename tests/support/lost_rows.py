@@ -8,8 +8,8 @@ from typing import Any
 from redis import Redis
 
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import get_client
+from components.kit.keyspace import bucket
 from components.services.rows import Loader, RowControls, member
 from components.services.rows.keys import DaemonKeys
 from components.services.rows.loader import CLAIM, begin

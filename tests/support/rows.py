@@ -7,8 +7,8 @@ from typing import Any
 
 from redis import Redis
 
-from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import get_client
+from components.kit.keyspace import BUCKETS, bucket
 from components.services.rows import Claims, Loader, RowCache, Shape, Stored, member, name_and_key
 from components.services.rows.keys import RowKeys
 

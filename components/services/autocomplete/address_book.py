@@ -17,12 +17,12 @@ from typing import Any
 
 from components.exceptions import BookNotFound
 from components.kit.client import AnyRedis
+from components.kit.ids import new_call
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name
 from components.services.autocomplete import usage
-from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.facts import BookInfo, Completions, Entry, RankedEntry, instant
 from components.services.autocomplete.folding import FOLDING, check_id, check_prefix, ways
 from components.services.autocomplete.keys import ALL, BookKeys, names

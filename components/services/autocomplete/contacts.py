@@ -8,12 +8,12 @@ clock, and drops the oldest. They are few, so they are filtered in Python or in 
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis, get_client
+from components.kit.ids import new_call
 from components.kit.scripts import Call, Script
 from components.kit.stored import text_of
 from components.kit.together import together
@@ -144,8 +144,3 @@ def _unnamed(contacts: Iterable[str], answers: Sequence[int]) -> _Ids:
 
 def _matches(contact: Contact, wanted: Spelling) -> bool:
     return any(is_found(spell(text), wanted) for text in (contact.label, contact.id))
-
-
-def new_call() -> str:
-    """Return a name that no other call has."""
-    return secrets.token_hex(8)

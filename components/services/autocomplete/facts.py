@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from components.kit.instants import EPOCH
+from components.kit.stored import EPOCH
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ contacts, a bucket of people.
 
 from __future__ import annotations
 
-from components.kit.buckets import bucket
-from components.kit.keyspace import stem
+from components.kit.keyspace import bucket, stem
 
 #: What names() is asked for: one index lists all books.
 ALL = "all"

@@ -21,8 +21,8 @@ from typing import Any, Self
 from components.exceptions import LoadSuperseded
 from components.kit.at_once import at_once
 from components.kit.client import AnyRedis
+from components.kit.ids import new_call
 from components.kit.scripts import ASYNCHRONOUS, Script
-from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.folding import FOLDING, check_id, check_label
 from components.services.autocomplete.keys import BookKeys
 

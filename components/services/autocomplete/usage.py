@@ -20,8 +20,8 @@ from datetime import datetime
 
 from components.kit.client import AnyRedis, get_client
 from components.kit.contracts import record
+from components.kit.ids import new_call
 from components.kit.scripts import Call, Script
-from components.services.autocomplete.contacts import new_call
 from components.services.autocomplete.facts import instant
 from components.services.autocomplete.keys import BookKeys
 from components.services.counters import tally

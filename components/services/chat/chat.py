@@ -35,12 +35,12 @@ from components.exceptions import (
     TooManyMembers,
 )
 from components.kit.at_once import at_once
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis, get_async_client, get_client
-from components.kit.instants import EPOCH, from_ms
+from components.kit.ids import new_call, uuid7
+from components.kit.keyspace import bucket
 from components.kit.news import channel
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import number_of, text_of
+from components.kit.stored import EPOCH, from_ms, number_of, text_of
 from components.kit.together import together
 from components.kit.twins import twins
 from components.kit.values import check_int, check_seconds
@@ -70,9 +70,7 @@ from components.services.chat.ids import (
     check_id,
     check_person,
     is_id,
-    new_call,
     new_client_id,
-    new_id,
 )
 from components.services.chat.keys import ChatKeys
 from components.services.chat.limits import charge
@@ -149,7 +147,7 @@ class Chat:
         Raises ChatExists, InvalidName, TooManyMembers, InvalidMessage, InvalidLimit, InvalidDuration, TooManyChats,
         TooFast; nothing is stored then.
         """
-        chat = cls(new_id() if id is None else check_id(id))
+        chat = cls(uuid7() if id is None else check_id(id))
         persons = [owner, *members]
         at_once(chat._create(get_client(), persons, text, data, title, client_id, settings, by))
         return chat
@@ -169,7 +167,7 @@ class Chat:
         by: str | None = None,
     ) -> Self:
         """create(), awaited."""
-        chat = cls(new_id() if id is None else check_id(id))
+        chat = cls(uuid7() if id is None else check_id(id))
         persons = [owner, *members]
         await chat._create(get_async_client(), persons, text, data, title, client_id, settings, by)
         return chat

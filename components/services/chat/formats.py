@@ -16,11 +16,13 @@ from typing import Any
 
 from components.exceptions import InvalidMessage
 from components.kit.contracts import record
-from components.kit.instants import EPOCH, from_ms, from_ms_or_none
 from components.kit.stored import (
+    EPOCH,
     MAX_DEPTH,
     UNREADABLE,
     Unreadable,
+    from_ms,
+    from_ms_or_none,
     is_too_deep,
     number_of,
     read_json,

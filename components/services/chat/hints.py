@@ -14,8 +14,8 @@ from contextlib import suppress
 
 from components.conf import conf
 from components.exceptions import RedisUnavailable, TooManyChats
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis
+from components.kit.keyspace import bucket
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import text_of
 from components.services.chat.ids import is_id

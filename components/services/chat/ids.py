@@ -9,20 +9,11 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 
 from components.exceptions import InvalidName
 from components.kit.values import check_name
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}", re.ASCII)
-
-
-def new_id() -> str:
-    """Return 32 hexadecimal digits, which begin with the milliseconds of now."""
-    random = secrets.randbits(74)
-    return (
-        f"{time.time_ns() // 1_000_000:012x}7{random >> 62:03x}{(0b10 << 62) | random & (1 << 62) - 1:016x}"
-    )
 
 
 def is_id(text: object) -> bool:
@@ -38,11 +29,6 @@ def check_id(chat_id: object) -> str:
         f"A chat cannot have the id {repr(chat_id)[:80]}: it must be 1 to 64 letters, digits and . _ : - of ASCII, "
         "and begin with a letter or a digit."
     )
-
-
-def new_call() -> str:
-    """Return a name for one request, by which it is recognised if it comes twice."""
-    return secrets.token_hex(8)
 
 
 def new_client_id() -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 from components.exceptions import RedisUnavailable
 from components.kit.at_once import at_once, cancellations
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis, get_async_client, get_client
+from components.kit.keyspace import bucket
 from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import ASYNCHRONOUS, CLUSTERS, Call, idempotent, pipelined
 from components.kit.stored import text_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from components.kit.buckets import bucket
-from components.kit.keyspace import stem
+from components.kit.keyspace import bucket, stem
 
 
 class ChatKeys:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from components.conf import conf
 from components.exceptions import TooFast, TooManyChats
 from components.kit.client import AnyRedis
+from components.kit.ids import new_call
 from components.kit.scripts import Script, idempotent, pipelined
 from components.kit.stored import text_of
 from components.services.chat.hints import YOUNG_AFTER_LEAVING
-from components.services.chat.ids import is_id, new_call
+from components.services.chat.ids import is_id
 from components.services.chat.keys import ChatKeys, InboxKeys
 
 CHARGE = Script("chat/charge")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from components.kit.at_once import at_once
-from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis, get_client
+from components.kit.keyspace import BUCKETS
 from components.kit.scripts import pipelined
 from components.kit.stored import text_of
 from components.services.chat.chat import Chat, look_at

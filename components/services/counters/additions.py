@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from components.exceptions import CountRefused, InvalidCount
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.kit.scripts import Call, Script
 from components.services.counters.keys import SourceKeys
 from components.services.counters.precisions import plan

@@ -19,9 +19,9 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 
 from components.exceptions import CountRefused
-from components.kit.buckets import bucket
 from components.kit.client import get_client
 from components.kit.endings import at_end
+from components.kit.keyspace import bucket
 from components.kit.leases import clock
 from components.kit.scripts import CLUSTERS
 from components.kit.values import check_name

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis, get_client
+from components.kit.keyspace import bucket
 from components.kit.scripts import Script
 from components.kit.together import together
 from components.kit.twins import twins

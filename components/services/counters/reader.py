@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import AnyRedis
+from components.kit.keyspace import BUCKETS, bucket
 from components.kit.scripts import Script, pipelined
 from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
-from components.kit.instants import EPOCH
+from components.kit.stored import EPOCH
 
 #: What stands for a slice in which nothing was counted: a number, None, or "skip" to leave it out.
 Fill: TypeAlias = int | Literal["skip"] | None

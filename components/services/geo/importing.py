@@ -12,7 +12,6 @@ repeated before that, it writes only the missing ones. Of two imports at once th
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from components.exceptions import GeoTableDamaged, InvalidGeoSource
 from components.kit.at_once import at_once
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.ids import new_call
 from components.kit.scripts import Script
 from components.services.geo import csvs
 from components.services.geo.builder import Builder, Progress
@@ -118,7 +118,7 @@ def put(name: str, version: str, number: int, stored: bytes) -> None:
 
 def activate(name: str, version: str, manifest: Manifest) -> list[int]:
     """Make a version current. Return the numbers of its parts that are missing; if any are, nothing has changed."""
-    count, text, call = len(manifest.digests), manifest.write(), secrets.token_hex(8)
+    count, text, call = len(manifest.digests), manifest.write(), new_call()
     request = {"version": version, "count": count, "json": text, "id": call}
     missing: list[int] = at_once(ACTIVATE.run(get_client(), TableKeys(name), **request))
     return missing

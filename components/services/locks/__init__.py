@@ -6,7 +6,7 @@ redis-py's classes. FencedValue is a value that only the newest holder can write
 docs/locks.md and docs/fencing.md.
 """
 
-from components.kit.holders import Holder, new_token
+from components.kit.leases import Holder, new_token
 from components.services.locks.drop_ins import AsyncLock, Lock
 from components.services.locks.fences import FencedValue
 from components.services.locks.named import AsyncLocks, LockOptions, Locks, alock, alocks, lock, locks

@@ -39,8 +39,7 @@ from components.kit import leases
 from components.kit.at_once import answer, at_once, cancellations, to_its_end
 from components.kit.client import SHORTEST_BLOCK, longest_block
 from components.kit.errors import REDIS_FAILED, redis_errors
-from components.kit.holders import new_token
-from components.kit.leases import clock
+from components.kit.leases import clock, new_token
 from components.kit.scripts import Call, Script
 from components.kit.values import LONGEST, check_seconds
 from components.services.counters import tally

@@ -19,8 +19,7 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from components.conf import conf
 from components.exceptions import InvalidName
-from components.kit.buckets import BUCKETS, bucket
-from components.kit.keyspace import stem
+from components.kit.keyspace import BUCKETS, bucket, stem
 from components.kit.values import check_name
 
 _TAG = re.compile(r"\{([^}]+)\}")

@@ -17,11 +17,10 @@ from redis import Redis
 
 from components.exceptions import InvalidName
 from components.kit.at_once import at_once
-from components.kit.buckets import BUCKETS
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
-from components.kit.holders import Holder
-from components.kit.leases import server_clock
+from components.kit.keyspace import BUCKETS
+from components.kit.leases import Holder, server_clock
 from components.kit.scripts import Script
 from components.kit.stored import instant_of, number_of, text_of
 from components.services.locks.keys import LockKeys, index

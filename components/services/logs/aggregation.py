@@ -30,9 +30,8 @@ from components.exceptions import (
 from components.kit.at_once import at_once
 from components.kit.client import get_client, longest_block
 from components.kit.errors import redis_errors
-from components.kit.instants import EPOCH
 from components.kit.scripts import Script
-from components.kit.stored import instant_of, text_of
+from components.kit.stored import EPOCH, instant_of, text_of
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.logs import codec
 from components.services.logs.jobs import DEFAULT_JOB

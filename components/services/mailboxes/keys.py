@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from components.kit.buckets import bucket
-from components.kit.keyspace import stem
+from components.kit.keyspace import bucket, stem
 
 
 class MailboxKeys:

@@ -10,7 +10,6 @@ happens by itself when a process dies.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -25,11 +24,11 @@ from components.kit.client import (
     longest_block,
 )
 from components.kit.errors import redis_errors
-from components.kit.instants import EPOCH, from_ms, from_ms_or_none
+from components.kit.ids import new_call
 from components.kit.leases import clock
 from components.kit.news import Listener, Turns, channel
 from components.kit.scripts import Script, idempotent, pipelined
-from components.kit.stored import UNREADABLE, number_of, text_of
+from components.kit.stored import EPOCH, UNREADABLE, from_ms, from_ms_or_none, number_of, text_of
 from components.kit.twins import twins
 from components.kit.values import check_int, check_name, check_seconds
 from components.services.counters import tally
@@ -87,13 +86,13 @@ class Mailbox:
         """
         check_name("person", sender)
         body = encode(text, data, max_text=self.max_text, max_data=self.max_data)
-        call = _new_call()
+        call = new_call()
         said, *facts = await PUSH.run(
             client,
             self._keys,
             name=self.name,
             sender=sender,
-            digest=digest(sender, _new_call() if client_id is None else check_client_id(client_id)),
+            digest=digest(sender, new_call() if client_id is None else check_client_id(client_id)),
             call=call,
             body=body,
             limit=self.limit,
@@ -157,7 +156,7 @@ class Mailbox:
             "upto": 0 if after is None else _check_id(after),
             "limit": check_pulled(limit),
             "which": "newest" if newest else "oldest",
-            "call": _new_call(),
+            "call": new_call(),
         }
 
     async def _pull(self, client: AnyRedis, request: dict[str, Any]) -> Mails:
@@ -178,7 +177,7 @@ class Mailbox:
 
         What was not handed out stays. Raises ValueError for what cannot be an id.
         """
-        request = {"upto": _check_id(id), "limit": 0, "which": "oldest", "call": _new_call()}
+        request = {"upto": _check_id(id), "limit": 0, "which": "oldest", "call": new_call()}
         acknowledged, *_ = await PULL.run(client, self._keys, name=self.name, **request)
         tally("mailboxes:acknowledged", acknowledged)
         return int(acknowledged)
@@ -246,7 +245,7 @@ class Mailbox:
 
     async def _clear(self, client: AnyRedis) -> int:
         """Drop all messages, and return how many there were. Senders and recipient learn that they were dropped."""
-        return int(await CLEAR.run(client, self._keys, call=_new_call()))
+        return int(await CLEAR.run(client, self._keys, call=new_call()))
 
     clear, aclear = twins(_clear)
 
@@ -315,11 +314,6 @@ def _read(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: by
     except (ValueError, OverflowError):
         at = from_ms_or_none(sent_at) or EPOCH
         return Mail(int(message), text_of(sender), UNREADABLE, None, at, bool(is_again), is_unreadable=True)
-
-
-def _new_call() -> str:
-    """Return a name that no other call has."""
-    return secrets.token_hex(8)
 
 
 def check_limit(value: object) -> int:

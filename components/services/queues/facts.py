@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from components.kit.instants import EPOCH
+from components.kit.stored import EPOCH
 
 State = Literal["ready", "delayed", "running", "dead", "successful"]
 

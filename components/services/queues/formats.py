@@ -20,7 +20,7 @@ from typing import Any
 
 from components.exceptions import UnknownFormat
 from components.kit.contracts import record
-from components.kit.instants import EPOCH
+from components.kit.stored import EPOCH
 from components.services.queues.facts import (
     Progress,
     State,

@@ -8,17 +8,15 @@ in the same millisecond run in the order in which a process pushed them. Nothing
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from os import urandom
-from threading import Lock
 from typing import Any, NamedTuple
 
 from components.conf import QueueOptions
 from components.exceptions import InvalidQueueName
+from components.kit.ids import uuid7
 from components.services.queues.arguments import encode, normalize_call
 from components.services.queues.facts import MICROSECOND, TaskInfo, to_ms, to_us
 
@@ -28,9 +26,6 @@ LATEST = datetime(2248, 1, 1, tzinfo=UTC)  # scores of Redis are floats, and can
 LONGEST_DELAY = 100 * 366 * 86_400  # seconds: a hundred years
 _PRIORITIES = range(-100, 101)
 _ID = re.compile(r"[!-~]{1,64}")
-
-_guard = Lock()
-_last = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +47,7 @@ class NewTask:
     tick: tuple[str, datetime] | None = None
     #: A last tick of that name which is later than this counts as not taken: the server's clock had jumped ahead.
     tick_limit: datetime | None = None
-    #: The id, if it was told to somebody before (see new_id()).
+    #: The id, if it was told to somebody before; else a UUID of version 7.
     id: str | None = None
     #: Whether the control room never shows its arguments, result and tracebacks.
     sensitive: bool = False
@@ -73,8 +68,7 @@ class CheckedTask:
             )
         if task.id is not None and not _ID.fullmatch(task.id):
             raise ValueError(
-                f"The id of {task.name} is {task.id[:80]!r}; it must be 1 to 64 ASCII characters without blanks, as "
-                "new_id() makes them."
+                f"The id of {task.name} is {task.id[:80]!r}; it must be 1 to 64 ASCII characters without blanks."
             )
         _check_instant(task)
         if task.at is not None and task.at < EARLIEST:
@@ -98,7 +92,7 @@ class CheckedTask:
         """Set what is different in each call of a task."""
         task = self.task
         self.args, self.kwargs = normalize_call(task.name, args, kwargs)
-        self.id = task_id or new_id()
+        self.id = task_id or uuid7()
         self.body = encode(
             task.name, self.args, self.kwargs, max_body=options.max_body, sensitive=task.sensitive
         )
@@ -157,17 +151,6 @@ def ticks_of(tasks: Iterable[CheckedTask]) -> list[Tick]:
         for place, task in enumerate((checked.task for checked in tasks), start=1)
         if task.tick
     ]
-
-
-def new_id() -> str:
-    """Return 32 hexadecimal digits, greater than any that this process made before."""
-    global _last
-    with _guard:
-        # 48 bits of milliseconds and 12 of a fraction; counted up where the clock stands still or turns back.
-        _last = max(_last + 1, (time.time_ns() << 12) // 1_000_000)
-        ticks = _last
-    random = int.from_bytes(urandom(8)) >> 2
-    return f"{ticks >> 12:012x}7{ticks & 0xFFF:03x}{0b10 << 62 | random:016x}"
 
 
 def check_queue(name: str) -> str:

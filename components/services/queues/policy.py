@@ -25,8 +25,9 @@ from django.db import DEFAULT_DB_ALIAS
 from django.utils import timezone
 
 from components.kit.compat import InvalidTask, Task, TaskResult
+from components.kit.ids import uuid7
 from components.services.queues.arguments import normalize_call
-from components.services.queues.new_task import LATEST, LONGEST_DELAY, NewTask, new_id
+from components.services.queues.new_task import LATEST, LONGEST_DELAY, NewTask
 
 #: Returns the seconds to wait before the next attempt, or None: then the failure is final.
 Backoff: TypeAlias = "Callable[[BaseException, TaskResult[..., Any]], float | None]"
@@ -259,7 +260,7 @@ def commit_of(task: Task[..., Any]) -> str | None:
 
 def named(new: NewTask) -> NewTask:
     """Return *new* with an id, which tells it from another task that is stored in its place."""
-    return new if new.id else replace(new, id=new_id())
+    return new if new.id else replace(new, id=uuid7())
 
 
 def unique_key(task: Task[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:

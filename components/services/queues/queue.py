@@ -11,7 +11,6 @@ whatever the size of a queue.
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from components.conf import QueueOptions, queue_options
 from components.kit.at_once import answer, at_once
 from components.kit.client import SHORTEST_BLOCK, AnyRedis, get_async_client, get_client, longest_block
 from components.kit.errors import redis_errors
+from components.kit.ids import new_call
 from components.kit.scripts import Call, Script
 from components.kit.stored import text_of
 from components.kit.twins import twins
@@ -200,7 +200,7 @@ class TaskQueue:
     def pause(self, queue: str) -> bool:
         """Let no worker claim from *queue* until resume(). Return False if it was paused. Pushes go on."""
         check_queue(queue)
-        call = secrets.token_hex(8)
+        call = new_call()
         return bool(at_once(PAUSE.run(get_client(), self._keys, queue=queue, call=call)))
 
     def resume(self, queue: str) -> bool:

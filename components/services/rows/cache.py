@@ -27,10 +27,9 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio import RedisCluster as AsyncRedisCluster
 
 from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
-from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import AnyRedis
 from components.kit.errors import REPLY_LOST, redis_errors
-from components.kit.keyspace import stem
+from components.kit.keyspace import BUCKETS, bucket, stem
 from components.kit.scripts import CLUSTERS, Call, Script
 from components.kit.together import together
 from components.kit.twins import twins

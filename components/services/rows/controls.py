@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from components.exceptions import InvalidDuration
 from components.kit.at_once import at_once
-from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis, get_client
 from components.kit.errors import redis_errors
+from components.kit.keyspace import BUCKETS
 from components.kit.scripts import Script
 from components.kit.stored import text_of
 from components.services.rows.keys import RowKeys

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from components.exceptions import RedisUnavailable
 from components.kit.at_once import at_once
-from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis, get_client
+from components.kit.keyspace import BUCKETS
 from components.kit.scripts import ASYNCHRONOUS, Call, Script, all_well
 from components.kit.stored import text_of
 from components.kit.together import outcomes_together

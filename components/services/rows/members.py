@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from components.exceptions import InvalidDuration, InvalidName
-from components.kit.buckets import bucket
 from components.kit.client import AnyRedis
+from components.kit.keyspace import bucket
 from components.kit.scripts import ASYNCHRONOUS, Call, Script
 from components.kit.together import together
 from components.kit.values import LONGEST, check_name, check_seconds

@@ -21,10 +21,10 @@ from typing import Any
 
 from redis import Redis
 
-from components.kit.buckets import BUCKETS, bucket
 from components.kit.client import get_client
 from components.kit.contracts import record
 from components.kit.errors import redis_errors
+from components.kit.keyspace import BUCKETS, bucket
 from components.kit.stored import number_of, text_of
 from components.services.rows.keys import RowKeys
 from components.services.rows.members import check_cache_name, check_key, member, name_and_key, pattern_of

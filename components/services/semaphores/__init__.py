@@ -5,12 +5,11 @@ Semaphore takes permits and gives them back, and limit_concurrency does so aroun
 SemaphoreReader look at semaphores and change them by name. See docs/semaphores.md.
 """
 
-from components.services.semaphores.controls import SemaphoreControls
 from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
 from components.services.semaphores.limiter import limit_concurrency
 from components.services.semaphores.permit import Acquisition, Permit
 from components.services.semaphores.reader import SemaphoreReader
-from components.services.semaphores.semaphore import Semaphore
+from components.services.semaphores.semaphore import Semaphore, SemaphoreControls
 
 __all__ = [
     "Acquisition",

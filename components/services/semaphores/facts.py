@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from components.kit.holders import Holder
+from components.kit.leases import Holder
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 
 from components.conf import conf
-from components.kit.buckets import bucket
-from components.kit.keyspace import stem
+from components.kit.keyspace import bucket, stem
 
 
 class SemaphoreKeys:

@@ -4,7 +4,7 @@ Permit: a place in a semaphore, which belongs to its holder until they give it b
 Until when it is surely held is counted by the holder's own monotonic clock from before the request was sent, so it is
 never longer than the server counts. Redis has the last word: release() and refresh() ask it, and raise if it is lost.
 
-The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/holders.py describes.
+The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/leases.py describes.
 The process that asks makes the id before it asks. So a request that is sent again is recognised, nothing else has to
 be stored about who holds or waits, and the permit of another semaphore is recognised without asking Redis.
 """
@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import secrets
 import threading
 from collections.abc import Callable, Coroutine, Generator, Hashable
 from functools import lru_cache
@@ -29,7 +28,8 @@ from components.exceptions import (
     RedisUnavailable,
 )
 from components.kit import leases
-from components.kit.holders import Holder, new_token
+from components.kit.ids import new_call
+from components.kit.leases import Holder, new_token
 from components.kit.stored import number_of
 from components.kit.values import check_int
 
@@ -63,7 +63,7 @@ class Permit:
         #: Whether its holder gave it back.
         self.is_released = False
         #: Names the release, so that one that is sent again is recognised.
-        self.call = f"release {secrets.token_hex(8)}"
+        self.call = f"release {new_call()}"
         self._is_renewed = False
         self._lost: Any = None
 

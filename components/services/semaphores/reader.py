@@ -12,9 +12,9 @@ from typing import Any
 
 from redis import Redis
 
-from components.kit.buckets import BUCKETS
 from components.kit.client import get_client
 from components.kit.errors import redis_errors
+from components.kit.keyspace import BUCKETS
 from components.kit.leases import server_clock
 from components.kit.stored import number_of, text_of
 from components.services.semaphores.facts import SemaphoreInfo

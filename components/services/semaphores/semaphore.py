@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import secrets
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,28 +37,36 @@ from components.kit.client import (
     server_of,
 )
 from components.kit.errors import redis_errors
-from components.kit.leases import clock
+from components.kit.ids import new_call
+from components.kit.leases import clock, server_clock
 from components.kit.scripts import Script
+from components.kit.stored import instant_of, text_of
 from components.kit.twins import twins
-from components.kit.values import check_seconds
+from components.kit.values import check_name, check_seconds
 from components.services.counters import tally
-from components.services.semaphores.controls import RELEASE, SemaphoreControls
-from components.services.semaphores.facts import SemaphoreInfo
+from components.services.semaphores.facts import HolderInfo, SemaphoreInfo, WaiterInfo
+from components.services.semaphores.keys import SemaphoreKeys
 from components.services.semaphores.permit import (
     Acquisition,
     AwaitedPermit,
     Permit,
     check_count,
     check_id,
+    holder_of,
     new_id,
+    weight_of,
 )
+from components.services.semaphores.reader import look
 
 BEAT = 0.4  # seconds between two heartbeats of a waiter
 ALIVE = 0.8  # seconds after a heartbeat in which a waiter keeps its place: two beats
 MAX_LEASE = 7 * 86_400  # seconds: who holds a permit for longer should refresh it now and then
 
 ACQUIRE = Script("semaphores/acquire")
+HOLDERS = Script("semaphores/holders")
+LIMIT = Script("semaphores/limit")
 REFRESH = Script("semaphores/refresh")
+RELEASE = Script("semaphores/release")
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,75 @@ class Wish:
     #: Seconds; None for ever.
     wait: float | None
     is_renewed: bool
+
+
+class SemaphoreControls:
+    """
+    What can be asked and done by the *name* of a semaphore alone. Raises InvalidName.
+
+    A limit that was set by hand wins over what code declares, whoever asks, until it is reset. A holder whose permit
+    was taken away learns of it when they refresh the permit or give it back; with auto_renewal within a third of its
+    lease. Every method raises RedisUnavailable.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = check_name("semaphore", name)
+
+    def info(self) -> SemaphoreInfo:
+        """Return how it stands now."""
+        [info] = look(get_client(), [self.name])
+        return info
+
+    def holders(self, *, offset: int = 0, limit: int = 50) -> list[HolderInfo]:
+        """Return a page of those who hold a permit, the earliest grant first."""
+        found = at_once(HOLDERS.run(get_client(), self._keys, offset=offset, limit=limit))
+        return [_holder(*row) for row in found if row[2] > 0]
+
+    def holder(self, permit: str) -> HolderInfo | None:
+        """Return who holds the permit of this id; None if nobody does. Raises ForeignPermit."""
+        client = get_client()
+        check_id(self.name, permit)
+        now = server_clock(client)
+        with redis_errors(), client.pipeline(transaction=False) as pipe:
+            pipe.zscore(self._keys.holders, permit)
+            pipe.zscore(self._keys.since, permit)
+            ends_at, since = pipe.execute()
+        if since is None or ends_at is None or ends_at <= now:
+            return None
+        return _holder(permit.encode(), since, ends_at - now)
+
+    def waiters(self, *, limit: int = 50) -> list[WaiterInfo]:
+        """Return the first who wait for a permit, in order."""
+        client = get_client()
+        now = server_clock(client)
+        with redis_errors(), client.pipeline(transaction=False) as pipe:
+            pipe.zrangebyscore(self._keys.beats, f"({now}", "+inf")
+            pipe.zrange(self._keys.queue, 0, limit - 1, withscores=True)
+            alive, queue = pipe.execute()
+        return [_waiter(waiter, arrived_at, now) for waiter, arrived_at in queue if waiter in alive]
+
+    def evict(self, permit: str) -> bool:
+        """Take a permit away from its holder, by its id. Return False if nobody held it. Raises ForeignPermit."""
+        call = f"evict {new_call()}"
+        request = RELEASE.run(get_client(), self._keys, permit=check_id(self.name, permit), call=call)
+        return bool(at_once(request) == call.encode())
+
+    def set_limit(self, limit: int) -> None:
+        """
+        Put *limit* in force, whatever the code declares. Raises InvalidLimit.
+
+        Holders keep their permits: under a smaller limit nobody gets one until enough have left.
+        """
+        check_count("limit", limit)
+        at_once(LIMIT.run(get_client(), self._keys, name=self.name, limit=limit))
+
+    def reset_limit(self) -> None:
+        """Put the limit in force that the code declares."""
+        at_once(LIMIT.run(get_client(), self._keys, name=self.name, limit=""))
+
+    @property
+    def _keys(self) -> SemaphoreKeys:
+        return SemaphoreKeys.of(self.name)  # the prefix is a setting, which is read when it is used
 
 
 class Semaphore(SemaphoreControls):
@@ -165,7 +241,7 @@ class Semaphore(SemaphoreControls):
 
     async def _release(self, client: AnyRedis, permit: Permit | str) -> None:
         permit_id, held = self._own(permit)
-        call = held.call if held else f"release {secrets.token_hex(8)}"
+        call = held.call if held else f"release {new_call()}"
         if held:
             if held.is_released:
                 raise _ended(permit_id, self.name, "release")
@@ -293,7 +369,7 @@ class Semaphore(SemaphoreControls):
 
     async def _leave(self, client: AnyRedis, wish: Wish) -> None:
         """Give up a wish, whether or not the permit was granted."""
-        await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {secrets.token_hex(8)}")
+        await RELEASE.run(client, self._keys, permit=wish.id, call=f"leave {new_call()}")
 
     def _own(self, permit: Permit | str) -> tuple[str, Permit | None]:
         """Return the id of a permit, and the permit itself if it was given. Raises ForeignPermit."""
@@ -328,3 +404,19 @@ def _ended(permit: str, name: str, ended_by: str) -> PermitLost | PermitReleased
 
 def _microseconds(seconds: float) -> int:
     return round(seconds * 1e6)
+
+
+def _holder(permit: bytes, since: bytes | float, left: float) -> HolderInfo:
+    permit_id = text_of(permit)
+    return HolderInfo(
+        id=permit_id,
+        weight=weight_of(permit_id),
+        holder=holder_of(permit_id),
+        since=instant_of(float(since) / 1000),
+        remaining=left / 1e6,
+    )
+
+
+def _waiter(waiter: bytes, arrived_at: float, now: int) -> WaiterInfo:
+    permit_id = text_of(waiter)
+    return WaiterInfo(weight_of(permit_id), holder_of(permit_id), max(0.0, (now - arrived_at) / 1e6))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from components.kit.buckets import BUCKETS
 from components.kit.client import AnyRedis
+from components.kit.keyspace import BUCKETS
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts, usage
 from components.services.autocomplete import keys as autocomplete_keys
 from components.services.autocomplete.address_book import ERASE

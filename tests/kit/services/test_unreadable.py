@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 from redis import Redis
 
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.kit.stored import MAX_DEPTH, UNREADABLE, is_too_deep
 from components.services.autocomplete import AddressBook, AddressBookReader, RecentContacts
 from components.services.autocomplete import keys as autocomplete_keys

@@ -7,7 +7,7 @@ import math
 import pytest
 from redis import Redis
 
-from components.kit.buckets import BUCKETS, bucket
+from components.kit.keyspace import BUCKETS, bucket
 from components.services.counters import Counter, CounterReader
 from components.services.counters.keys import CounterKeys
 from components.services.locks import LockReader, lock

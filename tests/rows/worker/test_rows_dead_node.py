@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.exceptions import RedisUnavailable
-from components.kit.buckets import bucket
+from components.kit.keyspace import bucket
 from components.services.rows import Loader, Shape, member
 from components.services.rows.keys import RowKeys
 from components.services.rows.worker import RowWorker

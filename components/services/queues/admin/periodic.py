@@ -15,9 +15,9 @@ from components.control_room.pages import ControlRoomAdmin
 from components.control_room.verbs import Action, Done, Verb
 from components.exceptions import BodyTooLarge
 from components.kit.compat import InvalidTask, task_backends
+from components.kit.ids import uuid7
 from components.services.queues.admin.lookups import find_service
 from components.services.queues.backend import RedisBackend
-from components.services.queues.new_task import new_id
 from components.services.queues.periodic_tasks import PeriodicTask, TickInfo, declared
 
 
@@ -58,7 +58,7 @@ def _push(alias: str, entry: PeriodicTask) -> Done:
     name = entry.task.module_path
     try:
         backend.validate_task(entry.task)
-        new = replace(backend.new_task(entry.task, entry.args, entry.kwargs), id=new_id())
+        new = replace(backend.new_task(entry.task, entry.args, entry.kwargs), id=uuid7())
         [result] = backend.store(entry.task, [new])
     except (InvalidTask, BodyTooLarge) as error:
         return Done(but=[f"The task {name} cannot be run: {error}"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from components.exceptions import RedisRefused, RedisUnavailable
-from components.kit.instants import EPOCH
+from components.kit.stored import EPOCH
 from components.services.queues import Ticks
 from components.services.queues.backend import RedisBackend
 from components.services.queues.facts import LAST_INSTANT
