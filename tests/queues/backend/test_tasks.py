@@ -339,6 +339,22 @@ def test_settings_that_have_changed_count_when_a_task_is_enqueued(redis: Redis) 
     assert redis.dbsize() == 0
 
 
+def test_a_task_is_checked_when_it_is_enqueued_the_first_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, checked = RedisBackend("default", {}), []
+    monkeypatch.setattr(backend, "validate_task", checked.append)
+    for _ in range(2):
+        backend.enqueue(send, (), {})
+        backend.enqueue(own_id, (), {})
+    assert checked == [send, own_id]
+
+
+def test_a_prefix_that_has_changed_counts_when_a_task_is_enqueued(redis: Redis) -> None:
+    send.enqueue()
+    with override_settings(COMPONENTS={"PREFIX": "staging"}):
+        staged = send.enqueue()
+        assert redis.hkeys(keys.BackendKeys("default").tasks) == [staged.id.encode()]
+
+
 def test_what_is_stored_can_be_read_and_runs_when_its_queue_is_no_longer_allowed() -> None:
     result = send.enqueue(1)
 
