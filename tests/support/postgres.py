@@ -1,5 +1,5 @@
 """
-A private PostgreSQL for tests: on a Unix socket, without TCP, in a folder of its own.
+A private PostgreSQL for tests that ask a real one: on a unix socket, without TCP, gone with its folder.
 
 PostgreSQL refuses to run as root; started by root (in a container, say) it runs as `nobody`.
 """
@@ -28,9 +28,7 @@ VERSIONED = Path("/usr/lib/postgresql")
 
 
 def find_programs() -> Path | None:
-    """
-    Return the folder of initdb and postgres: on PATH, or else of the newest installed version; None without one.
-    """
+    """The folder with initdb and postgres: of PATH, else of the newest version installed; None if none is."""
     on_path = [Path(found).parent for found in [shutil.which("postgres")] if found]
     versions = sorted(VERSIONED.glob("*/bin"), key=lambda folder: float(folder.parent.name), reverse=True)
     candidates = [folder for folder in (*on_path, *versions) if (folder / "initdb").exists()]
@@ -39,18 +37,16 @@ def find_programs() -> Path | None:
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A running server, with its socket in *folder*."""
+    """One that runs, with its socket in *folder*."""
 
     folder: Path
 
     def url(self, database: str = "postgres") -> str:
-        """Return the DATABASE_URL of *database*; the database "postgres" exists and is empty."""
+        """The DATABASE_URL of *database*; the one called "postgres" is there, and empty."""
         return f"postgres://market@/{self.folder}/{database}"
 
     def new_database(self, template: str = "template1") -> str:
-        """
-        Create a database, empty or as a copy of *template*, which must not be in use, and return its DATABASE_URL.
-        """
+        """The DATABASE_URL of one database more: empty, or a copy of *template*, which nobody may use meanwhile."""
         name = f"database_{secrets.token_hex(8)}"
         command = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.connect() as connection:
@@ -63,7 +59,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres(programs: Path) -> Iterator[PostgresServer]:
-    """Yield a server that runs as long as the block."""
+    """A server for as long as the block runs."""
     who: dict[str, Any] = (
         {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
     )

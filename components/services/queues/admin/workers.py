@@ -1,6 +1,6 @@
 """
-What workers are asked: to take nothing new, or to stop. The request is a note that a worker finds with its next
-heartbeat, so that none has to be reached; until it has, the list says "asked to".
+Ask workers to take nothing new, or to stop. The request is a note that a worker finds with its next heartbeat, so the
+worker need not be reachable; until then, the list says "asked to".
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _asked(request: HttpRequest, service: TaskQueue) -> list[WorkerInfo]:
 
 
 def _would_hear(worker: WorkerInfo, order: Order) -> bool:
-    """Whether it can hear, and has not been asked for as much before. A poller takes no tasks to begin with."""
+    """
+    Return True if the worker is alive, and was not asked for the same or more before. A poller takes no tasks anyway.
+    """
     if not worker.alive or worker.order in (order, "stop"):
         return False
     return order == "stop" or (worker.kind == "worker" and not worker.is_quiet)
