@@ -743,14 +743,14 @@ def _read_info(
 
 
 def check_seq(what: str, seq: object) -> int:
-    """Return *seq*, if it can be one; what is above all seqs is the last. Raises ValueError."""
+    """Return *seq* if it is valid; a number above all seqs becomes the last. Raises ValueError."""
     if isinstance(seq, bool) or not isinstance(seq, int) or seq < 0:
         raise ValueError(f"{what} is {repr(seq)[:80]}; it must be a whole number from 0 on.")
     return min(seq, _LAST)
 
 
 def check_limit(limit: object) -> int:
-    """Return *limit*, if so many messages can be asked for. Raises ValueError."""
+    """Return *limit* if it is a valid number of messages. Raises ValueError."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise ValueError(f"limit is {repr(limit)[:80]}; it must be a whole number, 1 to {MAX_LIMIT}.")
     return limit
