@@ -1,7 +1,8 @@
 """
-Processes that change an address book: members join, leave, are renamed and selected, and all are loaded anew.
+Processes that change an address book: members join, leave, are renamed and selected, and all are reloaded.
 
-`python -m tests.support.book_changers URL BOOK CHANGES SEED` is one, and says how much it has done of what.
+`python -m tests.support.book_changers URL BOOK CHANGES SEED` is one of them, and prints how often it made each
+change.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LABELS = ["ann", "anna zz", "smith ann", "an an an", "bob"]
 
 
 class Changer:
-    """One after the other, each with some likelihood."""
+    """Makes one change after another, each kind with some probability."""
 
     def __init__(self, book: AddressBook, seed: int) -> None:
         self.book, self._chosen = book, Random(seed)
@@ -62,7 +63,7 @@ class Changer:
 
 
 class Crew:
-    """So many processes at work, each with so many changes to make."""
+    """A number of processes, each with a number of changes to make."""
 
     def __init__(self, url: str, name: str, *, processes: int, changes: int) -> None:
         environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
@@ -77,7 +78,7 @@ class Crew:
         return any(process.poll() is None for process in self._processes)
 
     def done(self) -> Counter[str]:
-        """When they have ended: how much they have done of what."""
+        """Wait until they have ended, and return how often they made each change."""
         counts: Counter[str] = Counter()
         for process in self._processes:
             said, _nothing = process.communicate()

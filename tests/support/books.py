@@ -1,4 +1,4 @@
-"""What the keys of an address book must have in common, whatever was done to it."""
+"""Invariants of the keys of an address book."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MANY, BEST, DEEP = 64, 128, 24  # as in the scripts
 
 
 def assert_whole(redis: Redis, name: str) -> None:
-    """No load of the book runs, and all of its keys say the same."""
+    """Assert that no load of the book runs, and that its keys are consistent."""
     rows = {
         row.split("\1")[0]: row
         for packed in redis.hvals(keys.BookKeys(name).rows)
@@ -33,7 +33,7 @@ def _members(redis: Redis, key: str) -> set[str]:
 
 
 def _found_by(row: str) -> list[str]:
-    """The members of the index by which the entry of *row* is found."""
+    """Return the members of the index by which the entry of *row* is found."""
     one, label, key, starts, *variants = [*row.split("\1"), ""]
     bytes_of_key = (key or label.encode().lower().decode()).encode()
     begun = [bytes_of_key[int(start) :].decode() for start in ("0", *starts.split(",")) if start]
@@ -41,7 +41,7 @@ def _found_by(row: str) -> list[str]:
 
 
 def _check_top(prefix: str, packed: str, selected: set[str], ranks: dict[str, float]) -> None:
-    """The best of a prefix are some that were selected, in order; and many are there to choose from."""
+    """Assert that the best of a prefix were selected and are in order, and that there are enough of them."""
     found = [each.rsplit("\1", 1) for each in packed.split("\2")[1:]]
     assert len(prefix.encode()) <= DEEP
     assert sum(member.startswith(prefix) for member in selected) > MANY

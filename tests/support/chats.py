@@ -1,7 +1,7 @@
 """
-Short words for what tests of chats do again and again.
+Helpers for tests of chats.
 
-Time passes by data: `let_pass` makes all instants of a chat earlier, and no test sleeps.
+No test sleeps: `let_pass` makes all stored instants of a chat earlier.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FREE = ChatSettings(rate_limit=0)
 
 
 def texts(messages: Iterable[ChatMessage]) -> list[str]:
-    """What was said, or what kind of event it is."""
+    """Return the texts of messages, and the kinds of events."""
     return [str(message.event.kind) if message.event else message.text for message in messages]
 
 
 def let_pass(redis: Redis, chat_id: str, seconds: float) -> None:
-    """All that is known of the chat is older by so much, and what expires in that time is gone."""
+    """Let time pass for the chat: all instants are earlier by as much, and keys that would expire are gone."""
     keys, ms = ChatKeys(chat_id), round(seconds * 1000)
     messages, chat = keys.messages, keys.chat
     ages = {key: redis.pttl(key) - ms for key in redis.keys(f"*:{chat_id}*") if redis.pttl(key) > 0}
@@ -42,6 +42,6 @@ def let_pass(redis: Redis, chat_id: str, seconds: float) -> None:
 
 
 def stored(redis: Redis, chat_id: str) -> list[str]:
-    """The keys of a chat, by their last part."""
+    """Return the keys of a chat, by their last part."""
     found = redis.keys(f"*:{chat_id}*")
     return sorted(key.decode().rpartition("}:")[2].replace(f":{chat_id}", "") for key in found)

@@ -1,4 +1,4 @@
-"""Three masters on loopback, each with a third of the slots: for what becomes of the others when one is dead."""
+"""Three masters on loopback, each with a third of the slots, for tests in which one of them dies."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Node(EmbeddedServer):
         return f"redis://:{_PASSWORD}@127.0.0.1:{self.port}"
 
     def has(self, key: str) -> bool:
-        """Whether this is where *key* lies."""
+        """Return True if *key* is on this node."""
         return self.first <= int(key_slot(key.encode())) <= self.last
 
 
 @contextmanager
 def three_masters(folder: Path, server: Path | None) -> Iterator[list[Node]]:
-    """The project's CACHES alias leads to a cluster of these three. They are killed at the end."""
+    """Point the project's CACHES alias to a cluster of three masters. They are killed at the end."""
     with ExitStack() as stack:
         bounds = [0, _SLOTS // 3, 2 * _SLOTS // 3, _SLOTS]
         nodes = [

@@ -1,4 +1,4 @@
-"""What was counted long ago, and what is stored of a counter."""
+"""Store counts of the past, and read what is stored of a counter."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from components.services.counters.precisions import WINDOW, plan
 
 
 def seconds(redis: Redis) -> int:
-    """The server's clock."""
+    """Return the server's time in seconds."""
     return int(redis.time()[0])  # type: ignore[index]
 
 
 def samples_key(name: str, precision: int, at: int) -> str:
-    """Where the slot of a stored precision lies that holds the second *at*."""
+    """Return the key of the slot of a stored precision that contains the second *at*."""
     return f"{CounterKeys(bucket(name)).samples}:{name}/{precision}:{at // precision // WINDOW}"
 
 
@@ -28,7 +28,7 @@ def count_at(redis: Redis, name: str, at: int, count: int = 1) -> None:
 
 
 def stored(redis: Redis, name: str) -> dict[int, int]:
-    """What all slots of each stored precision come to."""
+    """Return the sum of all slots, for each stored precision."""
     sums = {}
     for precision in plan().kept:
         found = redis.keys(f"{CounterKeys(bucket(name)).samples}:{name}/{precision}:*")

@@ -1,4 +1,4 @@
-"""What tests of the workers of logs share: a table of addresses, lines, and the workers that count them."""
+"""Helpers for tests of the workers of logs: a table of addresses, lines, and workers that count them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINES = lines(*ADDRESSES)
 
 
 def hand_out(*blocks: bytes, to: LogStream | None = None) -> list[str]:
-    """A chunk of each block, of one file; their ids."""
+    """Store a chunk of one file for each block, and return their ids."""
     to, ids, end, line = to or stream(), [], 0, 1
     for data in blocks:
         block = Block(data, end, end, line, data.count(b"\n"), "-")
@@ -58,7 +58,7 @@ def worker(
     tries: int = 5,
     **options: Any,
 ) -> LogWorker:
-    """One that ends when all is counted, by places if by nothing else."""
+    """Return a worker that ends when everything is counted, by places unless there are callbacks."""
     made = callbacks or (partial(PlaceCounter, level=level, kernel="numpy"),)
     options = {"drains": True, **options}
     aggregation = Aggregation(name, tries=tries)

@@ -1,4 +1,4 @@
-"""Files that say where addresses live: a writer of MaxMind DBs, which is as small as their format, and of the CSV."""
+"""Writers of geolocation databases: of a minimal MaxMind DB, and of CSV files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Node: TypeAlias = list[Any]
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a kind: 5 has 16 bits, 6 has 32, 9 has 64."""
+    """A number of a given type: 5 has 16 bits, 6 has 32, 9 has 64."""
 
     kind: int
     value: int
 
 
 def city(country: str, region: str = "", name: str = "") -> dict[str, Any]:
-    """A record as those of GeoLite2-City: names are the codes in small letters."""
+    """Return a record like those of GeoLite2-City, whose names are the codes in lower case."""
     record: dict[str, Any] = {"country": {"iso_code": country, "names": {"en": country.lower()}}}
     if region:
         record["subdivisions"] = [{"iso_code": region, "names": {"de": "nein", "en": region.lower()}}]
@@ -44,8 +44,8 @@ def write_mmdb(
     metadata: Mapping[str, Any] | None = None,
 ) -> Path:
     """
-    Write the records of *networks*, which do not overlap; below *aliases* all IPv4 is found again. *metadata* are
-    said of it, true or not.
+    Write the records of *networks*, which do not overlap; all of IPv4 is found again below *aliases*. *metadata* may
+    be false.
     """
     root: Node = [None, None]
     for text, record in networks.items():
@@ -117,7 +117,7 @@ def _pack(left: int, right: int, size: int) -> bytes:
 
 
 def encode(value: Any) -> bytes:
-    """A value as the format has it."""
+    """Return a value in the format of the file."""
     match value:
         case str():
             return _control(2, len(value.encode())) + value.encode()
@@ -148,7 +148,10 @@ def _control(kind: int, size: int) -> bytes:
 def write_old_csv(
     folder: Path, blocks: Sequence[tuple[object, object, object]], locations: Sequence[tuple[object, ...]]
 ) -> tuple[Path, Path]:
-    """The pair of the book: blocks (from, to, number of a location), locations (number, country, region, city)."""
+    """
+    Write the two files of the book: blocks (from, to, number of a location), and locations (number, country, region,
+    city).
+    """
     first, second = folder / "GeoLiteCity-Blocks.csv", folder / "GeoLiteCity-Location.csv"
     lines = ["Copyright (c) 2011 MaxMind Inc.  All Rights Reserved.", "startIpNum,endIpNum,locId"]
     lines += [",".join(f'"{each}"' for each in block) for block in blocks]
@@ -163,7 +166,7 @@ def write_old_csv(
 
 
 def write_new_csv(folder: Path, blocks: Sequence[tuple[str, str]]) -> tuple[Path, Path]:
-    """Those of GeoLite2: blocks (network, number of a location); location 1 is Zürich, 2 is Germany."""
+    """Write files of GeoLite2: blocks (network, number of a location); location 1 is Zürich, 2 is Germany."""
     first, second = folder / "GeoLite2-City-Blocks.csv", folder / "GeoLite2-City-Locations-en.csv"
     lines = ["network,geoname_id,registered_country_geoname_id,latitude"]
     first.write_text("\n".join([*lines, *(f"{network},{number},2,1.5" for network, number in blocks)]) + "\n")
@@ -178,5 +181,5 @@ def write_new_csv(folder: Path, blocks: Sequence[tuple[str, str]]) -> tuple[Path
 
 
 def import_networks(folder: Path, networks: Mapping[str, Any], **options: Any) -> Imported:
-    """Make them the current version of the table."""
+    """Make these networks the current version of the table."""
     return import_places(write_mmdb(folder / "test.mmdb", networks), **options)

@@ -1,9 +1,8 @@
 """
-Is there an order in which operations, each somewhere between its call and its return, do what they said they did?
-
-The search of Wing and Gong with the memory of Lowe: depth first over the operations that can be next, never twice
-from the same state with the same operations done. An operation without a return (its process was killed) may have
-happened at any time after its call, or not at all.
+Check a history for linearizability: is there an order of its operations, each between its call and its return, that
+explains their results? It is the search of Wing and Gong with the memory of Lowe: depth first over the operations
+that can be next, never twice from the same state with the same operations done. An operation without a return (its
+process was killed) may have happened at any time after its call, or not at all.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _State = TypeVar("_State", bound=Hashable)
 
 @dataclass(frozen=True)
 class Operation:
-    """What somebody did, and between which instants of a clock that all share."""
+    """A call and its result, between two instants of a clock that all processes share."""
 
     name: str
     args: tuple[Any, ...]
@@ -37,9 +36,9 @@ def violation(
     after: Callable[[_State, Operation], Iterable[_State]],
 ) -> str | None:
     """
-    None if the *history* is linearizable; else how far it is, for people to read.
+    Return None if the *history* is linearizable; else a text that says how far it is.
 
-    *after* gives the states that an operation with its result may lead to, none if it cannot have that result then.
+    *after* returns the states to which an operation with its result may lead, or none if it cannot have that result.
     """
     operations = sorted(history, key=lambda each: each.called)
     required = sum(each.returned < math.inf for each in operations)
@@ -64,7 +63,7 @@ def violation(
 
 
 def _possible_next(operations: Sequence[Operation], first: int, ahead: frozenset[int]) -> list[int]:
-    """Those that are not done, and were called before any such one had returned."""
+    """Return the operations that are not done, and were called before any of these had returned."""
     possible, until = [], math.inf
     for index in range(first, len(operations)):
         if operations[index].called > until:

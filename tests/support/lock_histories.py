@@ -1,8 +1,8 @@
 """
-What processes did with locks, written down by themselves, and what a lock may do: for linearizability.py.
+Histories of locks, recorded by processes, and a model of a lock, for linearizability.py.
 
-Each call is a line in a file of its process before it is sent, and another when it has returned; who is killed leaves
-a call without a return. Run as a program, this module is such a process.
+Each process writes a line to its file before it sends a call, and another when the call has returned; a killed
+process leaves a call without a return. Run as a program, this module is such a process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TIMEOUT = 1_000  # seconds: nothing runs out
 
 
 class LockState(NamedTuple):
-    """A lock as the model has it."""
+    """The state of a lock in the model."""
 
     holder: str | None = None
     #: No smaller than that of any holder so far.
@@ -42,7 +42,7 @@ class LockState(NamedTuple):
 
 
 def after(state: LockState, operation: Operation) -> Iterator[LockState]:
-    """The states that *operation* may lead to."""
+    """Return the states to which *operation* may lead."""
     token, result = operation.args[0], operation.result
     is_holder = state.holder == token
     match operation.name:
@@ -77,7 +77,7 @@ def after(state: LockState, operation: Operation) -> Iterator[LockState]:
 
 
 def read(files: Iterator[Path]) -> dict[str, list[Operation]]:
-    """The operations by the name of the lock."""
+    """Return the operations by the name of the lock."""
     histories = defaultdict(list)
     for file in files:
         calls: dict[int, list[Any]] = {}
@@ -92,7 +92,7 @@ def read(files: Iterator[Path]) -> dict[str, list[Operation]]:
 
 
 class Recorder:
-    """Does things to locks, and writes them down."""
+    """Records operations on locks."""
 
     def __init__(self, file: Path) -> None:
         self._file = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
@@ -100,7 +100,9 @@ class Recorder:
 
     @contextmanager
     def record(self, name: str, operation: str, *args: Any) -> Iterator[list[Any]]:
-        """The caller appends the result to the list that it is given; without one it is not known."""
+        """
+        Record an operation: yield a list to which the caller appends the result. Without one the result is unknown.
+        """
         self._number += 1
         number, said = self._number, list[Any]()
         self._write(number, time.monotonic(), name, operation, *args)
@@ -112,7 +114,7 @@ class Recorder:
 
 
 class Client:
-    """One that does this and that with some locks."""
+    """A process that makes random calls on some locks."""
 
     def __init__(self, file: Path, seed: str, *, forces: bool) -> None:
         self._forces = forces
@@ -169,7 +171,7 @@ class Client:
                 said.append(held.owned())
 
     def _force(self, name: str) -> None:
-        """Whoever holds it now, as the admin does."""
+        """Release the lock of its present holder by force, as the admin does."""
         info = LockReader().find(name)
         if info and info.is_held:
             with self._recorder.record(name, "force", info.token) as said:

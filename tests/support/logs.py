@@ -1,4 +1,4 @@
-"""What tests of logs share: lines, chunks of them, and leases that are over."""
+"""Helpers for tests of logs: lines, chunks, and leases that are over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "4:file"  # a fingerprint
 
 
 def lines(first: int, count: int = 10) -> bytes:
-    """Lines of the book's kind, no two of them alike."""
+    """Return different lines in the book's format."""
     return b"".join(
         b"10.%d.%d.%d 2011-10-10 13:55:36 achievement-%d\n" % (n >> 16 & 255, n >> 8 & 255, n & 255, n)
         for n in range(first, first + count)
@@ -23,7 +23,7 @@ def lines(first: int, count: int = 10) -> bytes:
 
 
 def blocks(count: int, *, lines_each: int = 10) -> list[Block]:
-    """The blocks of a file."""
+    """Return the blocks of a file."""
     found: list[Block] = []
     end = 0
     for number in range(count):
@@ -34,7 +34,7 @@ def blocks(count: int, *, lines_each: int = 10) -> list[Block]:
 
 
 def stream(limit: int = 1_000_000, *, job: str = "default") -> LogStream:
-    """With the file FILE known to it."""
+    """Return a stream that knows the file FILE."""
     found = LogStream(job, limit=limit)
     get_client().hsetnx(JobKeys(job).files, FILE, "0 0 - 0 - new 0 access.log")
     get_client().sadd(JobKeys(job).heads, 4)
@@ -42,7 +42,7 @@ def stream(limit: int = 1_000_000, *, job: str = "default") -> LogStream:
 
 
 def append(to: LogStream, number: int, **options: Any) -> str:
-    """The block of that number; the id of the chunk."""
+    """Append the block with this number, and return the id of the chunk."""
     return to.append(FILE, blocks(number + 1)[number], name="access.log", **options)
 
 
@@ -61,7 +61,7 @@ def ids(chunks: Iterable[Chunk]) -> list[str]:
 
 
 def let_leases_pass(redis: Redis, aggregation: Aggregation, only: Sequence[str] = ()) -> None:
-    """The leases of all that is claimed, or *only* of these chunks, are over."""
+    """End the leases of all claimed chunks, or *only* of these."""
     key, lease = JobKeys(aggregation.job).stream, round(aggregation.lease * 1000)
     for pending in redis.xpending_range(key, aggregation.name, "-", "+", 1_000):
         if not only or pending["message_id"].decode() in only:
@@ -78,7 +78,7 @@ def let_leases_pass(redis: Redis, aggregation: Aggregation, only: Sequence[str] 
 
 
 def count_all(consumer: Consumer) -> int:
-    """Count lines of all there is, as an aggregation does; how many chunks."""
+    """Count the lines of all chunks as an aggregation does, and return the number of chunks."""
     done = 0
     while chunks := consumer.claim():
         total = sum(consumer.read(each).count(b"\n") for each in chunks)
@@ -88,5 +88,5 @@ def count_all(consumer: Consumer) -> int:
 
 
 def bytes_in_flight(redis: Redis, job: str = "default") -> int:
-    """As they lie there, whatever was counted."""
+    """Return the bytes of all stored chunks, whatever the counter says."""
     return sum(redis.strlen(key) for key in redis.keys(f"*:logs:{{{job}}}:chunk:*"))

@@ -33,7 +33,7 @@ def _book() -> AddressBook:
 
 
 def _loading(act: Callable[[AddressBook], Any]) -> Callable[[], Any]:
-    """What is done while a load runs, and what that comes to."""
+    """Return calls that are made while a load runs, and their results."""
     book = _book()
 
     def run() -> Any:
@@ -74,7 +74,7 @@ def load(redis: Redis) -> Callable[[], Any]:
 
 
 def change_meanwhile(redis: Redis) -> Callable[[], Any]:
-    """A load runs, so it must be told."""
+    """Change an entry while a load runs, which has to take the change over."""
     book = _book()
     load = Load(_NAME, replaces=True)
     at_once(load.begin(redis))

@@ -33,7 +33,7 @@ def _chat(settings: ChatSettings = FREE) -> Chat:
 
 
 def _as_told(chat: Chat) -> list[Any]:
-    """What there is to see, without instants and what is random."""
+    """Return what a member sees, without instants and random parts."""
     page = chat.history("joe", limit=200)
     return [(each.seq, each.sender, each.text, each.event) for each in page.messages]
 
@@ -107,7 +107,7 @@ def role(redis: Redis) -> Callable[[], Any]:
 
 
 def give_up_being_owner(redis: Redis) -> Callable[[], Any]:
-    """Repeated, he would not be allowed to."""
+    """Give up being owner: a second such call would not be allowed."""
     chat = _chat()
     chat.set_role("jack", "owner")
     return lambda: [chat.set_role("joe", "member", by="joe"), _as_told(chat)]
@@ -201,7 +201,7 @@ def hint(redis: Redis) -> Callable[[], Any]:
 
 
 def charge(redis: Redis) -> Callable[[], Any]:
-    """A chat that is created, and people who are added to another, each paid for once."""
+    """Create a chat, and add people to another; both count once towards the limits."""
     args = {"people": 5, "create_limit": 2, "create_period": 60_000, "add_limit": 9, "add_period": 60_000}
     keys, args["most_created"] = InboxKeys("joe"), 3
     return lambda: [
@@ -211,13 +211,13 @@ def charge(redis: Redis) -> Callable[[], Any]:
 
 
 def forget(redis: Redis) -> Callable[[], Any]:
-    """A hint of a chat that denies it."""
+    """Remove the hint of a chat that denies it."""
     redis.zadd(InboxKeys("jack").hints, {_ID: 1, "other": 2})
     return lambda: at_once(FORGET.run(get_client(), InboxKeys("jack"), young=YOUNG, ids=[_ID, "other"]))
 
 
 def drop(redis: Redis) -> Callable[[], Any]:
-    """One that was noted anew since it was read stays."""
+    """Drop hints; one that was renewed since it was read stays."""
     keys = InboxKeys("jack")
     for key in (keys.hints, keys.past):
         redis.zadd(key, {_ID: 1, "other": 2})

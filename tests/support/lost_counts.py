@@ -20,7 +20,7 @@ _NAMES = ("hits", "hits:/a")
 
 
 def _sums() -> list[dict[int, int]]:
-    """What is stored, without the slots, which lie where the clock is."""
+    """Return the stored sums, without their slots, which depend on the clock."""
     client = get_client()
     sums = [stored(client, name) for name in _NAMES]
     client.delete(*client.keys("*:samples:*"))
@@ -50,7 +50,7 @@ def update_awaited(redis: Redis) -> Callable[[], Any]:
 
 
 def mend(redis: Redis) -> Callable[[], Any]:
-    """What it says is for telling only: the second time all is right."""
+    """Clean a key. The answers may differ, since the second call finds nothing to do."""
     wrong, names = f"{CounterKeys('00').names}-of-old", CounterKeys("00").names
     redis.set(wrong, "something else")
     redis.zadd(names, {"hits": 1, "other": 2**52})

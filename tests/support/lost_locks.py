@@ -1,5 +1,6 @@
 """
-What locks do while a reply gets lost, for tests/kit/test_lost_replies.py: prepared, then done by way of the proxy.
+The scripts of locks, each with what is done while its reply gets lost (tests/kit/test_lost_replies.py): first a
+preparation, then calls through the proxy.
 
 Tokens are given, so that two runs can be compared.
 """
@@ -35,7 +36,7 @@ def acquire_held(redis: Redis) -> Act:
 
 
 def acquire_in_turn(redis: Redis) -> Act:
-    """Granted to a waiter, with another behind it."""
+    """Grant the lock to a waiter that has another one behind it."""
     held, waiter = lock("a", fair=True), lock("a", fair=True)
     held.acquire(token="other")
     for token in (b"one", b"two"):
@@ -55,7 +56,7 @@ def acquire_and_wait(redis: Redis) -> Act:
 
 
 def acquire_of_another_client(redis: Redis) -> Act:
-    """The key exists, but it is redis-py's Lock that holds it."""
+    """Acquire a key that redis-py's Lock holds."""
     redis.set("a", "other")
     return lambda: on(Lock(redis, "a")).acquire(token="one", blocking=False)
 
@@ -143,7 +144,7 @@ CASES: dict[str, list[Callable[[Redis], Act]]] = {
 
 
 def on(held: Lock) -> Lock:
-    """By way of the client that the project has now."""
+    """Return a lock that uses the project's present client."""
     held.redis = get_client()
     return held
 
@@ -156,7 +157,7 @@ def release_again(redis: Redis, held: Lock, token: bytes | str, fence: int) -> b
 
 
 def forget(redis: Redis, *fields: str) -> int:
-    """Delete of the state what differs from run to run; how much of it there was."""
+    """Delete the parts of the state that differ from run to run, and return how many there were."""
     return redis.hdel(LockKeys.named("a").state, *fields)
 
 

@@ -15,7 +15,7 @@ from tests.support.logs import FILE, append, blocks, bytes_in_flight, fill, join
 
 
 def _stream_is(redis: Redis) -> Any:
-    """What is in flight, without ids, which are instants."""
+    """Return what is in flight, without ids, which are instants."""
     return stream().status(), bytes_in_flight(redis)
 
 
@@ -65,7 +65,7 @@ def append_elsewhere(redis: Redis) -> Callable[[], Any]:
 
 
 def finish(redis: Redis) -> Callable[[], Any]:
-    """After lines that were left out."""
+    """Finish a file from which lines were left out."""
     place = Place(500, 11, "-")
 
     def act() -> Any:
@@ -82,7 +82,7 @@ def join(redis: Redis) -> Callable[[], Any]:
 
 
 def claim(redis: Redis) -> Callable[[], Any]:
-    """New ones, one whose lease is over, and one that is given up."""
+    """Claim new chunks, one whose lease is over, and one that is given up."""
     fill(stream(), 4)
     aggregation = joined(tries=2)
     consumer = aggregation.consumer()

@@ -41,7 +41,9 @@ def push_into_a_full_one(redis: Redis) -> Callable[[], Any]:
 
 
 def push_and_drop(redis: Redis) -> Callable[[], Any]:
-    """Among what is dropped is what was handed out; and more than one, since the limit was larger before."""
+    """
+    Push into a mailbox whose limit was larger before: several messages are dropped, some of which were handed out.
+    """
     _full().pull(1)
     mailbox = Mailbox(_WHO, limit=2, when_full="drop_oldest")
     return lambda: [mailbox.push("jill", "d", client_id="d"), mailbox.missed()]

@@ -65,7 +65,7 @@ def invalidate(redis: Redis) -> Callable[[], Any]:
 
 
 def _claim() -> Any:
-    """A loader asks all buckets at once, and so in another way."""
+    """Claim rows as a loader does, but in one bucket instead of all at once."""
     keys = DaemonKeys(bucket(member("items", "1")), "f" * 16)
     call = CLAIM.run(get_client(), keys, token=f"{'f' * 16}-1", limit=10, lease=5_000_000)
     _now, _next, *members = at_once(call)

@@ -1,4 +1,4 @@
-"""Short words for what tests of mailboxes do again and again."""
+"""Helpers for tests of mailboxes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def texts(mails: Iterable[Mail]) -> list[str]:
 
 
 def sent(name: str, *, ago: int = 0) -> str:
-    """The key of the pushes of the day *ago* days before this one."""
+    """Return the key of the pushes of the day *ago* days before today."""
     return f"{MailboxKeys(name).sent}:{int(time.time()) // DAY - ago}"
 
 
 def tomorrow(redis: Redis, name: str) -> None:
-    """A day passes for what is known of the pushes into a mailbox, and what it is known for has an end."""
+    """Let a day pass for the memory of pushes into a mailbox, which expires."""
     for ago in (2, 1, 0):
         left = redis.pttl(sent(name, ago=ago)) - DAY * 1000
         if redis.exists(sent(name, ago=ago)):

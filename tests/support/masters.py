@@ -1,4 +1,7 @@
-"""A cluster of three masters on loopback, of which one may die or hang: the others answer for their own slots."""
+"""
+A cluster of three masters on loopback, for tests in which one dies or hangs while the others answer for their own
+slots.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class Master(EmbeddedServer):
 
     @property
     def name(self) -> str:
-        """As redis-py calls nodes."""
+        """The name that redis-py gives to the node."""
         return f"127.0.0.1:{self.port}"
 
     def hang(self) -> None:
@@ -55,17 +58,17 @@ class Masters(list[Master]):
 
     @property
     def urls(self) -> str:
-        """A LOCATION that survives the death of any."""
+        """A LOCATION that works whichever master is dead."""
         return ",".join(each.tcp for each in self)
 
     def of(self, key: str) -> Master:
-        """Who has *key*."""
+        """Return the master that has *key*."""
         return self[key_slot(key.encode()) * NUMBER // _SLOTS]
 
 
 @contextmanager
 def masters(folder: Path, program: Path | None) -> Iterator[Masters]:
-    """A cluster whose slots are all served."""
+    """Yield a cluster whose slots are all served."""
     with ExitStack() as stack:
         made = Masters(Master(folder / f"node-{number}", program) for number in range(NUMBER))
         for each in made:
@@ -88,7 +91,7 @@ def _knows_all(node: Redis) -> bool:
 
 
 def forget_clients() -> None:
-    """Let the next client of a cluster be a new one, as in a new process."""
+    """Forget the clients of clusters, so that the next one is new, as in a new process."""
     from components.cache import ClusterClient
 
     for client in ClusterClient._clusters.values():

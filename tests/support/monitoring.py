@@ -1,4 +1,4 @@
-"""What clients really send to a server, as the server saw it."""
+"""The commands that a server receives from its clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(components.__file__).parent
 
 @cache
 def sources() -> list[str]:
-    """The scripts of the app, as the server gets them."""
+    """Return the scripts of the app, as the server gets them."""
     found = (file for file in ROOT.glob("services/*/lua/*.lua") if not file.stem.startswith("_"))
     return [contract(f"{file.parent.parent.name}/{file.stem}").source for file in found]
 
@@ -27,9 +27,10 @@ def sources() -> list[str]:
 @contextmanager
 def sent_to(server: EmbeddedServer) -> Iterator[list[str]]:
     """
-    The commands that clients send in the with block, filled in at its end; not what scripts call.
+    Yield a list that has, at the end of the block, the commands that clients sent in it, without those that scripts
+    call.
 
-    The server knows all scripts before, so it does not matter which tests it has served.
+    All scripts are loaded before, so it does not matter which tests the server has served.
     """
     commands: list[str] = []
     end = f"the end {uuid4()}"

@@ -1,4 +1,4 @@
-"""A server that answers as Redis 5 or 6.0 does, neither of which can be installed any more."""
+"""A server that answers like Redis 5 or 6.0, which can no longer be installed."""
 
 from __future__ import annotations
 

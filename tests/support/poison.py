@@ -1,4 +1,4 @@
-"""What no release writes, or only a newer one, put where messages and their surroundings are stored."""
+"""Store data that no release writes, or only a newer one, in the place of messages and their surroundings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FIELDS: dict[str, bytes] = {
 
 
 def put_into_chat(redis: Redis, chat_id: str, **fields: bytes) -> int:
-    """Append an entry with these fields, the others being right, behind the chat's back; its seq."""
+    """Append an entry with these fields, and valid other ones, without the chat's own scripts. Return its seq."""
     chat, stream = ChatKeys(chat_id).chat, ChatKeys(chat_id).messages
     seq = int(redis.hincrby(chat, "seq", 1))
     n, at = int(redis.hincrby(chat, "n", 1)), redis.hget(chat, "at")
@@ -56,7 +56,7 @@ def put_into_chat(redis: Redis, chat_id: str, **fields: bytes) -> int:
 
 
 def put_into_mailbox(redis: Redis, name: str, **fields: bytes) -> int:
-    """The same for a mailbox; the message's id."""
+    """Do the same to a mailbox, and return the message's id."""
     mailbox, stream = MailboxKeys(name).mailbox, MailboxKeys(name).messages
     message = int(redis.hincrby(mailbox, "last", 1))
     right = {"from": b"jill", "at": b"1700000000000", "body": b"thello"}

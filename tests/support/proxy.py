@@ -1,6 +1,6 @@
 """
-A proxy between client and server that loses replies: the server has carried the command out, and the
-client cannot know. It listens on loopback and forwards to the unix socket of an embedded server.
+A proxy between client and server that loses replies: the server has executed the command, and the client does not
+know. It listens on loopback and forwards to the unix socket of an embedded server.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LossyProxy:
         """
         Lose the replies to the next requests that contain *to*, such as the name of a command.
 
-        The connection is closed, or, *silently*, nothing happens at all until the client has had enough.
+        The connection is closed or, if *silently*, nothing happens until the client gives up.
         """
         self._to, self._times, self._silently = to.encode(), times, silently
 
@@ -126,7 +126,7 @@ class LossyProxy:
         return self._close(link)
 
     def _close(self, link: _Link) -> None:
-        """Both ends; once, though each of them may ask for it."""
+        """Close both ends, once, although each of them may ask for it."""
         if link in self._links:
             self._links.remove(link)
             for end in (link.client, link.server):
@@ -135,7 +135,7 @@ class LossyProxy:
 
 
 def _receive(end: socket.socket) -> bytes:
-    """What has come; nothing if the connection has ended, from either side."""
+    """Return received bytes; b"" if the connection has ended, from either side."""
     try:
         return end.recv(_CHUNK)
     except OSError:

@@ -1,7 +1,7 @@
 """
-Short words for what tests of the task queue do again and again.
+Helpers for tests of the task queue.
 
-Time passes by data: what should be old or due gets an earlier instant in Redis, and no test sleeps.
+No test sleeps: what should be old or due gets an earlier instant in Redis.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONG_AGO = 1  # as a score: the first millisecond, or microsecond, of 1970
 
 
 def options(**options: Any) -> AbstractContextManager[Any]:
-    """OPTIONS of the alias "default", for a with block; unless they say otherwise, a failure is final."""
+    """Set OPTIONS of the alias "default" in a with block; by default, a failure is final."""
     given = {"max_attempts": 1, **options}
     backend = {"BACKEND": "components.tasks.RedisBackend", "QUEUES": [], "OPTIONS": given}
     return override_settings(TASKS={"default": backend})
@@ -49,7 +49,7 @@ def step(
     queues: Sequence[str] | Mapping[str, int] = ("default",),
     finished: Sequence[Finished] = (),
 ) -> Step:
-    """One advance(); *queues* in strict order, or with their shares."""
+    """Call advance() once, with *queues* in strict order or with their shares."""
     shares = queues if isinstance(queues, Mapping) else dict.fromkeys(queues, want)
     return consumer.advance(consumer.request(shares, want, finished))
 
@@ -66,7 +66,7 @@ def claim_one(consumer: Consumer, queue: str = "default") -> Claimed:
 
 
 def hand_in(consumer: Consumer, *finished: Finished) -> Step:
-    """Ack, and claim nothing."""
+    """Acknowledge a task, and claim nothing."""
     return step(consumer, 0, [], finished)
 
 
@@ -98,14 +98,14 @@ def ids(tasks: Iterable[Claimed]) -> list[str]:
 
 
 def found(task_id: str) -> TaskInfo:
-    """The task, which is there."""
+    """Return the task, which must exist."""
     info = TaskQueue().get(task_id)
     assert info is not None
     return info
 
 
 def push_new(**task: Any) -> str:
-    """The id of one new task, or of the one that has its unique key."""
+    """Push a new task, and return its id or that of the task with its unique key."""
     [info] = TaskQueue().push_many([NewTask(name=ECHO, **task)])
     assert info is not None
     return info.id
@@ -117,7 +117,7 @@ def push_many(count: int, *, queue: str = "default", **task: Any) -> list[str]:
 
 
 def come_due(redis: Redis, *task_ids: str, queue: str = "default", at: datetime | None = None) -> None:
-    """The delayed tasks are due: since *at*, or for ever."""
+    """Make the delayed tasks due, since *at* or since 1970."""
     score = to_us(at) if at else LONG_AGO
     assert redis.zadd(
         keys.QueueKeys("default", queue).delayed, dict.fromkeys(task_ids, score), xx=True, ch=True
@@ -125,19 +125,19 @@ def come_due(redis: Redis, *task_ids: str, queue: str = "default", at: datetime 
 
 
 def end_lease(redis: Redis, *task_ids: str, queue: str = "default") -> None:
-    """The leases of the running tasks have ended."""
+    """End the leases of the running tasks."""
     running = keys.QueueKeys("default", queue).running
     assert redis.zadd(running, dict.fromkeys(task_ids, LONG_AGO), xx=True, ch=True) == len(task_ids)
 
 
 def age(redis: Redis, key: str, by: timedelta) -> None:
-    """The milliseconds of a sorted set are all earlier by so much."""
+    """Make all milliseconds of a sorted set earlier by this much."""
     for member, score in redis.zrange(key, 0, -1, withscores=True):
         redis.zadd(key, {member: score - by // timedelta(milliseconds=1)})
 
 
 def places(queue: str = "default") -> dict[State, list[str]]:
-    """The ids of each state, in the order of the listing; states without any are left out."""
+    """Return the ids of each state, in the order of the listing, without empty states."""
     listed = {state: ids(TaskQueue().tasks(queue, state, limit=10_000)) for state in STATES}
     return {state: found for state, found in listed.items() if found}
 

@@ -1,4 +1,4 @@
-"""What tests of cached rows share: a cache, and time that passes for its rows."""
+"""Helpers for tests of cached rows: a cache, and time that passes for its rows."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def cache(name: str = "items") -> RowCache:
 
 
 def claimed(claims: Claims) -> list[str]:
-    """The keys of the rows that are claimed."""
+    """Return the keys of the claimed rows."""
     return sorted(name_and_key(each)[1] for claim in claims.claims for each in claim.members)
 
 
 def bodies(rows: Mapping[str, Sequence[Any] | None], name: str = "items") -> dict[str, Stored]:
-    """What a loader stores; None for a row that is deleted."""
+    """Return the bodies that a loader stores; None stands for a deleted row."""
     return {
         member(name, key): Stored(False, SHAPE.deleted)
         if values is None
@@ -35,13 +35,13 @@ def bodies(rows: Mapping[str, Sequence[Any] | None], name: str = "items") -> dic
 
 
 def refresh(rows: Mapping[str, Sequence[Any] | None], *, name: str = "items") -> set[str]:
-    """Claim what is due and store *rows*; which were refused."""
+    """Claim the rows that are due, store *rows*, and return those that were refused."""
     loader = Loader()
     return loader.store(loader.claim(10_000).claims, bodies(rows, name))
 
 
 def let_pass(redis: Redis, seconds: float, name: str = "items") -> None:
-    """Everything that is known of rows in the schedule, and of those that are stored, happened so much earlier."""
+    """Let time pass for all rows, scheduled and stored."""
     shift = round(seconds * 1e6)
     for tag in BUCKETS:
         schedule = RowKeys(tag).schedule
@@ -56,7 +56,7 @@ def let_pass(redis: Redis, seconds: float, name: str = "items") -> None:
 
 
 def let_whole_delays_pass() -> None:
-    """Each row that is stored is due its whole delay after its load, and not earlier, as at the first time."""
+    """Make each stored row due its whole delay after its load, without the shortened first interval."""
     client = get_client()
     for tag in BUCKETS:
         for each, delay in client.hgetall(RowKeys(tag).delays).items():
@@ -67,7 +67,7 @@ def let_whole_delays_pass() -> None:
 
 
 def due_at(redis: Redis, key: str, name: str = "items") -> float | None:
-    """Microsecond."""
+    """Return the microsecond at which the row is due."""
     each = member(name, key)
     found: float | None = redis.zscore(RowKeys(bucket(each)).schedule, each)
     return found

@@ -1,7 +1,7 @@
 """
-Short words for what tests of semaphores do again and again.
+Helpers for tests of semaphores.
 
-Time passes by data: `let_pass` makes all instants of a semaphore earlier, and no test sleeps.
+No test sleeps: `let_pass` makes all stored instants of a semaphore earlier.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from components.services.semaphores.keys import SemaphoreKeys
 
 
 class Waiter:
-    """Asks for a permit as one who waits does, and only when the test says so."""
+    """Asks for a permit like a waiter, but only when the test says so."""
 
     def __init__(self, semaphore: Semaphore, weight: int = 1) -> None:
         self._semaphore = semaphore
@@ -29,7 +29,7 @@ class Waiter:
         return self._wish.id
 
     def ask(self) -> str:
-        """One heartbeat: what it is told."""
+        """Send one heartbeat, and return the answer."""
         return self.ask_all()[0]
 
     def ask_all(self) -> tuple[str, Any]:
@@ -40,17 +40,17 @@ class Waiter:
         at_once(self._semaphore._leave(get_client(), self._wish))
 
     def is_woken(self, redis: Redis, *, keep: bool = False) -> bool:
-        """Whether somebody has told it to look; it has looked then, unless it is to *keep* what it was told."""
+        """Return True if it was woken, and take the wake-up unless *keep* is true."""
         wake = f"{self._semaphore._keys.wake}:{self.id}"
         return bool(redis.llen(wake)) if keep else redis.lpop(wake) is not None
 
     def become(self, permit: str) -> None:
-        """Ask for this one from now on."""
+        """Ask for this permit from now on."""
         self._wish = replace(self._wish, id=permit)
 
 
 def let_pass(redis: Redis, name: str, seconds: float) -> None:
-    """All that is known of the semaphore is older by so much."""
+    """Let time pass for the semaphore."""
     keys = SemaphoreKeys(name)
     for part in ("holders", "since", "queue", "beats"):
         key = getattr(keys, part)
@@ -61,7 +61,7 @@ def let_pass(redis: Redis, name: str, seconds: float) -> None:
 
 
 def take(semaphore: Semaphore, count: int = 1, **options: Any) -> list[Permit]:
-    """So many permits, which are free."""
+    """Acquire this many permits, which must be free."""
     permits = [semaphore.try_acquire(**options) for _ in range(count)]
     assert None not in permits
     return permits

@@ -1,4 +1,4 @@
-"""All that a server holds, for comparing; and the same without what differs between two runs alike."""
+"""Snapshots of all data of a server, for comparisons; also without what differs between two equal runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSTANT = re.compile(
 
 
 def _pending(redis: Redis, key: bytes) -> list[Any]:
-    """Of each group what it claimed, by whom, and how often it was handed out."""
+    """Return for each group its claims: by whom, and how often they were handed out."""
     found = []
     for group in redis.xinfo_groups(key):
         for each in redis.xpending_range(key, group["name"], "-", "+", 1_000):
@@ -36,12 +36,14 @@ def _pending(redis: Redis, key: bytes) -> list[Any]:
 
 
 def snapshot(redis: Redis) -> dict[bytes, Any]:
-    """Key -> its value, and whether it expires."""
+    """Return the value of each key, and whether it expires."""
     return {key: (_READ[redis.type(key)](redis, key), redis.ttl(key) > 0) for key in sorted(redis.keys("*"))}
 
 
 def alike(found: Any) -> list[str]:
-    """*found* in lines that are equal for equal runs: ids are numbered by age, instants and workers are words."""
+    """
+    Return *found* as lines that are equal for equal runs: ids are numbered by age, instants and workers are words.
+    """
     lines = [repr(line) for line in (_sorted(found) if isinstance(found, dict) else [found])]
     ids = sorted({task_id for line in lines for task_id in _ID.findall(line)})
     numbers = {task_id: f"id{number}" for number, task_id in enumerate(ids)}

@@ -1,4 +1,4 @@
-"""Tables of days as an aggregation of logs fills them, all in step."""
+"""Tables of days, filled consistently as by an aggregation of logs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ LEVELS: Sequence[Level] = ("country", "region", "city")
 
 
 def id_at(place: str, level: Level) -> str:
-    """The id of what a place lies in, as Place.id_at() has it."""
+    """Return the id of the region or country of a place, like Place.id_at()."""
     return "/".join(place.split("/")[: 1 + LEVELS.index(level)]).rstrip("/")
 
 
 def tables(
     days: Mapping[date, Mapping[str, int]], levels: Sequence[Level] = LEVELS
 ) -> dict[str, dict[str, int]]:
-    """What is added for lines of places, by their ids."""
+    """Return the counts that lines of places add, by their ids."""
     found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
     for day, places in days.items():
         for place, lines in places.items():
@@ -34,7 +34,7 @@ def tables(
 def count(
     days: Mapping[date, Mapping[str, int]], *, job: str = "default", levels: Sequence[Level] = LEVELS
 ) -> None:
-    """Count lines of places, by their ids, on days."""
+    """Count lines of places, given by their ids, on days."""
     add(tables(days, levels), job=job)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what other processes do: as short as it can be, and never for ever."""
+"""Wait for other processes: as briefly as possible, and never for ever."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import psutil
 
 
 def eventually(condition: Callable[[], object], *, within: float = 20, pause: float = 0.005) -> bool:
-    """Whether *condition* came true within so many seconds; with a *pause* between two looks."""
+    """
+    Wait until *condition* is true, and return whether that happened within this many seconds; *pause* is between two
+    checks.
+    """
     deadline = time.monotonic() + within
     while not condition():
         if time.monotonic() > deadline:
@@ -19,7 +22,7 @@ def eventually(condition: Callable[[], object], *, within: float = 20, pause: fl
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Gone, or dead and not yet collected by its parent."""
+    """Return True if a process is gone, or dead and not yet collected by its parent."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -1,5 +1,5 @@
 -- USES    time
--- Who waits: in `queue` by the microsecond of their arrival, in `beats` by that until which they count as alive.
+-- Waiters: in `queue` by the microsecond of their arrival, in `beats` by the one until which they count as alive.
 
 local function first_waiter() return redis.call("ZRANGE", queue, 0, 0)[1] end
 

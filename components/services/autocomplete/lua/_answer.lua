@@ -1,4 +1,4 @@
--- What a call was answered is kept for a minute: it asks again if the reply was lost, and must change nothing then.
+-- The answer to a call is kept for a minute: if the reply is lost, the call is sent again and must change nothing.
 local function answer_before() return redis.call("GET", calls .. ":" .. call) end
 
 local function answer(said)

@@ -1,4 +1,4 @@
--- What calls were answered, for a minute: when a reply is lost, the call is sent again and gets the same.
+-- The answers to calls, for a minute: if a reply is lost, the call is sent again and gets the same answer.
 local function answered(call) return redis.call("GET", calls .. "/" .. call) end
 
 local function answer(call, said)

@@ -4,7 +4,7 @@ local function bury(entry)
   local seq, fields = seq_of(entry), entry[2]
   local sender, client_id, named = fields[SENDER], fields[CLIENT_ID], fields[MENTIONS]
   local tombstone = { seq = seq, digest = digest_of(sender, client_id), sent_at = fields[AT] }
-  -- What frees memory comes first: so a server that is full takes all of it.
+  -- Free memory first: so a full server accepts all of it.
   redis.call("XDEL", messages, entry[1])
   redis.call("ZREM", own .. "/" .. sender, seq)
   redis.call("ZADD", deleted, seq, write_tombstone(tombstone))

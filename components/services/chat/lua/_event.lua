@@ -2,7 +2,7 @@
 -- Return the millisecond of what happens now, which is never before what happened last.
 local function moment(head) return math.max(NOW, head.at) end
 
--- Append the events of a call, given as their bodies, and wake who waits. Return the seq of the last.
+-- Append the events of a call, given as their bodies, and wake waiters. Return the seq of the last.
 -- *head* has seq, n, at and bytes.
 local function append_events(head, call, channel, bodies)
   local seq, at, bytes = head.seq, moment(head), head.bytes

@@ -9,7 +9,7 @@ local function member_of(person)
   return found and read_member(found)
 end
 
--- Return the rank of who acts: 4 of the system, which is ""; nothing for who is not in the chat.
+-- Return the rank of the acting person: 4 for the system, which is ""; nothing for people who are not in the chat.
 local function rank_of(by)
   if by == "" then return 4 end
   local actor = member_of(by)

@@ -11,7 +11,7 @@ local head, rank = head_of(chat, "seq", "n", "at", "bytes", "gone", "level"), ra
 if not is_there(head) or not rank then return "unknown" end
 if rank < RANK[least] then return "denied" end
 
--- Whatever is counted or recognised by a message must live as long as the message does.
+-- Everything that counts or recognises a message must live as long as the message.
 local function expire_all(age)
   local keys = all_parts(head.level)
   table.insert(keys, messages)

@@ -21,7 +21,7 @@ local function hidden()
   return last_fitting(messages, 0, head.seq + 1, function(fields) return tonumber(fields[ORDINAL]) <= last end)
 end
 
--- Return until when somebody is muted who left while they were muted, and forget it.
+-- Return and forget the end of the mute of a person who left while muted.
 local function take_mute(person)
   local till = redis.call("ZSCORE", muted, person) or "0"
   redis.call("ZREM", muted, person)

@@ -1,5 +1,5 @@
--- Tell a part of the history of a chat, for a member, or for "", who may see all. It ends before the seq *before*, or
--- begins after *after*; "" for neither. Reads only.
+-- Return a part of the history of a chat, for a member or for "", who may see all. It ends before the seq
+-- *before*, or begins after *after*; "" for neither. Reads only.
 -- KEYS    chat messages members
 -- ARGV    person before after most most_bytes
 -- USES    time head member aged shown

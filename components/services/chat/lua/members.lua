@@ -1,4 +1,4 @@
--- Tell who is in a chat, and how far each has read, to one of them, or to "", who may see all. Reads only.
+-- Return the members of a chat and their reading positions, for a member or for "", who may see all. Reads only.
 -- KEYS    chat members reads mentions own deleted messages
 -- ARGV    person
 -- USES    time head member aged

@@ -1,4 +1,4 @@
--- Mute a member for so many milliseconds, or with -1 until it is lifted; 0 lifts it, also for who left while muted.
+-- Mute a member for so many milliseconds, or with -1 until it is lifted; 0 lifts it, also if the person has left.
 -- *event* lacks its last part: until when.
 -- KEYS    chat messages members calls muted
 -- ARGV    person milliseconds by call event channel

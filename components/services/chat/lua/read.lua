@@ -18,7 +18,7 @@ if seq < last then
   local from = entry and seq_of(entry) or math.min(cut, seq)
   n = (entry and tonumber(entry[2][ORDINAL]) or tonumber(head.base)) + redis.call("ZCOUNT", deleted, "(" .. from, seq)
 end
--- What frees memory comes first: so a server that is full takes all of it.
+-- Free memory first: so a full server accepts all of it.
 for _, key in ipairs({ mentions, own }) do redis.call("ZREMRANGEBYSCORE", key .. "/" .. person, "-inf", seq) end
 member.read_n = math.max(n, tonumber(member.read_n))
 redis.call("HSET", members, person, write_member(member))

@@ -16,7 +16,7 @@ if not is_there(head) or not rank then return "unknown" end
 if kind ~= "left" and rank <= (member and RANK[member.role] or 1) then return "denied" end
 local now, out = moment(head), text(MICROSECONDS)
 
--- Remember the mute of who leaves.
+-- Remember the mute of a person who leaves.
 local function keep_mute()
   redis.call("ZREMRANGEBYSCORE", muted, "-inf", now)
   local till = member and tonumber(member.muted_until) or 0
@@ -26,7 +26,7 @@ local function keep_mute()
   end
 end
 
--- Make the first moderator the owner, else the first member. Return who that is.
+-- Make the first moderator the owner, or else the first member. Return that person.
 local function hand_over()
   local heir, best, place = "", nil, { 0 }
   for _, each in ipairs(redis.call("ZRANGE", reads, 0, -1)) do
@@ -50,7 +50,7 @@ local is_new = kind == "blocked" and redis.call("HEXISTS", blocked, person) == 0
 if is_new and redis.call("HLEN", blocked) >= MOST_BLOCKED then return "crowded" end
 if not member and not is_new then return "nothing" end
 
--- What frees memory comes first: so a server that is full takes all of it.
+-- Free memory first: so a full server accepts all of it.
 redis.call("HDEL", members, person)
 if is_new then redis.call("HSET", blocked, person, now) end
 redis.call("ZREM", reads, person)

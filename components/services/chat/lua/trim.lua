@@ -72,7 +72,7 @@ redis.call("ZREMRANGEBYSCORE", deleted, "-inf", cut)
 if age > 0 then redis.call("PEXPIRE", messages, math.max(1, head.at + age - NOW)) end
 local due_at = math.ceil(NOW + math.max(age, drop) / 100)
 redis.call("HSET", chat, "bytes", bytes, "cut", cut, "base", base, "due_at", due_at)
--- For members who had not read what is gone the counts have changed: that is news, though it has no seq.
+-- The counts of members who had not read the removed messages have changed: that is news, though it has no seq.
 if tonumber(cut) > slowest and tonumber(cut) > tonumber(head.cut) then
   redis.call("HINCRBY", chat, "revision", 1)
   if before > 0 then redis.call("PUBLISH", channel, "trimmed") end

@@ -1,4 +1,4 @@
--- Let a person who was blocked come back, if they want to and are let in.
+-- Unblock a person, who may then join or be added again.
 -- KEYS    chat messages members blocked calls
 -- ARGV    person by call event channel
 -- USES    head member answered event

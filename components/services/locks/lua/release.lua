@@ -1,4 +1,4 @@
--- Release a lock that the caller holds, and wake who waits first. Repeated within two minutes, it returns the same.
+-- Release a lock that the caller holds, and wake the first waiter. Repeated within two minutes, it returns the same.
 -- KEYS    lock state queue beats held wake released let_go
 -- ARGV    token asker fence reason
 -- USES    time waiters waking holder index

@@ -1,7 +1,7 @@
 -- USES    days
 local TWO_DAYS = 2 * 86400000 -- milliseconds
 
--- Remember who had sent a message that goes.
+-- Remember the sender of a message that is removed.
 local function remember_sender(id, sender) redis.call("HSET", today, id .. "/from", sender) end
 
 -- Begin a new part when today's has become large: 10,000 fields, or two for each message of the limit.

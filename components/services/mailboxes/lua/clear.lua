@@ -6,7 +6,7 @@
 local count = redis.call("XLEN", messages)
 if count > 0 then
   local newest = entries("newest", "-", 1000)
-  -- What frees memory comes first: so a server that is full takes all of it.
+  -- Free memory first: so a full server accepts all of it.
   redis.call("DEL", messages, handed)
   for _, entry in ipairs(newest) do note_dropped(id_of(entry), entry[2][2]) end
   bound_dropped()

@@ -1,5 +1,5 @@
 -- Drop rows of a bucket that have changed. A repeated call changes nothing.
--- The claims of those who are loading them go as well: what was loaded until now is not stored.
+-- Claims on them are removed as well: loads that began before this are not stored.
 -- KEYS    schedule row claim
 -- ARGV    members...
 -- USES    time

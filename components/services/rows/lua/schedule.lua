@@ -23,7 +23,7 @@ end
 local function change(member, delay)
   local ends = tonumber(claim_of(member).ends)
   redis.call("HSET", delays, member, delay)
-  -- Who is loading it heeds the new delay, and sees by the microsecond less that it was scheduled meanwhile.
+  -- Its loader uses the new delay, and recognises by the missing microsecond that it was scheduled meanwhile.
   redis.call("ZADD", schedule, "LT", text(ends and ends - 1 or MICROSECONDS + delay), member)
   shorten(member, delay)
 end

@@ -1,4 +1,4 @@
--- Forget rows of a bucket: when they are due, what they are, and who loads them. A repeated call changes nothing.
+-- Remove rows of a bucket from the schedule, with their values and claims. A repeated call changes nothing.
 -- KEYS    schedule delays failures row claim counts
 -- ARGV    members...
 -- USES    counts

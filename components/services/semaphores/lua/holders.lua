@@ -1,4 +1,4 @@
--- List a page of those who hold a permit, the earliest grant first. Only reads.
+-- List a page of the holders of permits, the earliest grant first. Only reads.
 -- KEYS    holders since
 -- ARGV    offset limit
 -- USES    time

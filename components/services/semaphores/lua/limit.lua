@@ -1,4 +1,4 @@
--- Set a limit by hand, or reset it to what the code declares, and wake who may go now. Repeated, it changes nothing.
+-- Set a limit by hand, or reset it to what the code declares, and wake waiters. Repeated, it changes nothing.
 -- KEYS    limits names queue beats wake
 -- ARGV    name limit
 -- USES    time waiters waking

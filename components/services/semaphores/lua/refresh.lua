@@ -1,4 +1,4 @@
--- Begin the lease of a permit anew, unless it has ended. A repeated call does no more.
+-- Restart the lease of a permit, unless it has ended. A repeated call does no more.
 -- KEYS    holders ended
 -- ARGV    permit lease
 -- USES    time

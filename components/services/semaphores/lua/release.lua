@@ -1,4 +1,4 @@
--- Give back a permit or a place in the queue, and wake who is next. A repeated call returns the same.
+-- Give back a permit or a place in the queue, and wake the next waiter. A repeated call returns the same.
 -- KEYS    holders heavy since queue beats stats ended wake
 -- ARGV    permit call
 -- USES    time waiters waking permits
