@@ -1,4 +1,4 @@
-"""Persons on the pages: by the name that COMPONENTS["PEOPLE"] tells, and the id that services know them by."""
+"""People on the pages: by their names, as COMPONENTS["PEOPLE"] tells them, and by the ids that services know."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from components.templatetags.control_room import legible
 @dataclass(frozen=True)
 class Person:
     id: str
-    #: "" if nobody knows him.
+    #: "" if nobody knows them.
     name: str = ""
 
     @property
@@ -22,23 +22,23 @@ class Person:
 
     @property
     def number(self) -> str:
-        """His id, where the name is shown."""
+        """Return their id, to stand beside the name; "" if the id is what is shown."""
         return shortened(legible(self.id)) if self.name and self.name != self.id else ""
 
     def __str__(self) -> str:
-        """Which one it is: another may have the same name."""
+        """Return the name with the id, since another person may have the same name."""
         return f"{self.shown} ({self.number})" if self.number else self.shown
 
 
 class Known(dict[str, Person]):
-    """Persons by their ids. An id that was not asked for, such as an empty one that is stored, has no name."""
+    """People by their ids. An id that was not asked for, such as an empty one that is stored, has no name."""
 
     def __missing__(self, id: str) -> Person:
         return Person(id)
 
 
 def persons(ids: Iterable[str]) -> Known:
-    """Those of these ids, in one query."""
+    """Return the people with these ids, in one query."""
     wanted = {each for each in ids if each}
     names = people().names(wanted) if wanted else {}
     return Known({each: Person(each, names.get(each, "")) for each in wanted})

@@ -1,9 +1,9 @@
 /*
- * Live refresh: fetches the page it stands on again and again, and renews the one part marked [data-live].
+ * Live refresh: fetches its page again and again, and renews the one part that is marked [data-live].
  *
  * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive.
- * How often is the visitor's choice, and remembered; 0 is off. A hidden tab rests; requests never overlap.
- * Status 503 says that Redis is away: the old figures stay and it goes on trying. Other failures end it.
+ * The visitor chooses how often, and the choice is remembered; 0 is off. A hidden tab rests; requests never overlap.
+ * Status 503 says that Redis is away: the old figures stay, and it goes on trying. After other failures, it gives up.
  */
 
 const PATIENCE = 10_000; // ms until a request is given up

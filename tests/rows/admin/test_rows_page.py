@@ -103,7 +103,7 @@ def test_the_hit_rate_is_that_of_what_was_counted(viewer, settings):
 
     assert "Hit rate 75.0 % Reads 4" in page(viewer)
     assert "Hit rate 75.0 % Reads 4" in page(viewer, "model/", model="items")
-    assert "Hit rates are those of the reads of the last hour" in page(viewer)
+    assert "A hit rate is the share of the reads of the last hour" in page(viewer)
 
 
 def test_that_nothing_is_counted_is_said(viewer):
@@ -142,7 +142,9 @@ def test_a_list_that_was_cut_says_so(viewer, monkeypatch):
     monkeypatch.setattr("components.services.rows.reader.REACH", 60)
 
     assert f"1{DASH}50 of 60" in page(viewer, "model/", model="items")
-    assert "There are more: these were found among" in page(viewer, "model/", model="items")
+    assert "There are more: only the rows of all models that are due first" in page(
+        viewer, "model/", model="items"
+    )
 
 
 def test_a_row_shows_how_it_stands(viewer, redis):

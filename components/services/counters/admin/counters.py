@@ -1,9 +1,9 @@
 """
 The Counters page: which there are, charts of a few, the first of a family, and all of it as CSV.
 
-It looks through CounterReader, and nothing can be changed: counters end by themselves. The list costs six round trips
-and a chart one or two, however many counters there are; a family costs its size, as the service says. A search for a
-part of a name looks at those that were seen last.
+Nothing can be changed: counters expire by themselves. The list costs six round trips and a chart one or two, however
+many counters there are; the cost of a family grows with its size. A search for a part of a name looks at the counters
+that were seen last.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Row:
 
     @property
     def is_recent(self) -> bool:
-        """Whether anything was counted in the time that is shown."""
+        """Return whether anything was counted in the time that is shown."""
         return any(each.count is not None for each in self.series)
 
 

@@ -1,8 +1,8 @@
 """
-What a page of charts is about, as its address says: which counters and families, and which time.
+What the address of a page of charts asks for: which counters and families, and which time.
 
-An instant without a zone is meant on the clock of who asks, as the browser's own picker writes it. What cannot be
-asked raises when it is asked for, so the form around it is still there.
+An instant without a zone is on the visitor's clock, as the browser's own picker writes it. What cannot be asked
+raises when it is used, not when it is parsed, so that the page can still show the form.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Picked:
 
     @property
     def seconds(self) -> int:
-        """The length of the time that ends now; it has no meaning if there is an instant. Raises InvalidRange."""
+        """Return the length of the time that ends now; no instant must be given. Raises InvalidRange."""
         if not self.span:
             offered = offered_spans()
             return Span.seconds if Span.seconds in offered else offered[-1]
@@ -124,13 +124,13 @@ class Picked:
 
     @property
     def given(self) -> dict[str, str]:
-        """What was picked, by the names of the form."""
+        """Return what was picked, by the names of the form's fields."""
         pairs = {"span": self.span, "precision": self.precision, "from": self.since, "until": self.until}
         return {name: value for name, value in pairs.items() if value}
 
     @property
     def query(self) -> str:
-        """The end of another address about the same time."""
+        """Return the end of the address of another page about the same time."""
         return f"&{urlencode(self.given)}" if self.given else ""
 
     @property
@@ -143,7 +143,7 @@ class Picked:
 
     @property
     def offered(self) -> Sequence[tuple[int, bool]]:
-        """The times to choose from, and whether it is chosen."""
+        """Return the times to choose from, each with whether it is chosen."""
         chosen = self.seconds if not self.span or _is_number(self.span) else 0
         return [(each, each == chosen) for each in sorted({*offered_spans(), *([chosen] if chosen else [])})]
 
