@@ -1,8 +1,8 @@
 """
-The control room: pages of Django's admin over what lives in Redis, one module per pattern.
+The control room: pages of Django's admin over what lives in Redis, each service's in its admin/.
 
-base.py holds what they share. They are registered with the default site; another AdminSite takes them
-with site.register(Queue, QueueAdmin).
+What they share is in control_room/. They are registered with the default site; another AdminSite takes them with
+site.register(Queue, QueueAdmin).
 """
 
 from django.contrib import admin
