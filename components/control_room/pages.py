@@ -43,14 +43,14 @@ from components.templatetags.control_room import legible
 View = Callable[..., HttpResponse]
 
 PAGE_SIZE = 50
-#: For so long one entry of the log says that somebody reads messages.
+#: How long one entry of the log says that somebody reads messages.
 READING = timedelta(hours=1)
 HAS_READ = "Read the messages."
 
 
 @dataclass(frozen=True)
 class Paging:
-    """One page of a long list, by offset. An offset beyond the end is the last page's."""
+    """One page of a long list, by offset. An offset beyond the end stands for the last page."""
 
     total: int
     offset: int = 0
@@ -83,7 +83,7 @@ class Paging:
 
 
 class Page(TemplateResponse):
-    """A rendered page. Half surrogate pairs, which JSON may hold and UTF-8 may not, are written out."""
+    """A rendered page. Half surrogate pairs, which JSON can hold and UTF-8 cannot, are written out."""
 
     @property
     def rendered_content(self) -> str:

@@ -1,4 +1,4 @@
-"""may_view(): whether the admin lets somebody view a model. By default he may see what is made of its rows, too."""
+"""may_view(): whether somebody may view a model in the admin, and so, by default, what is made of its rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import models
 
 
 def may_view(user: str, model: type[models.Model]) -> bool:
-    """Whether the one whose id is *user* may, as a member of staff."""
+    """Return whether the member of staff with the id *user* may view *model*."""
     try:
         found = get_user_model()._default_manager.filter(pk=user).first()
     except (ValueError, ValidationError):  # an id of nobody

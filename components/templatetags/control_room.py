@@ -25,7 +25,7 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 @register.simple_tag(takes_context=True)
 def page_url(context: template.Context, name: str, **query: object) -> str:
-    """Return the URL of a page of this component: {% page_url "tasks" alias=alias queue=queue.name %}."""
+    """Return the address of a page of this component: {% page_url "tasks" alias=alias queue=queue.name %}."""
     return str(context["page_url"](name, **query))
 
 
@@ -34,7 +34,7 @@ def verb(
     context: template.Context, name: str, *, about: str = "", label: str = "", **query: object
 ) -> dict[str, Any]:
     """
-    A link to the page of a verb, for users who may do it: {% verb "evict" about=holder semaphore=info.name %}.
+    Show a link to the page of a verb, for users who may do it: {% verb "evict" about=holder semaphore=info.name %}.
 
     *about* tells people who cannot see it what the link stands beside. *label* is shown instead of the verb's own.
     """
@@ -57,7 +57,7 @@ def table(
     part: str = "the first",
 ) -> str:
     """
-    A table with its caption and heads, in a region that can be scrolled with the keyboard.
+    Show a table with its caption and heads, in a region that can be scrolled with the keyboard.
 
     A column is "State", or "Waiting #" if it holds numbers; one without a name is left out, and a list adds several.
     Content without a row is shown across the table. *key* is for live.js. *label* names the region, if that is not
@@ -80,7 +80,7 @@ def table(
 
 @register.inclusion_tag("admin/components/moment.html")
 def moment(instant: datetime | None) -> dict[str, Any]:
-    """Write an instant as <time>, with its distance from now; None as a dash."""
+    """Show an instant as <time>, with its distance from now; a dash for None."""
     if instant is None:
         return {"instant": None}
     now = timezone.localtime(datetime.now(UTC))
@@ -99,7 +99,7 @@ def moment(instant: datetime | None) -> dict[str, Any]:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """3725 as "1 h 2 min": the two largest units; tenths below ten seconds, milliseconds below one."""
+    """Write 3725 as "1 h 2 min": the two largest units; tenths below ten seconds, milliseconds below one."""
     if seconds is None:
         return "\N{EN DASH}"
     if 0 < seconds < 1:
@@ -116,7 +116,7 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def took(seconds: float | None) -> str:
-    """Write a duration like duration(), but less than ten milliseconds with two places: 0.00031 as "0.31 ms"."""
+    """Write it as duration() does, but less than ten milliseconds to two places: 0.00031 as "0.31 ms"."""
     if seconds is None or seconds >= 0.01:
         return duration(seconds)
     return f"{round(seconds * 1000, 2):g} ms"
@@ -130,32 +130,32 @@ def since(later: datetime | None, earlier: datetime | None) -> str:
 
 @register.filter
 def grouped(number: int) -> str:
-    """1234567 as "1,234,567", in the way of the active language."""
+    """Write 1234567 as "1,234,567", in the way of the active language."""
     return number_format(number, force_grouping=True)
 
 
 @register.filter
 def rounded(number: float) -> str:
-    """1234.5 as "1,234": where less than one is none."""
+    """Write 1234.5 as "1,234", where fractions do not matter."""
     return grouped(round(number))
 
 
 @register.filter
 def amount(number: float) -> str:
-    """Write a task's own figure, whole or with two places: 1234.0 as "1,234", 0.125 as "0.13"."""
+    """Write a task's own figure, whole or to two places: 1234.0 as "1,234", 0.125 as "0.13"."""
     rounded = round(number, 2)
     return number_format(int(rounded) if rounded == int(rounded) else rounded, force_grouping=True)
 
 
 @register.filter
 def pretty_json(value: Any) -> str:
-    """*value* as indented JSON."""
+    """Write *value* as indented JSON."""
     return _dumped(value, indent=2)
 
 
 @register.filter
 def compact_json(value: Any) -> str:
-    """*value* as JSON in one line."""
+    """Write *value* as JSON in one line."""
     return _dumped(value)
 
 
@@ -169,8 +169,8 @@ def _dumped(value: Any, indent: int | None = None) -> str:
 @register.filter
 def legible(text: str) -> str:
     """
-    *text* with what cannot be seen written out, a line feed as \\n: control characters, what turns the direction of
-    the rest, spaces at the ends.
+    Return *text* with what cannot be seen written out, such as a line feed as \\n: control characters, marks that
+    change the direction of text, spaces at the ends.
     """
     start, end = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
     return "".join(

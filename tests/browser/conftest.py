@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.signals import request_finished, request_started
 from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
@@ -174,3 +175,11 @@ def enter(browser: Browser, served: Served) -> Iterator[Callable[..., Window]]:
     for context in contexts:
         context.close()
     assert not failures
+
+
+@pytest.fixture
+def admin(transactional_db: None) -> Client:
+    """A browser's session of somebody who may do everything."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client

@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from components.services.mailboxes import Mailbox
 from project.market import demo
 from tests.browser.clock import stop_clock
-from tests.browser.test_queues_page import CONTRASTS, press_tab_until, refreshed
-from tests.browser.themes import measured
+from tests.browser.looks import assert_good_looks
+from tests.browser.test_queues_page import press_tab_until, refreshed
 from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/mailbox/"
@@ -25,13 +25,6 @@ ADMIN_PAGES = {
     "missing": f"{ROOT}mailbox/?mailbox=gone",
 }
 PLAYER_PAGES = {"guild": "/guild/", "mail": "/mail/"}
-
-
-@pytest.fixture
-def admin(transactional_db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("admin"))
-    return client
 
 
 @pytest.fixture
@@ -59,48 +52,9 @@ def mailboxes(redis):
         Mailbox(name).push("jill", "hello")
 
 
-@pytest.fixture
-def visits(window, admin, jack, mailboxes):
-    """visits(**options of a browser context): each path with its page, opened one after the other, and the window."""
-
-    def visit(**options):
-        for client, paths in ((admin, ADMIN_PAGES.values()), (jack, PLAYER_PAGES.values())):
-            opened = window(client, **options)
-            for path in paths:
-                yield path, opened.open(path), opened
-
-    return visit
-
-
-def test_no_page_breaks_the_policy_or_has_a_script_error(visits):
-    for _path, _page, opened in visits():
-        assert opened.complaints == []
-
-
-def contrasts_of(path):
-    """The script that measures; the pages of the demo have their content elsewhere."""
-    return CONTRASTS if path.startswith("/admin/") else CONTRASTS.replace("#content", "#main")
-
-
-def test_text_has_the_contrast_of_wcag_aa(visits):
-    contrasts = {
-        (path, *text): ratio
-        for path, page, _opened in visits()
-        for text, ratio in measured(page, contrasts_of(path)).items()
-    }
-
-    assert len(contrasts) > 200
-    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
-
-
-def test_a_small_screen_scrolls_tables_and_not_the_page(visits):
-    widths = {
-        path: page.evaluate("document.documentElement.scrollWidth")
-        for path, page, _opened in visits(viewport={"width": 360, "height": 640})
-    }
-
-    assert len(widths) == len(ADMIN_PAGES) + len(PLAYER_PAGES)
-    assert {path: width for path, width in widths.items() if width > 360} == {}
+def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, jack, mailboxes):
+    assert_good_looks(window(admin), ADMIN_PAGES)
+    assert_good_looks(window(jack), PLAYER_PAGES, within="#main")
 
 
 def test_a_mailbox_is_cleared_with_the_keyboard_alone(window, admin, redis):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 from playwright.sync_api import expect
 
 from components.services.rows import Loader, RowReader
-from tests.browser.test_queues_page import CONTRASTS, press_tab_until
+from tests.browser.looks import assert_good_looks
+from tests.browser.test_queues_page import press_tab_until
 from tests.locks.admin.test_locks_page import AWKWARD
 from tests.support.rows import bodies, cache, let_pass
 
@@ -27,13 +26,6 @@ PAGES = {
 
 
 @pytest.fixture
-def admin(transactional_db):
-    client = Client()
-    client.force_login(User.objects.create_superuser("admin"))
-    return client
-
-
-@pytest.fixture
 def rows(redis):
     """Rows with keys of all sorts, one that fails, and no daemon for a while."""
     wanted = ["1", *(key[:290] for key in AWKWARD if key.strip())]
@@ -45,22 +37,8 @@ def rows(redis):
     let_pass(redis, 72)
 
 
-@pytest.mark.parametrize(
-    ("theme", "width"), [("light", 360), ("dark", 1280)], ids=["light and small", "dark and wide"]
-)
-def test_pages_keep_the_policy_have_contrast_and_fit(window, admin, rows, theme, width):
-    opened = window(admin, color_scheme=theme, viewport={"width": width, "height": 740})
-    contrasts, wide = {}, {}
-
-    for path in PAGES.values():
-        page = opened.open(path)
-        contrasts |= {(path, text): ratio for text, ratio in page.evaluate(CONTRASTS).items()}
-        wide[path] = page.evaluate("document.documentElement.scrollWidth")
-
-    assert opened.complaints == []
-    assert len(contrasts) > 100
-    assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
-    assert {path: found for path, found in wide.items() if found > width} == {}
+def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, rows):
+    assert_good_looks(window(admin), PAGES)
 
 
 def test_a_row_is_slowed_down_and_removed_by_keyboard_and_without_scripts(window, admin, rows):

@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
+from tests.control_room.every_page import one_periodic_task, query  # noqa: F401
 from tests.fixtures.admin import onlooker, operator, remover, staff, stranger, two_sites, viewer  # noqa: F401

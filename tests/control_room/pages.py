@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from html import unescape
 from urllib.parse import urlencode
 
+import pytest
 from django.contrib.admin.models import LogEntry
 from django.http import HttpResponse
 from django.test import Client
 from django.utils.html import strip_tags
+from redis.connection import AbstractConnection
 
 CONTENT = re.compile(r'<div id="live".*</div>', re.DOTALL)
 FRAMELESS = {"X-Live": "1"}
@@ -48,3 +51,25 @@ def logged() -> list[str]:
 def addresses(root: str) -> Callable[..., str]:
     """of("release", key="a") is a URL below *root*."""
     return lambda page, **query: f"{root}{page}/?{urlencode(query)}"
+
+
+@contextmanager
+def trips() -> Iterator[list[object]]:
+    """What is written to Redis at once, and waited for, is one round trip."""
+    made: list[object] = []
+    send = AbstractConnection.send_packed_command
+
+    def sent(self, command, *args, **kwargs):
+        made.append(command)
+        return send(self, command, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AbstractConnection, "send_packed_command", sent)
+        yield made
+
+
+def round_trips(client: Client, address: str, query: dict[str, str] | None = None) -> int:
+    """How many round trips to Redis a page costs."""
+    with trips() as made:
+        assert client.get(address, query).status_code == 200
+    return len(made)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from urllib.parse import urlencode
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -12,39 +11,17 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from components.services.queues import TaskQueue
-from tests.queues.admin.periodic import HOURLY, declare_only
-from tests.queues.admin.test_permissions import CHANGES, CHANGING, DELETES, FORM, PAGES, READS
+from tests.control_room.every_page import (
+    CHANGES,
+    CHANGING,
+    DELETES,
+    FORM,
+    PAGES,
+    READS,
+    query_of,
+)
 
-STATES = {"queue cancel": "ready"}
-
-
-def query(page):
-    names = {
-        "book": "guild:7",
-        "key": "item:42",
-        "holder": "h",
-        "semaphore": "api",
-        "permit": "p",
-        "chat": "guild:7",
-        "user": "joe",
-        "counter": "hits",
-        "family": "hits",
-        "mailbox": "jack",
-        "sender": "joe",
-        "row": "items:1",
-        "model": "items",
-        "job": "default",
-        "aggregation": "places",
-    }
-    given = {"alias": "default", "queue": "mail", "id": "1", "periodic": HOURLY.name, **names}
-    return f"?{urlencode({**given, 'state': STATES.get(page, 'dead')})}"
-
-
-@pytest.fixture(autouse=True)
-def one_periodic_task():
-    with declare_only(HOURLY):
-        yield
-
+pytestmark = pytest.mark.usefixtures("one_periodic_task")
 
 #: To run a periodic task now asks nothing before it is done.
 ASKING_REDIS = {page for page in PAGES if page.split()[1] not in ("history", "change", "run")}
@@ -64,7 +41,7 @@ def plain(settings):
 
 @pytest.mark.parametrize("page", ASKING_REDIS)
 def test_a_page_of_the_control_room_says_that_redis_is_away(operator, plain, page):
-    response = operator.get(PAGES[page] + query(page))
+    response = operator.get(PAGES[page] + query_of(page))
 
     assert response.status_code == 503
     assert "Redis does not answer" in response.text
@@ -75,7 +52,7 @@ def test_a_page_of_the_control_room_says_that_redis_is_away(operator, plain, pag
 
 @pytest.mark.parametrize("page", CHANGING)
 def test_a_change_that_redis_did_not_take_is_neither_claimed_nor_logged(operator, plain, page):
-    response = operator.post(PAGES[page] + query(page), FORM)
+    response = operator.post(PAGES[page] + query_of(page), FORM)
 
     assert response.status_code == 503
     assert operator.get(reverse("admin:index")).text.count("None available") == 1  # recent actions

@@ -1,9 +1,9 @@
 /*
- * Live refresh: fetch the current page again and again, and update the one part that is marked [data-live].
+ * Live refresh: fetches its page again and again, and renews the one part that is marked [data-live].
  *
- * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive. The visitor
- * chooses the interval, which is stored; 0 is off. A hidden tab pauses; requests never overlap. After status 503 (Redis
- * is away) the old figures stay, and refreshing goes on. Other failures end it.
+ * Nodes that stay are kept, not replaced, so focus, scrolling, open <details> and a selection survive.
+ * The visitor chooses how often, and the choice is remembered; 0 is off. A hidden tab rests; requests never overlap.
+ * Status 503 says that Redis is away: the old figures stay, and it goes on trying. After other failures, it gives up.
  */
 
 const PATIENCE = 10_000; // ms until a request is given up

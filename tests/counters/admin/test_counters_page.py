@@ -16,10 +16,9 @@ import components
 from components.services.counters import Counter, CounterReader
 from components.services.counters.buffer import DROPPED, DROPPED_TIME, OUTAGES
 from components.templatetags.control_room import legible
-from tests.control_room.pages import FRAMELESS, rows_of, text_of, words
+from tests.control_room.pages import FRAMELESS, rows_of, text_of, trips, words
 from tests.counters.admin.counting import counted, this_minute
 from tests.locks.admin.test_locks_page import AWKWARD
-from tests.queues.admin.test_queues_page import trips
 from tests.support.counters import seconds
 
 ROOT = "/admin/components/counter/"

@@ -10,7 +10,7 @@ from django.test.utils import override_settings
 from components.exceptions import InvalidName, InvalidPrecision, InvalidRange
 from components.services.counters import Counter
 from components.services.counters.charts import Span, offered_spans
-from tests.queues.admin.test_queues_page import trips
+from tests.control_room.pages import trips
 from tests.support.counters import count_at, seconds
 
 HOUR, DAY = 3_600, 86_400

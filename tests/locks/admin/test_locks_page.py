@@ -15,9 +15,8 @@ from components.services.locks import LockReader
 from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from components.templatetags.control_room import legible
-from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
 from tests.locks.admin import holdings
-from tests.queues.admin.test_queues_page import trips
 
 ROOT = "/admin/components/lock/"
 DASH = "\N{EN DASH}"
@@ -351,23 +350,6 @@ def holder_at(key):
     return LockReader().at(key).token
 
 
-@pytest.mark.parametrize("name", ["lock", "release"])
-@pytest.mark.parametrize(
-    ("query", "reason"),
-    [
-        ({"key": "gone"}, "No lock at the key 'gone' is held, or was waited for or lost within a day."),
-        ({}, "A lock cannot be called ''"),
-        ({"key": "x" * 501}, "a name is text of 1 to 500 characters"),
-    ],
-)
-def test_what_is_not_there_is_a_404_in_words(operator, name, query, reason):
-    response = operator.get(url(name, **query))
-
-    assert response.status_code == 404
-    assert reason in words(response)
-    assert "All locks" in words(response)
-
-
 @pytest.mark.parametrize(("name", "most"), [("", 6), ("lock/", 5), ("release/", 3)])
 def test_a_page_takes_so_many_round_trips_and_no_more_with_more_locks(operator, name, most):
     holdings.held()
@@ -375,28 +357,12 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_locks(operator, 
     address = f"{ROOT}{name}?key={key_of('item:42')}&holder={holder_of('item:42')}"
     operator.get(address)
 
-    def round_trips():
-        with trips() as made:
-            assert operator.get(address).status_code == 200
-        return len(made)
-
-    few = round_trips()
+    few = round_trips(operator, address)
     for number in range(120):
         holdings.held(f"item:{number + 100}")
 
     assert few == most
-    assert round_trips() <= most
-
-
-def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
-    holdings.held()
-    address = release_url("item:42").replace("/admin/", "/operations/")
-
-    for path in ("/operations/components/lock/", address.replace("release/", "lock/"), address):
-        html = operator.get(path).text
-        assert 'href="/operations/components/lock/' in html
-        assert '="/admin/' not in html
-    assert operator.post(address).url.startswith("/operations/components/lock/lock/?")
+    assert round_trips(operator, address) <= most
 
 
 def test_a_refresh_gets_its_part_alone(viewer):

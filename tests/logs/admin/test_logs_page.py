@@ -11,10 +11,9 @@ from components.control_room.names import shortened
 from components.services.logs import Aggregation, dead_chunks, look_at, note_job
 from components.services.logs.keys import JobKeys
 from components.templatetags.control_room import legible
-from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.control_room.pages import addresses, done, logged, rows_of, text_of, trips, words
 from tests.locks.admin.test_locks_page import AWKWARD
 from tests.logs.admin import traffic
-from tests.queues.admin.test_queues_page import trips
 from tests.support.logs import append, fill, joined, stream
 
 ROOT = "/admin/components/logjob/"
@@ -146,15 +145,6 @@ def test_what_waits_in_great_numbers_is_counted_up_to_a_bound(viewer, redis, mon
     joined("places")
 
     assert "Chunks that wait at least 3" in job(viewer)
-
-
-@pytest.mark.parametrize("query", [{}, {"job": "nowhere"}, {"job": "x" * 501}])
-@pytest.mark.parametrize("name", ["job/", "dead/", "traffic/", "csv/", "resend/", "leave/"])
-def test_a_job_that_there_is_not_is_told(operator, name, query):
-    response = operator.get(ROOT + name, query)
-
-    assert response.status_code == 404
-    assert "All logs" in words(response)
 
 
 def test_an_aggregation_that_has_left_is_told(operator, redis):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
 from html import escape, unescape
@@ -14,9 +12,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import override_settings
 from django.utils.html import strip_tags
-from redis.connection import AbstractConnection
 
 from components.services.queues import Consumer, Progress, TaskQueue, keys, task
+from tests.control_room.pages import round_trips
 from tests.queues.admin import scene
 from tests.support.queues import claim, push_many
 
@@ -37,21 +35,6 @@ def page(client, name="", /, **query):
 
 def words(response):
     return " ".join(unescape(strip_tags(response.text)).split())
-
-
-@contextmanager
-def trips() -> Iterator[list[object]]:
-    """What is written to Redis at once, and waited for, is one round trip."""
-    made: list[object] = []
-    send = AbstractConnection.send_packed_command
-
-    def sent(self, command, *args, **kwargs):
-        made.append(command)
-        return send(self, command, *args, **kwargs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(AbstractConnection, "send_packed_command", sent)
-        yield made
 
 
 def test_starts_that_were_cut_off_are_counted_where_there_are_any(viewer):
@@ -355,28 +338,6 @@ def test_an_entry_that_this_release_cannot_read_is_listed_with_the_reason(viewer
     assert "a newer release has to run it" in words(response)
 
 
-@pytest.mark.parametrize(
-    ("name", "query", "reason"),
-    [
-        ("task/", {"alias": "default", "id": "gone"}, "There is no task 'gone'."),
-        ("task/", {"alias": "default"}, "There is no task ''."),
-        ("task/", {"alias": "other", "id": "1"}, "No TASKS alias 'other' is served by Redis."),
-        ("tasks/", {"queue": "mail"}, "No TASKS alias '' is served by Redis."),
-        ("tasks/", {"alias": "default"}, "A queue cannot be called ''"),
-        ("tasks/", {"alias": "default", "queue": "a\nb"}, "A queue cannot be called"),
-        ("tasks/", {"alias": "default", "queue": "mail", "state": "odd"}, "Tasks have no state 'odd'."),
-        ("pause/", {"alias": "default"}, "A queue cannot be called ''"),
-        ("resume/", {"alias": "no", "queue": "mail"}, "No TASKS alias 'no'"),
-    ],
-)
-def test_what_is_not_there_is_a_404_in_words(operator, name, query, reason):
-    response = operator.get(ROOT + name, query)
-
-    assert response.status_code == 404
-    assert reason in words(response)
-    assert "All queues" in words(response)
-
-
 def test_pausing_asks_first_and_says_what_will_happen(operator):
     scene.ready("mail", count=1234)
 
@@ -430,18 +391,6 @@ def test_recent_actions_lead_to_the_queue(operator):
     assert operator.get(link).url == f"{ROOT}tasks/?{urlencode({'alias': 'default', 'queue': AWKWARD})}"
 
 
-def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
-    task_id = scene.dead("mail")
-    query = {"alias": "default", "queue": "mail", "id": task_id}
-
-    for name in ("", "tasks/", "task/", "pause/", "resend/", "stop/", "periodic/"):
-        html = operator.get(f"/operations/components/queue/{name}", {**query, "state": "dead"}).text
-        assert 'href="/operations/components/queue/' in html
-        assert '="/admin/' not in html
-    response = operator.post("/operations/components/queue/pause/?alias=default&queue=mail")
-    assert response.url.startswith("/operations/components/queue/tasks/?")
-
-
 def test_a_refresh_gets_its_part_alone_and_leaves_messages_to_the_page(operator):
     operator.post(f"{ROOT}pause/?alias=default&queue=mail")
 
@@ -489,16 +438,11 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_tasks(staff, nam
     address = ROOT + name + query.format(**ids)
     client.get(address)  # once for the server to know the scripts
 
-    def round_trips():
-        with trips() as made:
-            assert client.get(address).status_code == 200
-        return len(made)
-
-    few = round_trips()
+    few = round_trips(client, address)
     scene.ready("mail", count=2000)
 
     assert few <= most
-    assert round_trips() <= most
+    assert round_trips(client, address) <= most
 
 
 def test_a_nonce_of_the_project_is_on_all_that_the_page_loads(viewer, settings):

@@ -14,10 +14,9 @@ from components.exceptions import PermitLost
 from components.services.semaphores import SemaphoreControls, SemaphoreReader
 from components.services.semaphores.keys import SemaphoreKeys
 from components.templatetags.control_room import legible
-from tests.control_room.pages import addresses, done, logged, rows_of, text_of, words
+from tests.control_room.pages import addresses, done, logged, round_trips, rows_of, text_of, words
 from tests.locks.admin import holdings
 from tests.locks.admin.test_locks_page import AWKWARD
-from tests.queues.admin.test_queues_page import trips
 
 ROOT = "/admin/components/semaphore/"
 DASH = "\N{EN DASH}"
@@ -311,16 +310,6 @@ def test_a_semaphore_of_any_name_can_be_listed_found_changed_and_looked_up(opera
     assert "<script>alert" not in logged_page.text + history.text
 
 
-@pytest.mark.parametrize("name", ["semaphore", "limit", "reset", "evict"])
-@pytest.mark.parametrize("query", [{"semaphore": "gone"}, {}])
-def test_what_is_not_there_is_a_404_in_words(operator, name, query):
-    response = operator.get(url(name, **query))
-
-    assert response.status_code == 404
-    assert f"There is no semaphore {query.get('semaphore', '')!r}" in words(response)
-    assert "All semaphores" in words(response)
-
-
 @pytest.mark.parametrize("permit", ["", "odd", "a" * 12 + "/1/x"])
 def test_a_permit_of_another_semaphore_is_a_404(operator, permit):
     holdings.permit("api")
@@ -337,29 +326,10 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_semaphores(opera
     address = f"{evict_url(permit).replace('evict/', name)}"
     operator.get(address)
 
-    def round_trips():
-        with trips() as made:
-            assert operator.get(address).status_code == 200
-        return len(made)
-
-    few = round_trips()
+    few = round_trips(operator, address)
     for number in range(120):
         holdings.permit(f"api {number}")
 
     assert few == most
-    assert round_trips() == most
+    assert round_trips(operator, address) == most
     assert SemaphoreReader().count() == 121
-
-
-def test_another_admin_site_has_the_pages_under_its_own_urls(operator):
-    permit = holdings.permit("api")
-
-    for address in (
-        ROOT,
-        url("semaphore", semaphore="api"),
-        url("limit", semaphore="api"),
-        evict_url(permit),
-    ):
-        html = operator.get(address.replace("/admin/", "/operations/")).text
-        assert 'href="/operations/components/semaphore/' in html
-        assert '="/admin/' not in html

@@ -74,7 +74,7 @@ def _verb(
         def act() -> Done:
             try:
                 run(target)
-            except (ChatNotFound, NotAMember, MessageNotFound):  # somebody was faster
+            except (ChatNotFound, NotAMember, MessageNotFound):  # somebody else was faster
                 return Done()
             return Done(f"{target.written(said)} {what}")
 

@@ -27,7 +27,7 @@ TOLD: Mapping[EventKind, str] = {
     EventKind.CLOSED: "{by} closed the chat",
     EventKind.REOPENED: "{by} opened the chat again",
 }
-BY_HIMSELF = "{user} joined"
+ON_THEIR_OWN = "{user} joined"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Line:
     """A message or an event as the page shows it."""
 
     message: ChatMessage
-    #: Who said it; None for an event.
+    #: The sender; None for an event.
     person: Person | None
     mentions: str
     #: What happened, of an event.
@@ -59,6 +59,6 @@ def transcript(messages: Sequence[ChatMessage]) -> list[Line]:
 def _told(event: Event, known: Mapping[str, Person]) -> str:
     sentence = TOLD[event.kind]
     if event.kind is EventKind.JOINED and event.by == event.user:
-        sentence = BY_HIMSELF
+        sentence = ON_THEIR_OWN
     by = known.get(event.by, "The system")
     return sentence.format(by=by, user=known.get(event.user, by), detail=legible(event.detail))

@@ -1,9 +1,9 @@
 """
 The Counters page: a list of counters, charts of a few, the highest of a family, and all of it as CSV.
 
-It reads with CounterReader, and nothing can be changed: counters expire by themselves. The list takes six round trips
-and a chart one or two, however many counters there are; the cost of a family grows with its size. A search for a part
-of a name looks at the counters that were seen last.
+Nothing can be changed: counters expire by themselves. The list costs six round trips and a chart one or two, however
+many counters there are; the cost of a family grows with its size. A search for a part of a name looks at the counters
+that were seen last.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Row:
 
     @property
     def is_recent(self) -> bool:
-        """True if anything was counted in the time that is shown."""
+        """Return whether anything was counted in the time that is shown."""
         return any(each.count is not None for each in self.series)
 
 

@@ -1,5 +1,5 @@
 """
-What the Logs page can do with chunks that were given up: hand them out again, or discard them.
+What can be done with chunks that were given up: they are handed out again, or discarded.
 
 The query names the chunks, so that a selection is confirmed and carried out under one URL, and looked up each time.
 Doing it twice has the same result as doing it once.
@@ -37,7 +37,7 @@ class Chosen:
 
     @cached_property
     def chunks(self) -> Sequence[DeadChunk]:
-        """The chosen chunks that are still dead."""
+        """Return the chosen chunks that are still dead."""
         found = dead_chunks(self.job.id, self.aggregation.id)
         return [each for each in found if self.is_all or each.id in self.given]
 
@@ -47,7 +47,7 @@ class Chosen:
 
     @property
     def gone(self) -> int:
-        """How many of the chosen chunks are not dead any more."""
+        """Return how many of the chosen chunks are no longer dead."""
         return 0 if self.is_all else len(self.given) - len(self.chunks)
 
     @property

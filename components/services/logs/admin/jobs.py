@@ -46,7 +46,7 @@ class Worker:
 
     @property
     def started_at(self) -> datetime | None:
-        """When it was started, by its own account; None if it gives none that can be read."""
+        """Return when it says that it was started; None if that cannot be read."""
         try:
             found = datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
         except ValueError:
@@ -84,12 +84,12 @@ class Counted:
 
     @property
     def alive(self) -> int:
-        """How many workers are running."""
+        """Return how many workers are running."""
         return sum(each.record is not None for each in self.status.workers)
 
     @property
     def is_stuck(self) -> bool:
-        """True if there is something to count and no worker is running."""
+        """Return whether there is something to count and no worker is running."""
         return not self.alive and bool(self.status.waiting or self.status.claimed)
 
     @property
@@ -98,7 +98,7 @@ class Counted:
 
     @property
     def rejected(self) -> Sequence[tuple[str, str, int]]:
-        """For each reason its name, its words, and how many lines; those with most lines first."""
+        """Return the name of each reason, the reason in words, and how many lines; the most frequent reason first."""
         found = [(name, count) for name, count in self.status.totals.items() if name not in _NO_REASONS]
         ranked = sorted((each for each in found if each[1]), key=lambda each: -each[1])
         return [(name, _REASONS.get(name, legible(name)), count) for name, count in ranked]
@@ -140,7 +140,7 @@ class Job:
 
     @property
     def nearly_full(self) -> int:
-        """So many bytes, nine tenths of the limit, from which on producers are about to wait."""
+        """Return nine tenths of the limit, in bytes: beyond that, producers will soon have to wait."""
         return (self.status.limit or 0) * 9 // 10
 
     @cached_property
@@ -172,7 +172,7 @@ class Job:
 
     @property
     def lag(self) -> float | None:
-        """The lag of the aggregation that is farthest behind."""
+        """Return the lag of the aggregation that is farthest behind."""
         return max(
             (each.status.lag for each in self.aggregations if each.status.lag is not None), default=None
         )

@@ -61,7 +61,7 @@ class LogJobAdmin(ControlRoomAdmin):
 
     def job(self, request: HttpRequest) -> HttpResponse:
         job = Job.of(request)
-        # Read here: an error while the page is rendered would not become a page that tells it.
+        # Read here: an error while the template is rendered would not become a page that reports it.
         aggregations = [(each, each.samples()) for each in job.aggregations]
         context = {
             "job": job,

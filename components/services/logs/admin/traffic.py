@@ -177,7 +177,7 @@ def _others(count: int) -> str:
 
 
 def _day(what: str, text: str) -> date | None:
-    """Raises InvalidRange."""
+    """Return the day; None if the text is empty. Raises InvalidRange."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:

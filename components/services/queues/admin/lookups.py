@@ -41,7 +41,7 @@ class QueuePage:
 
     @property
     def subject(self) -> str:
-        """The name of the queue in the log."""
+        """Return the name of the queue in the log."""
         return f"{self.alias}/{self.name}"
 
 

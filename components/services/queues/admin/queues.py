@@ -57,7 +57,7 @@ class AliasOverview:
 
     @property
     def unserved(self) -> list[str]:
-        """Queues where tasks wait that no living worker takes."""
+        """Return the queues in which tasks wait that no living worker takes."""
         served = {
             name
             for worker in self.workers

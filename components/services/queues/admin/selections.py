@@ -1,8 +1,8 @@
 """
-Which tasks of a list an action is for: those whose boxes were checked, one, or all of a state or of a search.
+The tasks that a verb is for: those whose boxes were checked, one, or all in a state or found by a search.
 
-All of it is in the query, so that a selection is confirmed and done under one URL. What it stands for is looked up
-anew each time: tasks move on between two requests. One request takes at most BOUND tasks, whatever there are.
+All of it is in the query, so that a selection is confirmed and carried out under one URL. It is looked up each time,
+because tasks move on between two requests. One request takes at most BOUND tasks, however many there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Scope = Literal["selected", "task", "all"]
 
 @dataclass(frozen=True)
 class Selection:
-    """The tasks that a request's query names. *states* are those in which an action still takes them."""
+    """The tasks that the query of a request names. *states* are those in which a verb still takes them."""
 
     page: QueuePage
     state: State
@@ -55,7 +55,7 @@ class Selection:
 
     @cached_property
     def ids(self) -> list[str]:
-        """What an action is for, as of now."""
+        """Return the ids of the tasks that it stands for now."""
         service, name = self.page.service, self.page.name
         if self.is_whole_state:
             return service.ids(name, self.state, limit=self.most)
@@ -66,40 +66,40 @@ class Selection:
 
     @property
     def total(self) -> int:
-        """How many tasks it stands for."""
+        """Return how many tasks it stands for."""
         return int(getattr(self.page.stats, self.state)) if self.is_whole_state else len(self.ids)
 
     @property
     def most(self) -> int:
-        """How many one request takes."""
+        """Return how many of them one request takes."""
         return BOUND
 
     @property
     def left(self) -> int:
-        """How many are beyond that."""
+        """Return how many are left for later requests."""
         return max(0, self.total - self.most)
 
     @property
     def gone(self) -> int:
-        """How many of those that were named have left their place since."""
+        """Return how many of the named tasks have left their states since."""
         return 0 if self.scope == "all" else len(self.given) - len(self.ids)
 
     @property
     def what(self) -> str:
-        """It in words."""
+        """Return the selection in words."""
         if self.scope == "task" and self.ids:
             return f"the task {self.ids[0]}"
         return f"{'all ' if self.scope == 'all' else ''}{counted(self.total, self.state)}"
 
     @property
     def where(self) -> str:
-        """Where it was looked for, in words that go on from what was found."""
+        """Return where it was looked for, as the words that follow *what*."""
         found_by = f" that hold “{self.text}”" if self.text and self.scope == "all" else ""
         return f"of the queue {self.page.name}{found_by}"
 
     @property
     def nothing(self) -> str:
-        """Why there is nothing to do, if there is not."""
+        """Return why there is nothing to do, if that is so."""
         if self.scope == "all":
             return f"There are no {self.state} tasks {self.where}."
         if not self.given:
@@ -114,5 +114,5 @@ def are(number: int) -> str:
 
 
 def counted(number: int, kind: str = "") -> str:
-    """3 as "3 dead tasks", 1 as "1 dead task"."""
+    """Return 3 as "3 dead tasks", 1 as "1 dead task"."""
     return f"{grouped(number)} {kind}{' ' if kind else ''}task{'' if number == 1 else 's'}"

@@ -3,7 +3,7 @@ The Cached rows page: what is on the schedule, when it is due and how late, how 
 
 A page of the list costs eight round trips, however many rows there are. A list of one model's rows, or of those that
 fail, searches for them and says where it ends. Values are not shown: people who look after a cache need not see what
-is in it. row_verbs.py has the pages that change something.
+is in it. What can be done is in row_verbs.py.
 """
 
 from __future__ import annotations

@@ -1,154 +1,36 @@
-"""Who may see and do what, on every URL that the Queues page has: a later one is tested without being named."""
+"""Who may see and do what on every page, and what all pages have in common: a later page is tested without a word."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from urllib.parse import urlencode
-
 import pytest
-from django.contrib import admin
 from django.test import Client
 
-from components import models
-from components.admin import (
-    AddressBookAdmin,
-    CachedRowAdmin,
-    ChatAdmin,
-    CounterAdmin,
-    LockAdmin,
-    LogJobAdmin,
-    MailboxAdmin,
-    QueueAdmin,
-    SemaphoreAdmin,
-)
 from components.services.autocomplete import AddressBook
-from components.services.autocomplete import models as books
 from components.services.chat import Chat, ChatReader
-from components.services.locks import LockReader
-from components.services.locks.named import key_of
 from components.services.logs import look_at
 from components.services.mailboxes import Mailbox
 from components.services.queues import TaskQueue
 from components.services.rows import RowReader
 from components.services.semaphores import SemaphoreControls
-from project.market.models import Item
-from tests.chat.admin.conversations import guild
-from tests.locks.admin import holdings
-from tests.logs.admin import traffic
+from tests.control_room.every_page import (
+    ADMINS,
+    CHANGES,
+    CHANGING,
+    DELETES,
+    FORM,
+    LOOKING,
+    NEEDS,
+    PAGES,
+    READS,
+    ROOT,
+    ROOTS,
+    token_of,
+)
+from tests.control_room.pages import words
 from tests.queues.admin import scene
-from tests.queues.admin.periodic import HOURLY, declare_only
-from tests.support.logs import append, joined, stream
 from tests.support.queues import places
-from tests.support.rows import cache, refresh
 
-ADMINS = {
-    "queue": QueueAdmin(models.Queue, admin.site),
-    "addressbook": AddressBookAdmin(models.AddressBook, admin.site),
-    "cachedrow": CachedRowAdmin(models.CachedRow, admin.site),
-    "chat": ChatAdmin(models.Chat, admin.site),
-    "counter": CounterAdmin(models.Counter, admin.site),
-    "lock": LockAdmin(models.Lock, admin.site),
-    "logjob": LogJobAdmin(models.LogJob, admin.site),
-    "mailbox": MailboxAdmin(models.Mailbox, admin.site),
-    "semaphore": SemaphoreAdmin(models.Semaphore, admin.site),
-}
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
-
-
-def every_page():
-    """The URL of each page; a page is called "lock release", and the first of its kind "lock changelist"."""
-    return {
-        f"{model} {pattern.name.removeprefix(f'components_{model}_')}": ROOTS[model]
-        + str(pattern.pattern).replace("<path:object_id>", "default_2Fmail")
-        for model, pages in ADMINS.items()
-        for pattern in pages.get_urls()
-    }
-
-
-ROOTS = {model: f"/admin/components/{model}/" for model in ADMINS}
-ROOT = ROOTS["queue"]
-PAGES = every_page()
-#: The pages that change something, by the permission that they need.
-NEEDS = {
-    "queue pause": "change",
-    "queue resume": "change",
-    "queue resend": "change",
-    "queue cancel": "change",
-    "queue quiet": "change",
-    "queue stop": "change",
-    "queue run": "change",
-    "queue delete": "delete",
-    "addressbook rebuild": "change",
-    "addressbook remove": "delete",
-    "cachedrow refresh": "refresh",
-    "cachedrow delay": "change",
-    "cachedrow remove": "delete",
-    "chat close": "change",
-    "chat reopen": "change",
-    "chat kick": "change",
-    "chat block": "change",
-    "chat unblock": "change",
-    "chat mute": "change",
-    "chat unmute": "change",
-    "chat trim": "delete",
-    "chat delete_message": "delete",
-    "chat delete": "delete",
-    "lock release": "change",
-    "logjob resend": "resend",
-    "logjob discard": "delete",
-    "logjob leave": "delete",
-    "mailbox unblock": "change",
-    "mailbox clear": "delete",
-    "semaphore limit": "change",
-    "semaphore reset": "change",
-    "semaphore evict": "change",
-}
-CHANGING = set(NEEDS)
-LOOKING = {
-    "queue": {"changelist", "tasks", "task", "periodic", "history", "change"},
-    "addressbook": {"changelist", "book", "history", "change"},
-    "cachedrow": {"changelist", "model", "failing", "row", "history", "change"},
-    "chat": {"changelist", "chat", "messages", "history", "change"},
-    "counter": {"changelist", "family", "chart", "csv", "history", "change"},
-    "lock": {"changelist", "lock", "history", "change"},
-    "logjob": {"changelist", "job", "dead", "traffic", "csv", "history", "change"},
-    "mailbox": {"changelist", "mailbox", "messages", "history", "change"},
-    "semaphore": {"changelist", "semaphore", "history", "change"},
-}
-#: A state in which each verb may be done to a task; all others do not care.
-STATE = {"queue resend": "dead", "queue cancel": "ready", "queue delete": "dead"}
-#: What a form sends; all others do not care.
-FORM = {"limit": "7", "seconds": "600", "before": "6", "delay": "7"}
-#: Whom or what in a chat a page is about; all others do not care.
-IN_CHAT = {
-    "chat reopen": {"chat": "closed"},
-    "chat unblock": {"user": "jenny"},
-    "chat unmute": {"user": "jill"},
-}
-#: To change an address book is to rebuild it, and logs are handed out again; counters can only be looked at. To read
-#: what was written is a permission beyond these.
-CHANGES = [
-    "rebuild_addressbook",
-    "refresh_cachedrow",
-    "resend_logjob",
-    *(f"change_{model}" for model in ADMINS.keys() - {"addressbook", "counter", "logjob"}),
-]
-DELETES = [
-    "remove_addressbook",
-    "remove_cachedrow",
-    "delete_chat",
-    "discard_logjob",
-    "remove_logjob",
-    "delete_mailbox",
-    "delete_queue",
-]
-READS = ["view_counter", "view_messages_chat", "view_messages_mailbox"]
-
-
-@pytest.fixture(autouse=True)
-def one_periodic_task():
-    with declare_only(HOURLY):
-        yield
 
 
 @pytest.fixture
@@ -164,87 +46,6 @@ def operator(staff):
 @pytest.fixture
 def remover(staff):
     return staff(*(f"view_{model}" for model in ADMINS), *DELETES)
-
-
-@pytest.fixture
-def query(redis, monkeypatch):
-    """of(page) names all that the page may want to know."""
-    monkeypatch.setattr(books, "_fed", {"market.item": SimpleNamespace(model=Item)})
-    AddressBook("market.item").add("lantern", id=1)
-    ids = scene.one_of_each("mail")
-    a_row()
-    holdings.held("item:42")
-    permit = holdings.permit("api")
-    SemaphoreControls("api").set_limit(5)
-    letters()
-    seq = chats()
-    chunk = logs(redis)
-    names = {
-        "book": "market.item",
-        "alias": "default",
-        "queue": "mail",
-        "periodic": HOURLY.name,
-        "key": key_of("item:42"),
-        "holder": token_of("item:42"),
-        "semaphore": "api",
-        "permit": permit.id,
-        "chat": "guild:7",
-        "user": "jack",
-        "seq": seq,
-        "counter": "hits",
-        "family": "hits",
-        "mailbox": "jack",
-        "sender": "joe",
-        "row": "items:1",
-        "model": "items",
-        "job": "default",
-        "aggregation": "places",
-        "chunk": chunk,
-    }
-
-    def of(page):
-        state = STATE.get(page, "dead")
-        return f"?{urlencode({**names, **IN_CHAT.get(page, {}), 'state': state, 'id': ids[state]})}"
-
-    return of
-
-
-def a_row():
-    """One that is stored, and due in a minute."""
-    cache().schedule("1", 60)
-    refresh({"1": ["sword", 3]})
-
-
-def logs(redis):
-    """An aggregation that has given up a chunk, whose id it is, and what it has counted."""
-    append(stream(), 0)
-    aggregation = joined("places", tries=1)
-    traffic.give_up(redis, aggregation, 1)
-    traffic.count(1)
-    [(chunk, _at)] = aggregation.dead()
-    return chunk
-
-
-def chats():
-    """One open and one closed; the number of a message."""
-    chat = guild("guild:7")
-    chat.mute("jill")
-    chat.block("jenny")
-    guild("closed").close()
-    return chat.send("jack", "one more").seq
-
-
-def letters():
-    """A mailbox with a message and a blocked sender."""
-    mailbox = Mailbox("jack")
-    mailbox.push("jill", "hello")
-    mailbox.block("joe")
-
-
-def token_of(name):
-    info = LockReader().find(name)
-    assert info
-    return info.token
 
 
 def stand(name):
@@ -413,3 +214,80 @@ def test_a_change_without_csrf_token_is_refused(staff, query, page):
 
     assert response.status_code == 403
     assert what_can_change() == before
+
+
+@pytest.mark.parametrize("page", sorted(set(PAGES) - {f"{model} change" for model in ADMINS}))
+def test_another_admin_site_has_the_pages_under_its_own_urls(staff, query, page):
+    client = staff(*CHANGES, *DELETES, *READS)
+    address = (PAGES[page] + query(page)).replace("/admin/", "/operations/")
+
+    answer = client.get(address)
+    if answer["Content-Type"].startswith("text/html"):
+        assert f'href="/operations/components/{page.split()[0]}/' in answer.text
+        assert '="/admin/' not in answer.text
+    if page in CHANGING:
+        assert client.post(address, FORM).url.startswith("/operations/components/")
+
+
+#: What a page is asked for that there is not, and what it says then.
+NOT_THERE = [
+    *(
+        (f"addressbook {page}", {"book": book}, f"There is no address book {book!r}.")
+        for page in ("book", "rebuild", "remove")
+        for book in ("all", "")
+    ),
+    *(
+        (f"chat {page}", {"chat": chat}, f"There is no chat {chat!r}")
+        for page in ("chat", "messages", "mute", "trim", "close", "reopen", "kick", "block", "delete")
+        for chat in ("gone", "", "a\x00b", "x" * 600)
+    ),
+    *(
+        (f"lock {page}", {"key": key}, reason)
+        for page in ("lock", "release")
+        for key, reason in (
+            ("gone", "No lock at the key 'gone' is held, or was waited for or lost within a day."),
+            ("", "A lock cannot be called ''"),
+            ("x" * 501, "a name is text of 1 to 500 characters"),
+        )
+    ),
+    *(
+        (f"logjob {page}", {"job": job}, "")
+        for page in ("job", "dead", "traffic", "csv", "resend", "leave")
+        for job in ("", "nowhere", "x" * 501)
+    ),
+    *(
+        (f"mailbox {page}", {"mailbox": name}, f"There is no mailbox {name!r}")
+        for page in ("mailbox", "messages", "unblock", "clear")
+        for name in ("gone", "")
+    ),
+    ("queue task", {"alias": "default", "id": "gone"}, "There is no task 'gone'."),
+    ("queue task", {"alias": "default"}, "There is no task ''."),
+    ("queue task", {"alias": "other", "id": "1"}, "No TASKS alias 'other' is served by Redis."),
+    ("queue tasks", {"queue": "mail"}, "No TASKS alias '' is served by Redis."),
+    ("queue tasks", {"alias": "default"}, "A queue cannot be called ''"),
+    ("queue tasks", {"alias": "default", "queue": "a\nb"}, "A queue cannot be called"),
+    ("queue tasks", {"alias": "default", "queue": "mail", "state": "odd"}, "Tasks have no state 'odd'."),
+    ("queue pause", {"alias": "default"}, "A queue cannot be called ''"),
+    ("queue resume", {"alias": "no", "queue": "mail"}, "No TASKS alias 'no'"),
+    *(("cachedrow row", {"row": row}, "") for row in ("none:1", "a", "")),
+    *(
+        (f"cachedrow {page}", {"model": model}, "")
+        for page in ("model", "refresh", "delay")
+        for model in ("none", "a:b", "")
+    ),
+    *(
+        (f"semaphore {page}", {"semaphore": name}, f"There is no semaphore {name!r}")
+        for page in ("semaphore", "limit", "reset", "evict")
+        for name in ("gone", "")
+    ),
+]
+
+
+@pytest.mark.parametrize(("page", "asked", "reason"), NOT_THERE)
+def test_what_is_not_there_is_a_404_in_words(redis, staff, page, asked, reason):
+    response = staff(*CHANGES, *DELETES, *READS).get(PAGES[page], asked)
+
+    assert response.status_code == 404
+    assert reason in words(response)
+    plural = ADMINS[page.split()[0]].opts.verbose_name_plural
+    assert f"All {plural}" in words(response)
