@@ -28,7 +28,7 @@ from components.exceptions import RedisUnavailable
 from components.kit.at_once import answer, at_once
 from components.kit.client import AnyRedis
 from components.kit.contracts import Contract, contract
-from components.kit.errors import REPLY_LOST, redis_errors, translated
+from components.kit.errors import REPLY_LOST, translated
 
 _T = TypeVar("_T")
 
@@ -200,11 +200,13 @@ async def idempotent(send: Callable[[], Any]) -> Any:
 
     It is sent again if its reply was lost. Raises RedisUnavailable when there was no answer twice.
     """
-    with redis_errors():
+    try:
         try:
             return await answer(send())
         except REPLY_LOST:
             return await answer(send())
+    except Exception as error:  # noqa: BLE001  (a cluster's errors have no class in common with others)
+        raise translated(error)  # noqa: B904  (it has its cause)
 
 
 async def pipelined(client: AnyRedis, things: Sequence[_T], add: Callable[[Any, _T], object]) -> list[Any]:

@@ -28,9 +28,8 @@ from redis.asyncio import RedisCluster as AsyncRedisCluster
 
 from components.exceptions import RedisUnavailable, RowNotLoaded, RowNotSerializable, RowTooLarge
 from components.kit.client import AnyRedis
-from components.kit.errors import REPLY_LOST, redis_errors
 from components.kit.keyspace import BUCKETS, bucket, stem
-from components.kit.scripts import CLUSTERS, Call, Script
+from components.kit.scripts import CLUSTERS, Call, Script, idempotent
 from components.kit.together import together
 from components.kit.twins import twins
 from components.kit.values import check_seconds
@@ -247,7 +246,7 @@ class RowCache:
         if isinstance(client, AsyncRedis | AsyncRedisCluster):
             return await together(READ, calls)
         is_cluster = isinstance(client, RedisCluster)
-        return await READ.amany(client, calls) if is_cluster else _ask_server(client, calls)
+        return await READ.amany(client, calls) if is_cluster else await _ask_server(client, calls)
 
     def _take(self, found: Found, keys: Sequence[str], text: bytes, oldest: float) -> bool:
         """Add these rows to *found*. Return whether all could be read."""
@@ -410,12 +409,8 @@ def _key_of(spelling: str, name: str, key: str) -> str:
     return RowKeys(bucket(each)).row_of(each)
 
 
-def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
-    with redis_errors():
-        try:
-            (seconds, micros), *found = _send(client, calls)
-        except REPLY_LOST:
-            (seconds, micros), *found = _send(client, calls)
+async def _ask_server(client: Redis, calls: Sequence[Call]) -> list[Any]:
+    (seconds, micros), *found = await idempotent(lambda: _send(client, calls))
     now = seconds * 1_000_000 + micros
     return [(now, b"[" + b",".join([each or b"null" for each in rows]) + b"]") for rows in found]
 

@@ -21,8 +21,9 @@ from redis import Redis
 
 from components.embedded import EmbeddedServer
 from components.exceptions import NoEventLoop, RedisUnavailable
+from components.kit import news
 from components.kit.client import get_async_client
-from components.kit.news import Interest, Listener, channel, listeners
+from components.kit.news import Interest, Listener, channel
 from components.testing import ClusterServer, redis_at
 from tests.kit.test_async_client import connections, no_warnings
 from tests.kit.test_client import CLUSTER
@@ -54,8 +55,8 @@ async def in_time(condition: Callable[[], object]) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Subscriptions that go at once, and a connection that is soon found dead."""
-    monkeypatch.setattr(listeners, "LINGER", 0.0)
-    monkeypatch.setattr(listeners, "_TICK", 0.1)
+    monkeypatch.setattr(news, "LINGER", 0.0)
+    monkeypatch.setattr(news, "_TICK", 0.1)
 
 
 def run(main: Callable[[], Awaitable[None]]) -> None:
@@ -167,7 +168,7 @@ def test_a_burst_is_heard_by_all(redis: Redis) -> None:
 def test_a_subscription_stays_for_who_comes_back_and_goes_later(
     redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listeners, "_TICK", 0.05)
+    monkeypatch.setattr(news, "_TICK", 0.05)
 
     async def main() -> None:
         listener = Listener.of_the_loop()
@@ -176,7 +177,7 @@ def test_a_subscription_stays_for_who_comes_back_and_goes_later(
         assert subscriptions(server) == {b"a", b"b"}
 
         async with listener.interest(["a"]) as interest:
-            monkeypatch.setattr(listeners, "LINGER", 0.0)
+            monkeypatch.setattr(news, "LINGER", 0.0)
             await in_time(lambda: subscriptions(server) == {b"a"})
             await publish("a")
             assert await interest.wait(PATIENCE) == {"a"}
@@ -374,18 +375,18 @@ def test_a_connection_that_died_silently_is_found_dead(
 
 
 def test_two_ticks_are_at_most_five_seconds() -> None:
-    assert 2 * listeners._TICK <= 5
+    assert 2 * news._TICK <= 5
 
 
 def test_a_quiet_connection_that_lives_is_kept(
     redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listeners, "_TICK", 1.0)  # a busy machine may well be still for a tenth of a second
+    monkeypatch.setattr(news, "_TICK", 1.0)  # a busy machine may well be still for a tenth of a second
 
     async def main() -> None:
         async with Listener.of_the_loop().interest(["a"]) as interest:
             before = connections(server)
-            assert await interest.wait(3.5 * listeners._TICK) == set()
+            assert await interest.wait(3.5 * news._TICK) == set()
             assert connections(server) == before
 
     run(main)

@@ -1,5 +1,8 @@
 """
-Listener: waits for news on one connection, however many wait in an event loop.
+News: a hint to who waits that there is something to look at. Nothing is stored, so nothing depends on it but time.
+
+Scripts publish on the channel of what they change. A Listener waits for that on one connection, however many wait in
+an event loop.
 
 Who waits registers an interest, which Redis confirms; then reads the state; then waits. A connection that was lost
 is made anew, and then all are told, since something may have been missed. A subscription outlives its last interest
@@ -16,11 +19,12 @@ from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ConnectionError, RedisError
 
+from components.conf import conf
 from components.exceptions import RedisUnavailable
 from components.kit.client import kept_by_the_loop, new_async_connection
 from components.kit.errors import redis_errors
@@ -29,7 +33,30 @@ LINGER = 5.0  # seconds that a subscription stays without an interest
 _TICK = 2.4  # seconds between two signs of life: a connection that is dead is given up after two of them
 _CONNECTING = 5.0  # seconds
 _BACKOFF = (0.05, 1.0)  # seconds between two tries to connect: the first, and the longest
+AT_ONCE = 16  # who look: far below the 100 connections of redis-py's pools, and enough to keep one loop busy
 _BURST = 64  # messages that are read before those that they woke get their turn
+
+
+def channel(kind: Literal["chat", "inbox", "mailbox"], name: str) -> str:
+    """
+    The channel of a chat, of an inbox or of a mailbox.
+
+    A channel is no key: it belongs to no slot, and holds nothing.
+    """
+    return f"{conf().prefix}:news:{kind}:{name}"
+
+
+class Turns(asyncio.Semaphore):
+    """
+    Those of an event loop who look at once, since one piece of news can wake all who wait in it.
+
+    So many connections are not to be had: a pool that has a limit refuses the rest. So who was woken looks in turn.
+    """
+
+    @classmethod
+    def of_the_loop(cls) -> Turns:
+        """async with Turns.of_the_loop(): now look. Raises NoEventLoop."""
+        return kept_by_the_loop(cls, lambda closing: cls(AT_ONCE))
 
 
 @dataclass(eq=False)
