@@ -28,6 +28,7 @@ App = Callable[[str, str], None]
 
 @pytest.fixture(autouse=True)
 def nothing_declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared()  # the tasks of installed apps are imported now, so none is declared during a test
     monkeypatch.setattr(module, "_declared", {})
 
 
