@@ -407,7 +407,7 @@ def test_when_redis_has_lost_its_data_the_file_is_copied_again(redis: Redis, log
         (["--limit=1K", "--chunk=1K"], "may need 1,092 if it"),
         (["--limit=1X"], "is not a number of bytes"),
         (["--chunk=17M"], "16,777,216 at most"),
-        (["--chunk=10"], "from 1,024 on"),
+        (["--chunk=10"], "1,024 or more"),
         (["--job="], "cannot be called ''"),
         (["--forget=0.5"], "is not a number of days, from 1 on"),
         (["--forget=1", "--follow"], "leave out --follow"),

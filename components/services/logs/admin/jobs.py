@@ -26,14 +26,14 @@ from components.services.logs import (
 from components.templatetags.control_room import grouped, legible
 
 _SAMPLES = 20  # that a page shows
-#: Why lines are rejected, in words; any other reason is shown by its name.
+#: The reasons for which lines are rejected, in words; any other reason is shown by its name.
 _REASONS = {
-    "empty": "nothing stands in the line",
+    "empty": "the line is empty",
     "format": "a field is missing",
     "address": "no address",
-    "date": "no time, or no day that there is",
-    "late": "of a day that is too long ago",
-    "future": "of a day that is yet to come",
+    "date": "no time, or a day that does not exist",
+    "late": "the day is too long ago",
+    "future": "the day is in the future",
 }
 _NO_REASONS = ("lines", "counted")
 
@@ -46,7 +46,7 @@ class Worker:
 
     @property
     def started_at(self) -> datetime | None:
-        """When it was started, by its own account; None if it gives none that can be read."""
+        """Return when it was started, as it reports itself; None if that cannot be read."""
         try:
             found = datetime.fromisoformat(self.info.record.started_at) if self.info.record else None
         except ValueError:
@@ -84,12 +84,12 @@ class Counted:
 
     @property
     def alive(self) -> int:
-        """How many workers are running."""
+        """Return how many workers are running."""
         return sum(each.record is not None for each in self.status.workers)
 
     @property
     def is_stuck(self) -> bool:
-        """True if there is something to count and no worker is running."""
+        """Return True if there is something to count and no worker is running."""
         return not self.alive and bool(self.status.waiting or self.status.claimed)
 
     @property
@@ -98,7 +98,7 @@ class Counted:
 
     @property
     def rejected(self) -> Sequence[tuple[str, str, int]]:
-        """For each reason its name, its words, and how many lines; those with most lines first."""
+        """Return the name, the words and the number of lines of each reason, those with most lines first."""
         found = [(name, count) for name, count in self.status.totals.items() if name not in _NO_REASONS]
         ranked = sorted((each for each in found if each[1]), key=lambda each: -each[1])
         return [(name, _REASONS.get(name, legible(name)), count) for name, count in ranked]
@@ -140,7 +140,7 @@ class Job:
 
     @property
     def nearly_full(self) -> int:
-        """So many bytes, nine tenths of the limit, from which on producers are about to wait."""
+        """Return nine tenths of the limit, in bytes: above that, producers will soon have to wait."""
         return (self.status.limit or 0) * 9 // 10
 
     @cached_property
@@ -172,7 +172,7 @@ class Job:
 
     @property
     def lag(self) -> float | None:
-        """The lag of the aggregation that is farthest behind."""
+        """Return the lag of the aggregation that is farthest behind."""
         return max(
             (each.status.lag for each in self.aggregations if each.status.lag is not None), default=None
         )
