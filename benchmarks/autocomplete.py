@@ -1,8 +1,8 @@
 """
 Autocomplete in a million names beside the guild directory of the book, PostgreSQL's LIKE, and Django's admin.
 
-All look for the same prefixes, which are made before. A page is asked for by Django's test client, with all that a
-site does around it; each person asks for so few that our throttle lets all of them through.
+All look for the same prefixes, which are made in advance. Django's test client asks for pages, with everything that a
+site does around them. Each person asks for few enough pages that our throttle lets all of them through.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Run:
         self._report_loads({REBUILT: [self._load(rebuild)]})
 
     def _load(self, call: Call) -> Turn:
-        """Measure what loads all names into an empty server that knows the scripts."""
+        """Measure a load of all names into an empty server that knows the scripts."""
         book = AddressBook("warm-up")
         book.load(self.entries[:1_000], replace=True)
         book.erase()
@@ -150,7 +150,7 @@ class Run:
             return
         say("selecting")
         chosen, empty, count = Random(6), self.bench.memory(), len(self.entries)
-        # few often, and many once
+        # a few of them often, and many once
         ids = {min(count, int(chosen.paretovariate(0.5))) * 7919 % count + 1 for _ in range(SELECTED)}
         for one in ids:
             self.book.select(one)
@@ -219,7 +219,7 @@ class Run:
         return {"rate": done / duration, "tries": tries / done, "client": cpu / done * 1e6, "redis": redis}
 
     def database(self) -> None:
-        """Look for names by LIKE, and for pages of the admin."""
+        """Look for names by LIKE, and by pages of the admin."""
         self._select()
         self._fill()
         self._by_length("a prefix", {OURS: self.book.complete, LIKE: like, ORM: like_by_orm})
@@ -321,7 +321,7 @@ def bound(call: Callable[[Any], object], arguments: Iterable[Any]) -> list[Call]
 
 
 def forget_calls(bench: Bench) -> None:
-    """Delete what scripts have answered, which they know for a minute."""
+    """Delete the stored answers of scripts, which are kept for a minute."""
     for key in bench.redis.scan_iter(match="*:call:*", count=1_000):
         bench.redis.unlink(key)
 

@@ -34,7 +34,7 @@ def take(redis: Redis, name: str, *, patience: float = PATIENCE, lease: int = 0)
     """
     Take the lock; return its identifier, or None if it was not free in time.
 
-    With a *lease* it is free again after so many seconds, and who waits gives it a lease if it has none.
+    With a *lease* it is free again after that many seconds, and a waiter gives it a lease if it has none.
     """
     identifier, key = str(uuid.uuid4()), f"lock:{name}"
     deadline = time.time() + patience

@@ -84,7 +84,7 @@ _SETTINGS = ChatSettings(rate_limit=0, max_messages=10_000_000, max_bytes=1 << 4
 
 
 class OurStore:
-    """Keeps what is said in a chat until it is read: ours."""
+    """A store that keeps messages of a chat until they are read: ours."""
 
     def create(self, chat: str, members: Sequence[str]) -> None:
         Chat.create(members[0], members=members[1:], id=chat, settings=_SETTINGS)
@@ -93,7 +93,7 @@ class OurStore:
         Chat(chat).send(sender, text)
 
     def fetch(self, person: str) -> Mapping[str, int]:
-        """Fetch all that a person has not read; return the last seq of each chat that has something."""
+        """Fetch everything that a person has not read. Return the last seq of each chat that has something new."""
         return {chat.chat_id: chat.messages[-1].seq for chat in Inbox(person).fetch()}
 
     def acknowledge(self, person: str, read: Mapping[str, int]) -> None:
@@ -142,24 +142,26 @@ class BookStore:
         return {chat.decode(): messages[-1]["id"] for chat, messages in found if messages}
 
     def acknowledge(self, person: str, read: Mapping[str, int]) -> None:
-        """Do nothing: who fetches has read it."""
+        """Do nothing, since fetching marks messages as read."""
 
 
 class OurChannel:
-    """Hands what is said in a group to those who wait for it: ours. Each method needs a running event loop."""
+    """A channel that hands messages of a group to those who wait for them: ours. Each method needs a running event
+    loop.
+    """
 
     async def create(self, group: str, members: Sequence[str]) -> None:
         """Make the group before anybody reads or sends; in any process."""
         await Chat.acreate(members[0], members=members[1:], id=group, settings=_SETTINGS)
 
     async def sit_by(self, group: str, members: int) -> None:
-        """Let so many be in the group who read nothing."""
+        """Add that many members who read nothing."""
 
     async def send(self, group: str, sender: str, text: str) -> None:
         await Chat(group).asend(sender, text)
 
     async def read(self, groups: Sequence[str], person: str) -> AsyncIterator[Sequence[str]]:
-        """Yield the texts that come to a member, for ever: first nothing, and from then on nothing is missed."""
+        """Yield the texts that come to a member, for ever. The first text is empty; from then on, none is missed."""
         inbox = Inbox(person)
         positions = (await inbox.achanges({})).positions
         yield []
@@ -170,7 +172,9 @@ class OurChannel:
 
 
 class Core:
-    """The layer that keeps messages; with its default capacity of 100 it would lose what is not read in time."""
+    """The layer that keeps messages; with its default capacity of 100 it would lose messages that are not read in
+    time.
+    """
 
     @cached_property
     def _layer(self) -> Any:
@@ -179,7 +183,7 @@ class Core:
         return RedisChannelLayer(hosts=[url()], capacity=1_000_000)
 
     async def create(self, group: str, members: Sequence[str]) -> None:
-        """Do nothing: nothing is kept of a group in which nobody waits."""
+        """Do nothing, since nothing is stored for a group in which nobody waits."""
 
     async def sit_by(self, group: str, members: int) -> None:
         for _ in range(members):
@@ -328,7 +332,9 @@ def send(bench: Bench, store: Any, count: int) -> Turn:
 
 
 def bytes_of(bench: Bench, store: Any, count: int, speakers: int) -> float:
-    """Return the bytes of a message of so many speakers in turns; of several nobody has read the others'."""
+    """Return the bytes of a message when that many speakers take turns. If there are several, none has read the
+    messages of the others.
+    """
     bench.clear()
     members = people(MEMBERS)
     store.create("chat", members)
@@ -341,7 +347,9 @@ def bytes_of(bench: Bench, store: Any, count: int, speakers: int) -> float:
 
 
 def fetch(bench: Bench, store: Any, busy: int, repeated: int) -> Turn:
-    """Measure how long it takes to get what is new in *busy* of 500 chats, and to acknowledge it; and round trips."""
+    """Measure how long it takes to get the new messages of *busy* of 500 chats, and to acknowledge them; and count
+    round trips.
+    """
     bench.clear()
     for number in range(CHATS):
         store.create(f"chat-{number}", ["reader", "speaker"])
@@ -378,7 +386,7 @@ def _trips(store: Any) -> tuple[int, int]:
 
 @contextmanager
 def _at(address: str) -> Iterator[None]:
-    """Let all clients of this process go there."""
+    """Connect all clients of this process to that server."""
     before = url()
     caches = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": address}}
     try:
@@ -457,7 +465,7 @@ def _all_of_them(name: str, count: int) -> Generator[None, None, Any]:
 
 
 def speak_alone(bench: Bench, crew: Crew, name: str, count: int, at_once: int) -> Turn:
-    """Send to a group of ten who do not read meanwhile, *at_once* under way. Raises Stuck."""
+    """Send to a group of ten who do not read meanwhile, with *at_once* messages under way. Raises Stuck."""
     bench.clear()
     [(began, sent_at)] = crew.do(Task(_speaker, (name, count, at_once, True)))
     return {"rate": count / (sent_at - began)}
@@ -482,7 +490,7 @@ async def _speak(name: str, count: int, at_once: int) -> tuple[float, float]:
 
 
 class Crowd:
-    """The readers of a process, and what has come to them, and when."""
+    """The readers of a process, and the messages that have come to them, with their times."""
 
     def __init__(self, channel: Any, groups: dict[str, list[str]]) -> None:
         self._channel, self._groups = channel, groups
@@ -490,11 +498,11 @@ class Crowd:
 
     @property
     def outcome(self) -> tuple[int, float]:
-        """How much has come, and when the last came."""
+        """Return the number of messages that have come, and when the last one came."""
         return len(self.came), max((at for at, _ in self.came), default=float("inf"))
 
     async def settle(self) -> None:
-        """Return when all wait."""
+        """Wait until all readers are waiting."""
         ready: asyncio.Queue[None] = asyncio.Queue()
         self._tasks = [
             asyncio.create_task(self._read(person, groups, ready)) for person, groups in self._groups.items()
@@ -518,7 +526,7 @@ class Crowd:
             self.came += [(now, text) for text in texts]
 
     async def wait_for(self, count: int) -> None:
-        """Return when so many have come, or nothing comes any more."""
+        """Wait until that many messages have come, or no more come."""
         last, since = -1, time.monotonic()
         while len(self.came) < count and time.monotonic() - since < _SILENCE:
             if len(self.came) != last:

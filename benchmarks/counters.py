@@ -63,11 +63,11 @@ class AtOnce:
         """Prepare a turn, after all was deleted."""
 
     def counting(self, name: str) -> Call:
-        """Return what counts one event."""
+        """Return the function that counts one event."""
         return Counter(name).update
 
     def finish(self) -> None:
-        """Bring all that was counted to where it can be read."""
+        """Bring all counts to where they can be read."""
 
     def total(self, name: str) -> int | None:
         """Return how often *name* was counted; None if the system keeps no such thing."""
@@ -83,7 +83,7 @@ class InMemory(AtOnce):
 
 
 class Floor(AtOnce):
-    """What a round trip costs: a script that does nothing, sent by redis-py like any other."""
+    """The cost of a round trip: a script that does nothing, sent by redis-py like any other."""
 
     def begin(self) -> None:
         self._sha = str(get_client().script_load("return 1"))
@@ -268,14 +268,14 @@ def fill(bench: Bench) -> None:
 
 
 def bytes_per_sample(bench: Bench) -> float:
-    """Return this after reading(), when all samples of one counter are there."""
+    """Return the bytes of a sample. Call this after reading(), when all samples of one counter are there."""
     found: Any = bench.redis.keys("*:samples:*")
     samples = sum(int(bench.redis.hlen(key)) for key in found)  # type: ignore[arg-type]
     return sum(int(bench.redis.memory_usage(key) or 0) for key in found) / samples  # type: ignore[arg-type]
 
 
 def standing(bench: Bench, names: int, largest: int) -> Turn:
-    """Measure what so many names cost while nobody counts; the book's cleaner up to *largest* names."""
+    """Measure the cost of that many names while nobody counts; the book's cleaner up to *largest* names."""
     bench.clear()
     empty = bench.memory()
     for number in range(names):

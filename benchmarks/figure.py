@@ -58,7 +58,7 @@ class _Scale:
 
 
 def draw(panels: Sequence[Panel]) -> str:
-    """The picture, with a title for those who do not see it."""
+    """Return the picture, with a title for those who cannot see it."""
     width = (_WIDTH - _LEFT - _BETWEEN * (len(panels) - 1) - 16) / len(panels)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-labelledby="t d">',

@@ -1,5 +1,5 @@
 """
-The harness of all benchmarks: a private server, systems that take turns on it, and what a turn costs.
+The harness of all benchmarks: a private server, systems that take turns on it, and the cost of a turn.
 
 A turn is a dict of figures. `alternate` lets all systems take a turn in every round, and report.py prints the medians
 of the rounds. Nothing here imports Django before a server runs, because workers of other systems use it as well.
@@ -93,7 +93,7 @@ class System:
     name: str
     #: Its guarantees, in the order of the columns of the benchmark's first table.
     promises: Sequence[str]
-    #: What the benchmark's turns use; each benchmark says what that is.
+    #: The object that the benchmark's turns use; each benchmark says what that is.
     way: Any = None
     #: The Python package that it needs, or a function that returns its version, or None if it is not installed.
     needs: str | Callable[[], str | None] = ""
@@ -102,7 +102,7 @@ class System:
 
     @property
     def version(self) -> str | None:
-        """The version that is installed; None if there is none."""
+        """Return the version that is installed; None if there is none."""
         if self.name.startswith(OURS):
             return "(this checkout)"
         if not isinstance(self.needs, str):
@@ -147,7 +147,7 @@ def alternate(what: str, names: Iterable[str], rounds: int, turn: Callable[[str]
 
 
 class Work(NamedTuple):
-    """What the server has done so far."""
+    """The work that the server has done so far."""
 
     #: Processor time of all its threads, in microseconds.
     cpu: float
@@ -407,7 +407,7 @@ def _finish(job: Generator[None, None, Any]) -> Any:
 
 
 def seconds(call: Call) -> float:
-    """Call it; return how long that took."""
+    """Call a function. Return how long that took."""
     began = time.perf_counter()
     call()
     return time.perf_counter() - began

@@ -1,8 +1,8 @@
 """
 Locks and semaphores: alone, several processes that want the same one, and the way from one holder to the next.
 
-That two never hold a lock is checked by what they do meanwhile: a counter that is read, and written after the hold,
-loses what a second holder adds. A gauge of holders rises above a semaphore's limit.
+A counter checks that two processes never hold a lock at once: it is read, and written after the hold, so it loses the
+addition of a second holder. A gauge of holders rises above a semaphore's limit.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ HOLD = 0.002  # seconds
 SLICES = 5  # turns of a round: the shorter they are, the more alike are the moments that a ratio compares
 _NAME, _COUNTER, _GAUGE = "contended", "counter", "gauge"
 _GO, _DONE = "go", "done"  # lists by which the two of a hand-over know how far the other is
-_PAUSE = 0.02  # seconds: who waits has gone to sleep by then
+_PAUSE = 0.02  # seconds: a waiter has gone to sleep by then
 _PHASE = 0.1  # seconds, redis-py's default between two tries: the release comes at any moment within it
 
 
@@ -188,7 +188,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def alone(bench: Bench, call: Call, count: int) -> Turn:
-    """Measure what a call costs one process whom nobody disturbs."""
+    """Measure the cost of a call in one process that nobody disturbs."""
     for _ in range(50):  # scripts are loaded, connections open, and Python has seen its code
         call()
     with bench.cost(count) as turn:
@@ -198,7 +198,7 @@ def alone(bench: Bench, call: Call, count: int) -> Turn:
 
 
 def pair(bench: Bench, name: str) -> Call:
-    """Return what acquires and releases once, in an empty server."""
+    """Return the function that acquires and releases once, in an empty server."""
     bench.clear()
     way = WAYS[name]
 
@@ -267,7 +267,7 @@ def _want_permit(name: str, count: int) -> Generator[None, None, Any]:
 
 
 def _ready(name: str) -> Any:
-    """Return the system's way, after a first use in this process of something that nobody else wants."""
+    """Return the system's way, after one use in this process of a name that nobody else wants."""
     way = WAYS[name]
     held: AbstractContextManager[Any] = way(f"warm-up:{random.random()}")
     with held:

@@ -73,7 +73,7 @@ def _wide(numbers: NDArray[np.uint32], fill: int) -> bytes:
 
 
 def world(ranges: int = 500_000, cities: int = 120_000, countries: int = 240) -> World:
-    """Make ranges all over IPv4."""
+    """Make ranges that cover most of IPv4."""
     random = np.random.default_rng(11)
     edges = np.cumsum(np.exp2(random.uniform(4, 16, ranges + 1)))
     edges = (_FIRST + edges / edges[-1] * (_LAST - _FIRST)).astype(np.int64)
@@ -179,8 +179,8 @@ def write_places(world: World, folder: Path) -> tuple[Path, Path]:
 
 class Locator:
     """
-    Ranges in lists, found by bisection, as the book has them; but with their ends, so that an address of nobody does
-    not count for the city before it.
+    Ranges in lists, found by bisection, as the book has them, but with their ends, so that an unused address does not
+    count for the city before it.
     """
 
     def __init__(self, world: World) -> None:

@@ -1,9 +1,9 @@
 """
 Logs handed out through Redis and counted by place, beside the book's loop and GoAccess.
 
-The lines are made up (log_lines.py), and all tables are compared with what they must come to. The book's loop is that
-of chapter 6.6 of "Redis in Action", mended so that it counts right. GoAccess is a program that reads the file itself,
-without Redis; it counts more than days and places, and here locates nothing.
+The lines are made up (log_lines.py), and all tables are compared with the expected ones. The book's loop is that
+of chapter 6.6 of "Redis in Action", corrected so that it counts right. GoAccess is a program that reads the file
+itself, without Redis; it counts more than days and places, and here locates nothing.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Logs:
             self._note("GoAccess, no places", [(self.options.book, wall, wall)])
 
     def _note(self, what: str, done: list[tuple[int, float, float]]) -> None:
-        """Note what processes did at once as one turn, of their lines and processor time together."""
+        """Note the simultaneous work of processes as one turn, with the sums of their lines and processor times."""
         lines, wall, cpu = (
             sum(each[0] for each in done),
             max(each[1] for each in done),
@@ -159,7 +159,7 @@ class Logs:
     def _check(self, what: str, found: Any, expected: Counter[str]) -> None:
         if found != expected:
             self.wrong += 1
-            print(f"\n{what} is not what the lines come to.")
+            print(f"\n{what} differs from the counts of the lines.")
 
     def report(self) -> None:
         order = ["copylogs", *(row_name(level, number) for level in LEVELS for number in (1, 2))]
@@ -185,7 +185,7 @@ class Logs:
             yield at_least(f"by {level}, times the book's loop", 20, times, ".1f")
             growth = median(b["cpu"] / a["cpu"] - 1 for a, b in zip(one, two, strict=True))
             yield at_most(f"by {level}, CPU a line with two processes", 0.1, growth, "+.0%")
-        yield none("tables that are not what the lines come to", self.wrong)
+        yield none("tables that differ from the counts of the lines", self.wrong)
 
 
 def row_name(level: str, processes: int) -> str:
@@ -196,7 +196,7 @@ def _hours(hours: float) -> str:
     return f"{hours:.1f} h" if hours >= 1 else f"{hours * 60:.0f} min"
 
 
-# What processes do: they return lines, seconds, and seconds of the processor
+# The jobs of processes, which return lines, seconds, and seconds of the processor
 
 
 def copy(path: str, limit: int) -> Generator[None, None, tuple[int, float, float]]:
@@ -209,7 +209,7 @@ def copy(path: str, limit: int) -> Generator[None, None, tuple[int, float, float
 
 
 def count(level: str) -> Generator[None, None, tuple[int, float, float]]:
-    """Count with all that aggregatelogs does; the addresses are loaded and the kernel compiled before the clock."""
+    """Count as aggregatelogs does. The addresses are loaded and the kernel is compiled before the clock starts."""
     reader = LineReader(Book())
     counter = PlaceCounter(level=level, kernel=reader.kernel)
     counter.block(reader.read(b"1.2.3.4 2011-10-10 13:55:36 a\n"))

@@ -3,7 +3,7 @@ The market of the book by three strategies: WATCH, a lock for the market, and a 
 
 All is in Redis as in the book: users are hashes, inventories are sets, the market is a ZSET of "item.seller" by
 price. What is read and written is the same in all strategies. WATCH reads, and writes only if nobody else has
-written meanwhile: otherwise it begins anew. The locks keep others out: of the whole market, or of this one item.
+written meanwhile: otherwise it begins again. The locks keep others out: of the whole market, or of this one item.
 The market tells the price, so a buyer need not be locked: their funds change by HINCRBY, and they buy one thing at
 a time.
 
@@ -64,7 +64,7 @@ class Watching:
 
     def __init__(self, redis: Redis) -> None:
         self.redis = redis
-        #: How often all had to be read again because somebody else had written.
+        #: The number of times that everything had to be read again because somebody else had written.
         self.retries = 0
 
     def list_item(self, seller: str, item: str, price: int, deadline: float) -> bool:
@@ -289,7 +289,7 @@ def _ready(name: str) -> Watching:
 
 
 def _choices(redis: Redis) -> Iterator[tuple[str, str]]:
-    """Yield sellers and items, any of the market; to look around is no part of a purchase."""
+    """Yield sellers and items, any of the market; looking around is not part of a purchase."""
     while True:
         item, _, seller = redis.zrandmember(MARKET).decode().rpartition(".")
         yield seller, item

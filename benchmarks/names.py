@@ -19,7 +19,9 @@ def entries(count: int) -> Iterator[tuple[int, str]]:
 
 
 def prefixes(length: int, count: int, *, words: bool = True) -> list[str]:
-    """Return so long beginnings of names, and of second words if *words*: some match many names, some few or none."""
+    """Return beginnings of names with that many characters, and of second words if *words*. Some match many names,
+    some few or none.
+    """
     chosen, found = Random(length), []
     while len(found) < count:
         key = fold(chosen.choice(NAMES)(chosen))

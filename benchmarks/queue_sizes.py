@@ -1,4 +1,6 @@
-"""What producers, workers and the control room wait for while one queue has a thousand to a million ready tasks."""
+"""The waiting times of producers, workers and the control room while one queue has a thousand to a million ready
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def run(bench: Bench, crew: Crew, options: Namespace) -> None:
 
 
 def grow(bench: Bench, sizes: list[int]) -> Iterator[tuple[int, Mapping[str, float]]]:
-    """Yield each size, and what things cost there: milliseconds by what was done, and bytes."""
+    """Yield each size, and the costs at that size: milliseconds for each action, and bytes."""
     fill(BEFORE)
     count, grown = BEFORE, 0
     for size in sizes:
@@ -66,7 +68,7 @@ def fill(count: int) -> None:
 
 
 def work() -> Iterator[tuple[str, list[float]]]:
-    """Measure what producers and workers do; the queue keeps its size."""
+    """Measure the actions of producers and workers; the queue keeps its size."""
     yield "enqueue one", [seconds(tasks.noop.enqueue) for _ in range(ENQUEUED)]
     _consumer.renew(["default"])
     finished: list[Finished] = []

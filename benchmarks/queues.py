@@ -2,7 +2,7 @@
 Task queues, ours through all of Django's Tasks API beside others, with one worker process each.
 
 No worker's boot is in a figure: draining is timed from the mark of the first task until nothing is queued or
-unacknowledged. The server's work while draining does contain what a booting worker asks of it.
+unacknowledged. The server's work while draining does contain the requests of a booting worker.
 """
 
 from __future__ import annotations
@@ -211,7 +211,9 @@ def engine(bench: Bench, count: int) -> Turn:
 
 
 def succeeded(step: Step) -> list[Finished]:
-    """Return what a worker hands in when all that it has claimed returned None: kept for a day, as by default."""
+    """Return the results that a worker hands in when all of its claimed tasks returned None: kept for a day, as by
+    default.
+    """
     at = b"%d" % (step.now.timestamp() * 1e6)
     return [
         Finished(task, "successful", 86_400.0, b"\n".join((task.record, task.run, at, task.errors, b"null")))

@@ -1,5 +1,5 @@
 """
-What all benchmarks print: the conditions of a run, tables in Markdown, and bars beside what was measured.
+The output of all benchmarks: the conditions of a run, tables in Markdown, and bars beside the figures.
 
 A figure is the median of the rounds. A ratio is taken within each round, ours and theirs side by side, and its median
 is shown: it hardly changes when the machine is slower for a while, and the figures do.
@@ -52,7 +52,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_promises(head: Sequence[str], systems: Iterable[System]) -> None:
-    """Print what the figures of each system contain."""
+    """Print the guarantees behind the figures of each system."""
     print_table(head, ([f"{each.name} {each.version}".strip(), *each.promises] for each in systems))
 
 
@@ -139,7 +139,7 @@ def middle_part(turns: Sequence[Turn], key: str, percent: int) -> float:
     return median(percentile(turn[key], percent) for turn in turns)
 
 
-#: What a pair, a message and the like cost.
+#: The cost of a pair, a message and the like.
 COST = (
     mid("client CPU µs", "client"),
     mid("Redis CPU µs", "redis"),
@@ -158,7 +158,7 @@ def print_rounds(head: str, rounds: Rounds, *columns: Column) -> None:
 
 
 class Bar(NamedTuple):
-    """What is asked for, and how it turned out; None where it could not be measured here."""
+    """A demanded value, and the measured one; None if it could not be measured here."""
 
     what: str
     asked: str

@@ -1,5 +1,6 @@
 """
-What the processes of row_readers.py do: read rows by one system, be the book's daemon, count what a batch asks for.
+The jobs of the processes of row_readers.py: read rows by one system, be the book's daemon, count what a batch asks
+for.
 
 The book's rows are those of chapter 2.4 of "Redis in Action", built anew from their description: same commands and
 round trips. A sorted set has the rows by when they are due, another has their delays. The daemon looks at the first
@@ -174,7 +175,7 @@ def _microseconds(call: Callable[[int], object], repeated: int) -> float:
 
 
 def _check(system: Orm, pks: list[int]) -> None:
-    """Check that it finds all rows in as many queries as it says, so that what is cached is there."""
+    """Check that it finds all rows in the declared number of queries, so that the rows are really cached."""
     queries: list[str] = []
     with connection.execute_wrapper(_noting(queries)):
         found, one = system.many(pks), system.one(pks[0])
@@ -185,7 +186,7 @@ def _check(system: Orm, pks: list[int]) -> None:
 
 
 def _noting(queries: list[str]) -> Callable[..., Any]:
-    """Return what Django calls for each query: it adds its table to *queries*."""
+    """Return the function that Django calls for each query; it adds the query's table to *queries*."""
 
     def note(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         queries.append(sql.partition(" FROM ")[2].partition(" ")[0])
@@ -208,7 +209,7 @@ def refresh_book(_system: Orm, count: int) -> float:
 
 
 def connect(_system: Orm) -> None:
-    """Open all connections, and let the server know all scripts."""
+    """Open all connections, and load all scripts into the server."""
     client().flushall()
     Item.cached.schedule(1)
     Offer.cached.schedule(1)
@@ -217,7 +218,9 @@ def connect(_system: Orm) -> None:
 
 
 def batches(_system: Orm, count: int) -> int:
-    """Do so many batches of the daemon, two models due in each; return the most queries for one model."""
+    """Run that many batches of the daemon, with rows of two models due in each. Return the most queries for one
+    model.
+    """
     worker, most = RowWorker(cached_rows()), 0
     for _ in range(count):
         queries: list[str] = []

@@ -31,7 +31,7 @@ class Reader:
         )
 
     def do(self, job: str, *arguments: Any) -> Any:
-        """Return what became of a job. Raises RuntimeError if the process has ended: its error is on our stderr."""
+        """Return the result of a job. Raises RuntimeError if the process has ended: its error is on our stderr."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps([job, *arguments]) + "\n")

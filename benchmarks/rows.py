@@ -149,7 +149,7 @@ def daemons(count: int) -> Iterator[list[Worker]]:
 
 
 def refresh(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Let daemons load rows, all of which are due, and the book's daemon some of them."""
+    """Let daemons load rows, all of which are due, and let the book's daemon load some of them."""
     with Reader("Book", {}) as book:
 
         def turn(name: str) -> Turn:
@@ -194,7 +194,7 @@ def load_all(bench: Bench, count: int, how_many: int) -> Turn:
 
 
 def wait_until_stored(bench: Bench, worker: Worker) -> None:
-    """Return when no row is due or claimed: the next load of a stored one is far away."""
+    """Wait until no row is due or claimed: the next load of a stored row is far away."""
 
     def is_all_stored() -> bool:
         soon = time.time() * 1e6 + SOON
@@ -278,7 +278,7 @@ def be_late(bench: Bench, count: int, how_many: int, periods: int) -> Turn:
 
 
 class Notified:
-    """Tells which rows of a sample were written, and when, while the block runs."""
+    """A listener that learns which rows of a sample were written, and when, while the block runs."""
 
     def __init__(self, bench: Bench, count: int) -> None:
         self._bench = bench
@@ -300,10 +300,10 @@ class Notified:
         self._bench.redis.config_set("notify-keyspace-events", "")
 
     def written(self) -> dict[int, float]:
-        """Return up to 100 of them with the times at which this was told; none if nothing came for 0.1 seconds."""
+        """Return up to 100 of them with the times of their notifications; none if nothing came for 0.1 seconds."""
         found: dict[int, float] = {}
         connection: Any = self._pubsub.connection
-        # What is there may be half a message: for the rest of it there is time.
+        # It may be half a message: there is time to wait for the rest.
         while len(found) < 100 and connection.can_read(0 if found else 0.1):
             told: Any = self._pubsub.get_message(timeout=PATIENCE)
             if told and told["data"] == b"set":
@@ -319,7 +319,7 @@ class _Loaded(NamedTuple):
 
 
 def until_all_are_loaded(bench: Bench, notified: Notified) -> dict[int, _Loaded]:
-    """Return how each row stands, once all were loaded for the first time."""
+    """Return the state of each row, once all were loaded for the first time."""
     last: dict[int, _Loaded] = {}
     deadline = time.monotonic() + PATIENCE
     while len(last) < len(notified.pks):
@@ -330,7 +330,9 @@ def until_all_are_loaded(bench: Bench, notified: Notified) -> dict[int, _Loaded]
 
 
 def watch(bench: Bench, notified: Notified, last: dict[int, _Loaded], duration: float) -> Turn:
-    """Watch all that is due in so many seconds, however late: what is the latest must not be left out."""
+    """Watch all rows that become due in that many seconds, however late they are: the latest one must not be left
+    out.
+    """
     found, until = {"began": [], "stored": [], "ages": []}, time.time() + duration
     while any(each.due < until for each in last.values()):
         if time.time() > until + PATIENCE:
@@ -346,7 +348,7 @@ def watch(bench: Bench, notified: Notified, last: dict[int, _Loaded], duration: 
 
 
 def look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
-    """Yield how these rows stand, just written; one that is claimed again by now was due when its delay ended."""
+    """Yield the states of these rows, just written. One that is claimed again by now was due when its delay ended."""
     rows, pipe = Item.cached.cache.get_many(pks), bench.redis.pipeline(transaction=False)
     for key in rows:
         each = member(Item.cached.name, key)
@@ -358,7 +360,7 @@ def look(bench: Bench, pks: Iterable[int]) -> Iterator[tuple[int, _Loaded]]:
 
 # Reading rows: figures are times, so that a ratio is theirs by ours
 
-#: What is read, and how many times the ORM's time is asked for.
+#: The kinds of reads, and the demanded ratio to the ORM's time.
 READING_BARS = {"one": 3, "one, a value": 3, "many": 10, "many, a value": 10}
 
 
@@ -393,7 +395,9 @@ def reading(bench: Bench, options: Namespace) -> Iterator[Bar]:
 
 
 def counts(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Count those of batches in which every row is due, of two models, and of a row of the book's."""
+    """Count round trips and queries of batches in which every row of two models is due, and of a row of the
+    book's.
+    """
     say("counts")
     with (
         TripCounter(socket_path(), folder() / "trips") as counter,
@@ -427,7 +431,7 @@ def counts(bench: Bench, options: Namespace) -> Iterator[Bar]:
 
 
 def idle(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Measure what a daemon does that has loaded all rows, of which none is due. Raises Stuck."""
+    """Measure the work of a daemon that has loaded all rows, none of which is due. Raises Stuck."""
     say("idle")
     bench.clear()
     Item.cached.schedule_many(range(1, options.idle + 1), LONG)

@@ -1,8 +1,8 @@
 """
 Count how often a client asks Redis and waits: on the way, by a proxy on a unix socket.
 
-It hands on what the client has sent when nothing more has come for a moment, so a pipeline counts once, however long
-it is. That costs time: what is counted is not timed.
+It hands on the client's bytes when nothing more has come for a moment, so a pipeline counts once, however long it is.
+That costs time, so counted calls are not timed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Other task queues, one module each, imported when its turn comes because its library may not be there.
 
-Each starts as its own documentation says, with its usual options; where there are several usual ways, the fastest for
-this. All log at WARNING.
+Each starts as its own documentation says, with its usual options; if there are several usual ways, the fastest one
+for this. All log at WARNING.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ FIRST, LAST = "first", "last"  # the marks of the first and the last task of a t
 
 @dataclass(frozen=True)
 class Peer:
-    """How tasks are enqueued, how one worker process starts, and when nothing is queued or unacknowledged."""
+    """A way to enqueue tasks, to start one worker process, and to find out that nothing is queued or
+    unacknowledged.
+    """
 
     #: Enqueue so many tasks one by one; return the seconds if a process of its own does it.
     enqueue: Callable[[int], float | None]
@@ -34,7 +36,7 @@ class Peer:
 
 
 def one_by_one(note: Callable[[str], object], noop: Call) -> Callable[[int], None]:
-    """Return what enqueues a task that sets FIRST, tasks that do nothing, and a task that sets LAST."""
+    """Return the function that enqueues a task that sets FIRST, tasks that do nothing, and a task that sets LAST."""
 
     def enqueue(count: int) -> None:
         note(FIRST)

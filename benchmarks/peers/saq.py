@@ -19,7 +19,7 @@ async def note(context: dict[str, Any], *, name: str) -> None:
 
 
 def settings() -> dict[str, Any]:
-    """Return what the worker's command reads."""
+    """Return the settings that the worker's command reads."""
     return {"queue": RedisQueue.from_url(url()), "functions": [noop, note]}
 
 

@@ -10,14 +10,14 @@ from benchmarks.shop.models import Letter, Person
 
 
 class Plain(ModelAdmin):
-    """As the admin's documentation shows it: all names are looked through."""
+    """The admin as its documentation shows it: it looks through all names."""
 
     search_fields = ["name"]
     ordering = ["name"]
 
 
 class Indexed(ModelAdmin):
-    """The quickest that there is: a column of search keys, and an index for LIKE."""
+    """The quickest way that Django offers: a column of search keys, and an index for LIKE."""
 
     search_fields = ["key__startswith"]
     ordering = ["key"]

@@ -309,7 +309,7 @@ def test_what_follows_the_last_gzip_member_is_told_unless_it_is_zeros() -> None:
     whole = gzip.compress(LOG)
 
     assert read_all(whole + b"\0" * 600_000) == (LOG, [])
-    with pytest.raises(FileDamaged, match="after gzip member 1 comes something else"):
+    with pytest.raises(FileDamaged, match="gzip member 1 is followed by something else"):
         read_all(whole + b"junk")
     assert _until_damage(whole + b"junk") == LOG
 

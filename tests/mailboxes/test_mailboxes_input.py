@@ -97,11 +97,11 @@ def test_an_empty_text_needs_data(mailbox: Mailbox) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ({1, 2}, "no JSON"),
-        (math.nan, "no JSON"),
-        ([math.inf], "no JSON"),
-        (b"bytes", "no JSON"),
-        ({(1, 2): 3}, "no JSON"),
+        ({1, 2}, "not JSON"),
+        (math.nan, "not JSON"),
+        ([math.inf], "not JSON"),
+        (b"bytes", "not JSON"),
+        ({(1, 2): 3}, "not JSON"),
         ("\udfff", "half of a character"),
         ("x" * 99, "101 bytes"),
         ("é" * 50, "102 bytes"),

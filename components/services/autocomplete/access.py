@@ -1,9 +1,9 @@
 """
-Who may search which address book. By default, a book that a model feeds is for people whom the admin lets view the
+Permission to search address books. By default, a book that a model feeds is for people whom the admin lets view the
 model, and any other book is for nobody.
 
 COMPONENTS["BOOKS"] names a class with the methods of Readers, made once without arguments. They are called at each
-search, in a thread that may use the database: a person who has left a guild finds nobody of it any more.
+search, in a thread that may use the database: a person who has left a guild finds none of its members any more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from components.services.autocomplete.models import feeding
 
 
 class BookReaders(Protocol):
-    """The methods of a class that COMPONENTS["BOOKS"] names."""
+    """The methods that the class named by COMPONENTS["BOOKS"] must have."""
 
     def may_search(self, user: str, book: str) -> bool:
         """Return whether the person of this id may see the names in *book*, which need not exist."""

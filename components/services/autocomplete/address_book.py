@@ -4,9 +4,9 @@ AddressBook: names that are found by how they begin (chapter 6.1.2 of the book).
 An index of equal scores holds each name from its beginning and from each word on, with the id behind, so a prefix is
 a range of it, and the script that reads it can run on a replica. The entries themselves are rows: a few to a field of
 one hash, which costs a tenth of a field each. A row has all that a script needs to find the members of its entry, so
-a rename is one step, and a reader sees the old name or the new one. What was selected has an index of its own, so the
-best are found without looking at all others; where many of the selected match, the best of them are kept with the
-prefix. The others come by the alphabet of their search keys (folding.py). Nothing happens when a process dies.
+a rename is one step, and a reader sees the old name or the new one. Selected entries have an index of their own, so
+the best are found without looking at all others. If many of the selected match a prefix, the best of them are kept
+with it. The others come by the alphabet of their search keys (folding.py). Nothing happens when a process dies.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from components.services.autocomplete.keys import ALL, BookKeys, names
 from components.services.autocomplete.loading import BATCH, WRITE, Load, id_of, row
 from components.services.counters import tally
 
-#: What load() takes: ids and labels.
+#: The argument of load(): ids and labels.
 Entries = Iterable[tuple[str | int, str]]
 #: Called with the number of entries that are done.
 Progress = Callable[[int], object]
 
 MAX_COMPLETIONS = 100
 MAX_TOP = 1_000
-_RERANKED = 1_000  # of the best, which are put where they belong after a load
+_RERANKED = 1_000  # of the best entries, which are ranked again after a load
 
 CALLED = Script("autocomplete/called")
 COMPLETE = Script("autocomplete/complete")
@@ -168,8 +168,8 @@ class AddressBook:
         Add many entries, given as ids and labels. Return how many were given.
 
         With *replace* they become the book once all are there: other entries leave, unless they joined meanwhile.
-        What joins, leaves or is renamed during the load counts more than what is loaded. *progress* is called now and
-        then with the number of entries that are done. Raises InvalidEntry, LoadSuperseded.
+        An entry that joins, leaves or is renamed during the load wins over what is loaded. *progress* is called now
+        and then with the number of entries that are done. Raises InvalidEntry, LoadSuperseded.
         """
         load = Load(self.name, replaces=replace)
         await load.begin(client)
@@ -196,8 +196,8 @@ class AddressBook:
     vacate, avacate = twins(_vacate)
 
     async def _erase(self, client: AnyRedis) -> None:
-        """Remove the book and all that is known of it."""
-        # It leaves the list first: an entry that joins meanwhile puts it there anew.
+        """Remove the book and everything that is stored about it."""
+        # It leaves the list first, because an entry that joins meanwhile puts it there again.
         await idempotent(lambda: client.zrem(names(ALL), self.name))
         await ERASE.run(client, self._keys, which="any")
 
@@ -220,7 +220,7 @@ class AddressBook:
         return [RankedEntry(text_of(one), text_of(label), _weight(weight)) for one, label, weight in found]
 
     async def _prune(self, client: AnyRedis) -> None:
-        """Forget the ranks of entries that a load has not brought."""
+        """Forget the ranks of entries that a load did not contain."""
         first = 0
         while ids := await self._ranked(client, first, first + BATCH - 1):
             first += BATCH - await PRUNE.run(client, self._keys, ids=ids)

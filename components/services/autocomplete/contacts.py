@@ -3,7 +3,7 @@ RecentContacts: whom a person used last, newest first (chapter 6.1.1 of the book
 
 The contacts are a sorted set by the last touch, and the labels a hash beside it: with up to 128 contacts of up to 64
 bytes both are compact. They lie in the bucket of the person. One script touches a contact, orders it by the server's
-clock, and drops the oldest. They are few, so they are filtered in Python or in the browser.
+clock, and drops the oldest. There are few of them, so they are filtered in Python or in the browser.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class RecentContacts:
         return _unnamed(labels, at_once(TOUCH.amany(get_client(), self._touches(labels))))
 
     async def atouch_all(self, labels: Mapping[str, str]) -> _Ids:
-        """touch_all(), awaited. Those that come while others of the event loop are under way go in one round trip."""
+        """Touch each contact of *labels*, as touch_all() does. Calls that come while others of the event loop are
+        under way go in one round trip.
+        """
         return _unnamed(labels, await together(TOUCH, self._touches(labels)))
 
     async def _remove(self, client: AnyRedis, contact: str) -> bool:
@@ -99,10 +101,9 @@ class RecentContacts:
 
     async def _erase(self, client: AnyRedis, others: Iterable[str] = ()) -> int:
         """
-        Erase a person: forget their contacts, and them in the lists of their contacts and of *others*.
-
-        Return in how many lists they were. Repeat it if it was interrupted: their own list goes last. Raises
-        InvalidName.
+        Erase a person: forget their contacts, and remove the person from the lists of their contacts and of *others*.
+        Return the number of lists that had the person. Repeat it if it was interrupted: their own list goes last.
+        Raises InvalidName.
         """
         stored = (contact.id for contact in await self._list(client))
         known = [*others, *(each for each in stored if is_name(each))]

@@ -1,4 +1,4 @@
-"""What address books and recent contacts tell, as frozen dataclasses. Instants are aware, in UTC."""
+"""Facts about address books and recent contacts: frozen dataclasses. Instants are aware, in UTC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Contact:
     """A person, or a thing, that was used lately."""
 
     id: str
-    #: What is shown; the id if no label was given.
+    #: The text that is shown; the id if no label was given.
     label: str
     touched_at: datetime
 
@@ -28,7 +28,7 @@ class Entry:
 
 
 class Completions(list[Entry]):
-    """What complete() finds, the best first."""
+    """The entries that complete() finds, the best first."""
 
     def __init__(self, entries: Iterable[Entry] = (), *, version: int = 0, is_whole: bool = True) -> None:
         super().__init__(entries)
@@ -44,7 +44,7 @@ class RankedEntry:
 
     id: str
     label: str
-    #: How often it was selected, where a selection counts half as much after each half-life.
+    #: The number of selections, each of which counts half as much after each half-life.
     weight: float
 
 
@@ -56,9 +56,9 @@ class BookInfo:
     count: int
     #: Beginnings of names and of words in them, under which the entries are found.
     members: int
-    #: How many entries were ever selected.
+    #: The number of entries that were ever selected.
     selected: int
-    #: Some of its names were folded by the rules of another release. Load it anew, or searches miss them.
+    #: Some of its names were folded by the rules of another release. Load it again, or searches miss them.
     is_outdated: bool
     #: An estimate by the server.
     bytes: int
@@ -67,7 +67,7 @@ class BookInfo:
     changed_at: datetime
     #: When a load with replace=True last ended; None if there was none.
     loaded_at: datetime | None
-    #: How many entries the load has that runs now; None if none runs.
+    #: The number of entries in the load that is running; None if none is.
     loading: int | None
 
 

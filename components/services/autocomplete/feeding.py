@@ -2,8 +2,8 @@
 Feed: the entries that the rows of a model are in address books, and the writes that change them.
 
 A place is a book and an id in it. Before a write, the places of the rows that it touches are noted. Once its
-transaction has committed, these places and the ones where the rows are then get what stands there now. That is read
-anew, so it does not matter which of two writers comes last. Rows of other models that a path leads through count as
+transaction has committed, these places and the ones where the rows are then get what stands there now. It is read
+again, so it does not matter which of two writers comes last. Rows of other models that a path leads through count as
 well: a new name of a user changes the entries of their memberships.
 
 A change is missing from the book if Redis is away, if the process dies in between, or if no signal was sent. If two
@@ -37,7 +37,7 @@ _NO_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # a book refuses the
 class Place(NamedTuple):
     """The place of an entry."""
 
-    #: The value of *by*, which tells its book from the others of the feed; None if there is only one.
+    #: The value of *by*, which tells its book apart from the others of the feed; None if there is only one.
     part: Any
     id: Any
 
@@ -68,7 +68,7 @@ class Feed:
         self.model, self.name = model, name
         self._label, self._id, self._by = label, id, by
         self._rows = rows
-        #: What the receivers of signals, and notes at instances, are called.
+        #: The name of the receivers of signals, and of notes at instances.
         self.uid = f"{__name__}:{name}"
         #: By the path that leads there from a row.
         self._touched: dict[str, Touched] = {}
@@ -148,7 +148,9 @@ class Feed:
             transaction.on_commit(update, using=using, robust=True)
 
     def _places(self, path: str, key: Any, using: str | None) -> set[Place]:
-        """Return the places of the rows from which *path* leads to the row *key*, be they in the book or not."""
+        """Return the places of the rows from which *path* leads to the row *key*, whether or not they are in the
+        book.
+        """
         if path == self._id == "pk" and self._by is None:
             return {Place(None, key)}
         rows = self.model._base_manager.using(using).filter(**{path: key})
@@ -171,7 +173,7 @@ class Feed:
         while id and (label := self._label_of(place, using)) != written:
             if label is None:
                 book.remove(id)
-                if self._by:  # else each guild that there ever was would leave an empty book
+                if self._by:  # else each guild that ever existed would leave an empty book
                     book.vacate()
             else:
                 book.add(label, id=id)
@@ -202,7 +204,7 @@ def steps(model: type[models.Model], path: str) -> Iterator[tuple[type[models.Mo
         found: Any = model._meta.pk if part == "pk" else model._meta.get_field(part)
         yield model, lookup, found
         if not found.is_relation:
-            return  # what follows is a transform
+            return  # the rest of the path is a transform
         model, lookup = found.related_model, "__".join(parts[: at + 1])
 
 
@@ -213,6 +215,6 @@ def _fit_id(value: Any) -> str | None:
 
 
 def _cleaned(value: Any) -> str | None:
-    """Return *value* as a label; None if nothing of it can be seen."""
+    """Return *value* as a label; None if it has no visible character."""
     label = _NO_TEXT.sub(" ", "" if value is None else str(value)).strip()[:MAX_LABEL]
     return label if fold(label) else None

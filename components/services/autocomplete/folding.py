@@ -6,8 +6,8 @@ it, and digits of all scripts become those of ASCII. Marks that make another let
 scripts, the voicing of kana. Korean syllables are taken apart as they are typed: a syllable without a final consonant
 begins those with one, and a vowel or a final of two parts begins with the first part. Apostrophes go. Hyphens, dots
 and other punctuation become one blank, as white space does; what they join is also found written as one word. Emoji
-come at the end of the key, each as a word. What a person types is folded by the same rules, so it matches whatever
-keyboard they use. static/components/autocomplete/matching.js follows the same rules.
+come at the end of the key, each as a word. Typed text is folded by the same rules, so it matches whatever keyboard a
+person uses. static/components/autocomplete/matching.js follows the same rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_WORDS = 8  # by which a name is found: each costs a member of the index
 #: The number of these rules. A book stores the number by which its names were folded.
 FOLDING = 3
 
-#: Optional marks: accents, Hebrew points, Arabic vowels; and what cannot be seen.
+#: Optional marks: accents, Hebrew points, Arabic vowels; and invisible characters.
 _OPTIONAL = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u061c\u0640\u064b-\u065f\u0670"
     "\u115f\u1160\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f\u00ad\u200b-\u200f"
@@ -58,12 +58,12 @@ _ACCENTS = dict.fromkeys([0xB4, 0x384, 0x1FBD, 0x1FBF, 0x1FEF, 0x1FFD, 0x1FFE], 
 _JOINING = "=~\u2212\u2219\u22c5\ua78f\u01c0\u01c1\u01c2\u01c3"
 #: Punctuation that makes a difference.
 _KEPT = "#%&*@"
-#: What marks apostrophes, what joins words, and the place before emoji.
+#: The marks of apostrophes, of joined words, and of the place before emoji.
 _APART, _JOINED, _SYMBOL = "\1", "\2", "\3"
 
 
 class _Signs(dict[int, str]):
-    """What each character becomes. It is computed when the character first occurs."""
+    """The replacement of each character. It is computed when the character first occurs."""
 
     def __missing__(self, code: int) -> str:
         self[code] = found = _sign(chr(code))
@@ -106,7 +106,7 @@ _TWO = """
     \u11b2\u11af\u11b8 \u11b3\u11af\u11ba \u11b4\u11af\u11c0 \u11b5\u11af\u11c1 \u11b6\u11af\u11c2 \u11b9\u11b8\u11ba
 """
 _PARTS = {ord(each[0]): each[1:] for each in _TWO.split()}
-#: A final consonant that may turn out to begin the next syllable, and which that is.
+#: Each final consonant that may turn out to begin the next syllable, and the consonant that it becomes there.
 _FINALS = dict(
     zip(
         "\u11a8\u11a9\u11ab\u11ae\u11af\u11b7\u11b8\u11ba\u11bb\u11bc\u11bd\u11be\u11bf\u11c0\u11c1\u11c2",
@@ -117,17 +117,17 @@ _FINALS = dict(
 
 
 class Spelling(NamedTuple):
-    """How a text is compared."""
+    """The form in which a text is compared."""
 
     #: Its words, with blanks between.
     key: str
-    #: Where in the key its words begin, and it does: in characters.
+    #: The positions in the key where its words begin, and where the key itself begins: in characters.
     starts: Sequence[int]
     #: Blanks of the key that may be left out, because the text has no white space there.
     joints: Sequence[int]
 
     def variants(self) -> list[tuple[int, str]]:
-        """Return for each start where blanks may be left out its number, and the key from there on without them."""
+        """Return, for each start where blanks may be left out, its number and the key from there on without them."""
         if not self.joints:
             return []
         return [
@@ -148,7 +148,7 @@ class Spelling(NamedTuple):
 
 
 def spell(text: str) -> Spelling:
-    """Return how *text* is compared; its key is empty if nothing of it can be seen."""
+    """Return the spelling of *text*; its key is empty if the text has no visible character."""
     if _SIMPLE.fullmatch(text):
         key = " ".join(text.lower().split())
         return Spelling(key, [0, *(found.end() for found in _BLANK.finditer(key))][:MAX_WORDS], ())
@@ -158,7 +158,7 @@ def spell(text: str) -> Spelling:
     signs = normalize("NFKC", _OUTER.sub("", _MARKED.sub(_JOINED, signs)).strip(_JOINED + " "))
     signs = _SYLLABLE.sub(lambda found: normalize("NFD", found[0]), signs).translate(_PARTS)
     words = [_word(word) for word in _BETWEEN.split(signs) if word]
-    if not words and not symbols:  # nothing but punctuation, which is all there is to compare
+    if not words and not symbols:  # nothing but punctuation, so that is compared
         plain = normalize("NFKC", _OPTIONAL.sub("", folded)).split()
         return _spelling(
             [(word, []) for word in plain if not all(category(each) in ("Cc", "Cf") for each in word)], []
@@ -200,7 +200,7 @@ def fold(text: str) -> str:
 
 def ways(key: str, joints: Sequence[int] = ()) -> list[list[str]]:
     """
-    Return the other ways in which what was typed may be meant, each as beginnings of different words of a name.
+    Return the other ways in which typed text may be meant, each as beginnings of different words of a name.
 
     They are: all of it as one word; its words in any order, those that a hyphen joins as one or as several; and a
     Korean syllable whose final consonant begins the next one.
@@ -241,7 +241,7 @@ def _fits(beginnings: Sequence[Sequence[str]], way: Sequence[str]) -> bool:
 
 
 def check_prefix(prefix: object) -> Spelling:
-    """Return how *prefix* is compared. Raises InvalidPrefix."""
+    """Return the spelling of *prefix*. Raises InvalidPrefix."""
     if not isinstance(prefix, str):
         raise InvalidPrefix(f"The prefix is {type(prefix).__name__}; it must be str.")
     if len(prefix) > MAX_PREFIX:
@@ -254,7 +254,7 @@ def check_prefix(prefix: object) -> Spelling:
 
 
 def check_label(label: object) -> tuple[str, Spelling]:
-    """Return *label* and how it is compared. Raises InvalidEntry."""
+    """Return *label* and its spelling. Raises InvalidEntry."""
     _check_text("label", label, MAX_LABEL)
     assert isinstance(label, str)
     if not (spelling := spell(label)).key:
@@ -292,7 +292,9 @@ def _check_text(what: str, text: object, longest: int) -> None:
 
 
 def _wrong(text: str) -> str | None:
-    """Say what in *text* is not allowed: a control character or half of a character; None if nothing is."""
+    """Describe the first forbidden character in *text*: a control character or half of a character. Return None if
+    there is none.
+    """
     if text.isprintable():
         return None
     for at, character in enumerate(text):

@@ -1,9 +1,9 @@
 """
 Form fields whose values are in an address book: EntryField gives an Entry, EntryChoiceField an instance of a model.
 
-A choice from the list sends an id. A name that was only typed is looked up by the server. The id counts only while
-the name beside it is the one that it stands for. A name that several entries have is refused, and the error shows how
-to write each of them: "Jeff [12]".
+A choice from the list sends an id. A name that was only typed is looked up by the server. The id counts only if the
+name beside it is the name of that entry. A name that several entries have is refused, and the error shows how to
+write each of them: "Jeff [12]".
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """
-The keys of autocomplete. The entity is an address book, as one script reads or changes all that it is; and of recent
-contacts, a bucket of people.
+The keys of autocomplete. The entity is an address book, since one script reads or changes all of it. For recent
+contacts, the entity is a bucket of people.
 """
 
 from __future__ import annotations
 
 from components.kit.keyspace import bucket, stem
 
-#: What names() is asked for: one index lists all books.
+#: The entity of names(): one index lists all books.
 ALL = "all"
 
 

@@ -5,8 +5,8 @@ One part is on its way while the next is prepared, so client and server work at 
 neighbours share most of the way through the index, in the processor's cache.
 
 A load that replaces the book writes to keys beside it, which one step makes the book. They expire an hour after the
-last part of a load that does not end, and a load that begins later ends one that runs. What joins, leaves or is
-renamed meanwhile is written to both, and noted, so that a part does not change it back (write.lua).
+last part of a load that does not end, and a load that begins later ends one that is running. An entry that joins,
+leaves or is renamed meanwhile is written to both, and noted, so that a part does not change it back (write.lua).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Load:
         words: bool,
         progress: Callable[[int], object] | None,
     ) -> int:
-        """Write all entries, and return how many they are. Raises InvalidEntry, LoadSuperseded."""
+        """Write all entries. Return how many there are. Raises InvalidEntry, LoadSuperseded."""
         is_async = isinstance(client, ASYNCHRONOUS)
         done = on_its_way = 0
         async with _OneAhead(is_async=is_async) as sending:
@@ -88,7 +88,7 @@ class Load:
                 raise self._superseded()
 
     async def finish(self, client: AnyRedis) -> None:
-        """Make what was loaded the book, if it replaces that. Raises LoadSuperseded."""
+        """Put the loaded entries in place of the book, if the load replaces it. Raises LoadSuperseded."""
         if not self._token:
             return
         count = await FINISH.run(client, self._keys, token=self._token, folding=FOLDING, call=new_call())
@@ -97,7 +97,7 @@ class Load:
 
     def _superseded(self) -> LoadSuperseded:
         return LoadSuperseded(
-            f"Another load of the address book {self.name!r} began, or this one paused for an hour. Load it anew."
+            f"Another load of the address book {self.name!r} began, or this one paused for an hour. Load it again."
         )
 
 
@@ -167,7 +167,7 @@ class _OneAhead:
             await asyncio.sleep(0)  # the requests go out
 
     async def landed(self) -> None:
-        """Wait for what was sent last. Raises what that raised."""
+        """Wait for the part that was sent last. Raises any error of that part."""
         while self._sent:
             sent = self._sent.pop()
             if isinstance(sent, Future):
@@ -181,7 +181,7 @@ class _OneAhead:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wait for what is on its way. Its errors are not raised: the one that ended the load is."""
+        """Wait for the part that is on its way. Its errors are not raised, since the error that ended the load is."""
         if self._threads:
             self._threads.shutdown()
         tasks = [each for each in self._sent if isinstance(each, asyncio.Task)]

@@ -133,7 +133,7 @@ class ModelBooks(Feed):
         book = self.of(value)
         while not (count := book.load(self._entries(using, value), replace=True, progress=progress)):
             book.erase()
-            if next(self._entries(using, value), None) is None:  # else it joined while the book went
+            if next(self._entries(using, value), None) is None:  # else it joined while the book was removed
                 break
         return count
 
@@ -175,12 +175,12 @@ _fed: dict[str, ModelBook | ModelBooks] = {}
 
 
 def model_books() -> Mapping[str, ModelBook | ModelBooks]:
-    """Return all that were declared, by the names of their books: "guild:{}" for those of ModelBooks."""
+    """Return all that were declared, by the names of their books, which is "guild:{}" for ModelBooks."""
     return MappingProxyType(_fed)
 
 
 def feeding(name: str) -> Fed | None:
-    """Return what feeds the book *name*, or the books "guild:{}"; None if no model does."""
+    """Return the object that feeds the book *name*, or the books "guild:{}"; None if no model feeds it."""
     if name in _fed:
         return _fed[name]
     many = [each for each in _fed.values() if isinstance(each, ModelBooks)]

@@ -2,7 +2,7 @@
 AddressBookReader: all address books, by page, for the control room.
 
 There is a book for each guild, tenant or model, and one index of equal scores lists their names. So a page of them,
-or of those whose names begin alike, is a range. Nothing changes.
+or of those whose names begin alike, is a range. Reading changes nothing.
 """
 
 from __future__ import annotations
@@ -46,16 +46,18 @@ class AddressBookReader:
         return at_once(look(get_client(), names))
 
     def loading(self, name: str) -> int | None:
-        """Return how many entries the load of the book *name* has, which need not be there yet; None if none runs."""
+        """Return how many entries the running load of the book *name* has; None if none is running. The book need
+        not exist yet.
+        """
         return at_once(_loading(get_client(), BookKeys(name).loading))
 
     def usage(self, names: Sequence[str]) -> list[BookUsage]:
-        """Return how these books are searched. It is one round trip to each node."""
+        """Return the usage of these books. It is one round trip to each node."""
         return at_once(usage.read(get_client(), names))
 
 
 def _range(beginning: str) -> tuple[bytes, bytes]:
-    """Return the first and the last name that begin so: no UTF-8 has the last byte."""
+    """Return the bounds of the names that begin so. No UTF-8 has the last byte of the upper bound."""
     begun = b"[" + beginning.encode()
     return (begun, begun + b"\xff") if beginning else (b"-", b"+")
 

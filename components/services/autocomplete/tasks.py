@@ -1,7 +1,7 @@
 """
 The task that loads an address book from the table of its model. The control room enqueues it.
 
-The book is searched as it was until the new one is whole. If the worker dies, another begins the load anew. If a
+The book is searched as it was until the new one is whole. If the worker dies, another begins the load again. If a
 later load supersedes this one, the task ends, because that load reads the same table. With this app's backend, at
 most one task for each book waits or runs. COMPONENTS["BOOK_TASKS"] and ["BOOK_QUEUE"] name the TASKS alias and the
 queue.

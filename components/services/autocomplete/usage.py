@@ -1,9 +1,9 @@
 """
-How often each address book is searched, and how long that takes. The control room shows it.
+Usage of address books: how often each is searched, and how long that takes. The control room shows it.
 
 A search only reads, so that a replica can answer it. It is counted in its process. A thread, which ends when nobody
 searches, adds the sums of all books to those in Redis once a second, in one round trip. Redis keeps them by the
-minute, for an hour. What was typed is not kept, only its length. If the process dies, its last second is lost; if
+minute, for an hour. The typed text is not kept, only its length. If the process dies, its last second is lost. If
 Redis does not take the sums, they are lost, and that is logged. A forked child begins with nothing. No search waits
 or fails because it is counted.
 """
@@ -125,7 +125,7 @@ class _Searches:
         try:
             COUNT.many(get_client(), [_call(name, tally) for name, tally in tallies.items()])
             self._is_away = False
-        except Exception as error:  # noqa: BLE001  (whatever it is, the thread must go on)
+        except Exception as error:  # noqa: BLE001  (whatever the error is, the thread must go on)
             if not self._is_away:
                 logger.warning(
                     "Searches in address books are not counted until Redis takes the counts: %s", error
@@ -145,7 +145,7 @@ def _call(name: str, tally: _Tally) -> Call:
 
 
 class _Process:
-    """The state of this process. A forked child begins anew."""
+    """The state of this process. A forked child begins with none of it."""
 
     def __init__(self) -> None:
         self.reset()
@@ -165,17 +165,17 @@ def note(book: str, length: int, seconds: float) -> None:
 
 
 def flush() -> None:
-    """Send now what was noted."""
+    """Send the noted searches now."""
     _process.searches.flush()
 
 
 def forget() -> None:
-    """Drop what was noted, because its Redis is gone. Wait for what is being sent."""
+    """Drop the noted searches, because their Redis is gone. Wait for those that are being sent."""
     _process.searches.forget()
 
 
 async def read(client: AnyRedis, names: Sequence[str]) -> list[BookUsage]:
-    """Return how these books were searched, in one round trip to each node."""
+    """Return the usage of these books, in one round trip to each node."""
     calls = [COUNTED.call(BookKeys(name)) for name in names]
     answers = await COUNTED.amany(client, calls) if names else []
     return [_usage(int(now), [_MINUTE.read(each) for each in texts if each]) for now, *texts in answers]

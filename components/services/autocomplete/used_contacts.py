@@ -1,9 +1,9 @@
 """
 Put the people to whom a person writes first among their recent contacts, which the fields of pages then offer.
 
-components.people calls this after the message was stored. It is a hint: what goes wrong is logged, and changes
-nothing about the message. If the process dies in between, the contact stays where it was. A name is asked for where a
-contact has none yet. Pages without scripts tell it anew, and so does whoever makes a chat or adds members.
+components.people calls this after the message was stored. It is a hint: an error is logged, and changes nothing about
+the message. If the process dies in between, the contact stays where it was. A name is looked up if a contact has none
+yet. Pages without scripts give it again, and so does the code that creates a chat or adds members.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from components.services.autocomplete.folding import check_label
 
 logger = logging.getLogger(__name__)
 
-#: How many of those whom a message mentions, or who come into a chat at once, are noted: more would push out others.
+#: The number of people that are noted when a message mentions them, or when they join a chat at once: more would push
+#: out others.
 _MOST = 10
 
 
@@ -34,7 +35,9 @@ def note(user: str, ids: Collection[str]) -> None:
 
 
 async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
-    """note(), awaited. The database is asked only for names that are not known, unless *anew*."""
+    """Make *ids* recent contacts of *user*, as note() does. The database is asked only for unknown names, or for
+    all with *anew*.
+    """
     with _logged(user):
         recent, wanted = RecentContacts(user), _some(user, ids)
         unnamed = wanted if anew or not wanted else await recent.atouch_all(dict.fromkeys(wanted, ""))
@@ -44,7 +47,7 @@ async def anote(user: str, ids: Collection[str], *, anew: bool = False) -> None:
 
 
 def _some(user: str, ids: Iterable[str]) -> list[str]:
-    """Return the first few of *ids*, the very first at the end: who is touched last comes first."""
+    """Return the first few of *ids*, the very first at the end: the contact that is touched last comes first."""
     return [id for id in dict.fromkeys(ids) if id != user][:_MOST][::-1]
 
 
@@ -60,7 +63,7 @@ def _label(names: Mapping[str, str], id: str) -> str:
 def _logged(user: str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # the message is stored, and must not be sent anew because of this
+    except Exception as error:  # the message is stored, and must not be sent again because of this
         is_known = isinstance(error, RedisUnavailable)
         logger.warning(
             "Could not note to whom %s wrote among their recent contacts: %s",

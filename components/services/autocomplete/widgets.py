@@ -1,8 +1,8 @@
 """
 CompleteInput: an input that offers the names of a book, and of recent contacts, while a person types.
 
-The text is sent, and beside it the id of what was chosen, if anything was: both are a Typed. Without scripts there is
-only the text, and the fields of forms.py find out whom it means.
+The text is sent, together with the id of the chosen entry, if one was chosen: both are a Typed. Without scripts there
+is only the text, and the fields of forms.py find the entry that it means.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST = 304  # characters: a name, and the id that it may need to be told from
 
 @dataclass(frozen=True)
 class Typed:
-    """What was sent. *id* is empty if *text* was only typed; a client may also have made it up."""
+    """The values that were sent. *id* is empty if *text* was only typed; a client may also have made it up."""
 
     text: str
     id: str = ""
@@ -36,8 +36,8 @@ class CompleteInput(forms.TextInput):
     """
     A text input inside of <complete-field>.
 
-    *book* is the name of a book, None for contacts only. *contacts* says whether the person's own are offered, or is
-    an address that answers with others in the same form.
+    *book* is the name of a book, None for contacts only. *contacts* is True to offer the person's own contacts, or an
+    address that answers with others in the same form.
     """
 
     #: ModelChoiceField gives them to its widget, and the admin passes them on. They are not rendered.

@@ -16,7 +16,7 @@ from components.exceptions import InvalidGeoSource
 from components.services.geo.facts import UNKNOWN, Place
 from components.services.geo.ranges import WideArray
 
-#: Is called now and then with a text that tells how far something is.
+#: A function that is called now and then with a text about the progress.
 Progress: TypeAlias = Callable[[str], None]
 
 _TELL = 20_000  # ranges
@@ -85,7 +85,7 @@ class Builder:
         self._files: list[str] = []
         self._progress = progress
         self._count = 0
-        #: How many ranges have no place.
+        #: The number of ranges that have no place.
         self.nameless = 0
 
     @property
@@ -93,7 +93,7 @@ class Builder:
         return [UNKNOWN, *(Place(*names) for names in self._numbers)]
 
     def begin(self, file: str) -> None:
-        """Begin with *file*: what is added from now on comes from it."""
+        """Begin with *file*: everything that is added from now on comes from it."""
         self._files.append(file)
 
     def place(self, country: str, country_name: str, region: str, region_name: str, city: str) -> int:

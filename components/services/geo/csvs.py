@@ -67,7 +67,7 @@ class CsvFile:
         """
         Call *take* for each row with its line and the *wanted* columns; "" for columns that the file does not have.
 
-        If that raises ValueError, raise InvalidGeoSource, which tells where the row is.
+        If that raises ValueError, raise InvalidGeoSource, which names the file and the line.
         """
         places = [self.columns.index(name) if name in self.columns else None for name in wanted]
         needed = max(place for place in places if place is not None)

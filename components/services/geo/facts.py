@@ -49,7 +49,7 @@ class TableInfo:
     version: str
     #: A description of the source, for people.
     source: str
-    #: 1970 if what is stored of it cannot be read.
+    #: 1970 if the stored instant cannot be read.
     imported_at: datetime
     #: Ranges of addresses.
     ipv4: int

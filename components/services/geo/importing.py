@@ -67,7 +67,7 @@ def import_places(
 
 def remove(name: str) -> bool:
     """
-    Remove a table from Redis; return False if there is none. Parts of other versions expire as they would have.
+    Remove a table from Redis. Return False if there is none. Parts of other versions expire as they would have.
 
     Processes that have the table in memory keep it. Raises InvalidName, RedisUnavailable.
     """
@@ -142,7 +142,9 @@ def _write(builder: Builder, source: str) -> tuple[str, Manifest, list[bytes]]:
 
 
 def _current(name: str) -> str | None:
-    """Return the current version. Asked first, so that nobody reads a big file in vain while Redis is away."""
+    """Return the current version. It is asked for first, so that nobody reads a big file in vain while Redis is
+    away.
+    """
     try:
         info = look(name)
     except GeoTableDamaged:

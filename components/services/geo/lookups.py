@@ -3,7 +3,7 @@ locate(): the place of an address, from a table that this process keeps in memor
 
 The table is loaded when it is first needed. Every few seconds one caller looks for another version and loads it,
 while the others get answers from the old one; in coroutines that is done in a thread. While Redis is away, or the new
-version cannot be read, the old one goes on being used, and the log tells so once. A forked child has the table of its
+version cannot be read, the old one stays in use, and that is logged once. A forked child has the table of its
 parent.
 """
 
@@ -53,7 +53,7 @@ class Kept(Generic[_T]):
         self._look_at = 0.0
         self._has_failed = False
         self._error: ComponentsError | None = None
-        #: How often there was no table in memory and none could be loaded.
+        #: The number of times that there was no table in memory and none could be loaded.
         self.failures = 0
 
     def renew_guard(self) -> None:
@@ -108,7 +108,7 @@ _kept: dict[tuple[type, str], Kept[Any]] = {}
 
 
 def kept(kind: type[_T], name: str) -> Kept[_T]:
-    """Return what this process keeps of a table. Tables go by their keys, since the prefix may change."""
+    """Return the object that this process keeps for a table. Tables go by their keys, since the prefix may change."""
     key = (kind, TableKeys(name).current)
     if key not in _kept:
         _kept.setdefault(key, Kept(kind, name))
@@ -130,7 +130,7 @@ def locate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Plac
 
 
 async def alocate(ip: str | IPv4Address | IPv6Address, *, table: str = DEFAULT) -> Place | None:
-    """locate(), awaited. Other coroutines run while a table is loaded."""
+    """Return the place of an address, as locate() does. Other coroutines run while a table is loaded."""
     there = _table(table)
     if found := there.ready():
         return found.find(ip)

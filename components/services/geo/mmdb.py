@@ -1,5 +1,6 @@
 """
-Ranges and places from a MaxMind DB: GeoLite2 and GeoIP2 of cities or countries, DB-IP, and what is made alike.
+Ranges and places from a MaxMind DB: GeoLite2 and GeoIP2 of cities or countries, DB-IP, and databases of the same
+structure.
 
 The package maxminddb, which the extra "logs" installs, reads it. It maps the file into memory, and a file that
 shrinks meanwhile would kill the process; so a copy is read.
@@ -18,7 +19,7 @@ from typing import Any
 from components.exceptions import ExtraNotInstalled, InvalidGeoSource
 from components.services.geo.builder import Builder
 
-#: Comes before the metadata, near the end of the file.
+#: The mark before the metadata, near the end of the file.
 MARK = b"\xab\xcd\xefMaxMind.com"
 MARKED = 131_072  # bytes at the end of the file that have the mark
 

@@ -2,8 +2,8 @@
 place_name(): the name of a place for people, by its id.
 
 The names of countries and regions are in the last parts of the table of addresses. Only these parts are read, and
-some thousand names are kept in memory. Another version is looked for as locate() does. Names never fail: if there is
-no table, or it cannot be read, places are shown by their ids, and the log tells so.
+some thousand names are kept in memory. It looks for another version in the same way as locate(). Names never fail: if
+there is no table, or it cannot be read, places are shown by their ids, and that is logged.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def parse(ip: str | IPv4Address | IPv6Address) -> tuple[int, bool]:
 
 def look(name: str = DEFAULT) -> TableInfo | None:
     """
-    Return what is known of a table, or None if it was never imported.
+    Return the facts about a table, or None if it was never imported.
 
     Raises InvalidName, GeoTableDamaged, UnknownFormat, RedisUnavailable.
     """
@@ -123,7 +123,7 @@ def look(name: str = DEFAULT) -> TableInfo | None:
 
 
 async def alook(name: str = DEFAULT) -> TableInfo | None:
-    """look(), awaited."""
+    """Return the facts about a table, as look() does."""
     return await _look(get_async_client(), name)
 
 

@@ -1,8 +1,9 @@
 """
 Lock and AsyncLock: the drop-ins for redis.lock.Lock and redis.asyncio.lock.Lock, from which they derive.
 
-What redis-py's classes have, they have under the same names and with the same errors. If the caller gives a `sleep`
-of their own, redis-py's loop does the waiting. They take the key as it is given; lock() makes one of this app's.
+They have everything that redis-py's classes have, under the same names and with the same errors. If the caller gives
+a `sleep` of their own, redis-py's loop does the waiting. They take the key as it is given; lock() makes one of this
+app's.
 
 A lock is a string with the holder's token, which expires (chapter 6.2 of the book). Beside it are the index of what
 is held, with the fences, and a queue of waiters with their heartbeats. A lock that was released while nobody waited
@@ -10,7 +11,8 @@ leaves nothing of its own.
 
 A waiter blocks on a list of its own. A wake-up carries no data: the waiter tries again. It also tries at each
 heartbeat and when the holder's time ends, so a wake-up that got lost, or a waiter or holder that was killed, costs a
-moment and nothing else. The first in the queue is woken. A fair lock goes to them, any other to whoever comes first.
+moment and nothing else. The first in the queue is woken. A fair lock goes to that waiter, any other lock to whoever
+comes first.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ from components.services.locks.replicas import send_and_wait
 
 logger = logging.getLogger(__name__)
 
-#: redis-py's default for `sleep`. Its client.lock() passes it on where nobody gave one, so it asks for nothing.
+#: redis-py's default for `sleep`. Its client.lock() passes it on when the caller gave none, so this value does not
+#: ask for polling.
 DEFAULT_SLEEP = 0.1
 BEAT = 0.4  # seconds between two heartbeats of a waiter
 ALIVE = 800_000  # microseconds after a heartbeat in which a waiter keeps its place: two beats
@@ -59,7 +62,9 @@ EXTEND = Script("locks/extend")
 
 
 class AnyLock:
-    """What both classes have in common, as a mixin. What asks Redis is a coroutine, as kit/at_once.py describes."""
+    """The parts that both classes share, as a mixin. Methods that ask Redis are coroutines, as kit/at_once.py
+    describes.
+    """
 
     redis: Any
     name: Any
@@ -70,11 +75,11 @@ class AnyLock:
     local: Any
     #: Its timeout in milliseconds; 0 for ever.
     _ms = 0
-    #: Whether it raises this app's errors where Redis does not answer, not redis-py's.
+    #: True if it raises this app's errors when Redis does not answer, rather than redis-py's.
     translates = False
     _keep: Callable[[Holding], None]
     _drop: Callable[[Holding], None]
-    #: What keeps the tokens apart of those who share a lock object.
+    #: The storage that keeps the tokens of those who share a lock object apart.
     _own_local: Callable[[], Any]
 
     def __init__(
@@ -102,7 +107,7 @@ class AnyLock:
         if self.timeout is not None:
             self._ms = int(check_seconds("timeout", plain(self.timeout)) * 1000)
         elif auto_renewal:
-            raise ValueError("A lock with auto_renewal needs a timeout: it is what is renewed.")
+            raise ValueError("A lock with auto_renewal needs a timeout, which is what is renewed.")
         self.sleep = check_seconds("sleep", plain(self.sleep), may_be_zero=True)
         self._patience(None, None)
         if fair and self._polls(None):
@@ -115,21 +120,23 @@ class AnyLock:
         """Raise TypeError or ValueError if the lock cannot be used with this client."""
 
     def register_scripts(self) -> None:
-        """Register none of redis-py's scripts: this app has its own."""
+        """Register no scripts of redis-py, since this app has its own."""
 
     def _polls(self, sleep: float | None) -> bool:
-        """Tell whether the caller has asked to look again and again."""
+        """Return whether the caller has asked for polling."""
         return sleep is not None or self.sleep != DEFAULT_SLEEP
 
     @property
     def fence(self) -> int:
-        """The fencing token: greater than those of all holders before. Raises LockError if it is not held."""
+        """Return the fencing token, which is greater than those of all holders before. Raises LockError if it is
+        not held.
+        """
         return self._holding.fence
 
     @property
     def remaining(self) -> float:
         """
-        Seconds for which it is surely still held; infinite without a timeout. Redis is not asked.
+        Return the seconds for which it is surely still held; infinite without a timeout. Redis is not asked.
 
         Raises LockError if it is not held.
         """
@@ -143,7 +150,7 @@ class AnyLock:
         return holding
 
     def _patience(self, blocking: bool | None, blocking_timeout: float | None) -> tuple[bool, float | None]:
-        """Return whether to wait and how long, by what acquire() was given and what the lock was made with."""
+        """Return whether to wait and how long, from the arguments of acquire() and those of the lock."""
         blocking = self.blocking if blocking is None else blocking
         patience = self.blocking_timeout if blocking_timeout is None else blocking_timeout
         if patience is None:
@@ -172,9 +179,8 @@ class AnyLock:
 
     def _token(self, given: bytes | None, *, is_coroutine: bool) -> bytes:
         """
-        Return the token for an acquisition; *given* is the one that the caller chose.
-
-        If it is unknown what became of the last acquisition, its token is used again, since it may hold the lock.
+        Return the token for an acquisition; *given* is the one that the caller chose. If the outcome of the last
+        acquisition is unknown, its token is used again, since it may hold the lock.
         """
         last: bytes | None = self.local.doubtful
         if last is not None and given in (None, last):
@@ -196,9 +202,8 @@ class AnyLock:
         self, token: bytes, *, blocking: bool, patience: float | None, wait: float | None = None
     ) -> bool:
         """
-        Acquire it within *patience* seconds, and return False if that could not be.
-
-        *wait* is what a first try has returned.
+        Acquire it within *patience* seconds. Return False if that was not possible. *wait* is the result of a first
+        try.
         """
         began_at = clock()
         until = math.inf if patience is None else began_at + patience
@@ -238,15 +243,18 @@ class AnyLock:
         try:
             await self._to_its_end(leave)
         finally:
-            if not is_known:  # only now: another coroutine could have used it to acquire what is left here
+            # Only now: another coroutine could have used the token to acquire the lock that is left here.
+            if not is_known:
                 self.local.doubtful = token
 
     async def _to_its_end(self, start: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Await what *start* returns, in AsyncLock even if the caller is cancelled."""
+        """Await the result of *start*, in AsyncLock even if the caller is cancelled."""
         await start()
 
     async def _try(self, token: bytes, *, waits: bool = False, waited: float = 0) -> float:
-        """Try to acquire it. Return 0, or the seconds in which nothing changes without a wake-up."""
+        """Try to acquire it. Return 0 if it is held now, else the seconds in which nothing changes without a
+        wake-up.
+        """
         asked_at = clock()
         call = self._acquire_call(token, waits, waited)
         if self.min_replicas:
@@ -293,7 +301,7 @@ class AnyLock:
             await answer(self.redis.blpop([f"{self.keys.wake}:{asker_of(token).decode()}"], timeout=timeout))
 
     async def _leave(self, token: bytes) -> None:
-        """Leave the queue, and give back what was acquired without a reply."""
+        """Leave the queue, and give back a lock that was acquired without a reply."""
         await self._send(RELEASE, self._release_call(token, 0, "left"))
 
     def _begin(self, token: bytes, fence: int, valid_until: float) -> None:
@@ -311,7 +319,7 @@ class AnyLock:
             raise self._loss("Cannot release a lock that's no longer owned")
 
     def _release_call(self, token: bytes, fence: int | None = None, reason: str = "released") -> Call:
-        """Return a call of release.lua; the fence is that of what is held here, unless it is given."""
+        """Return a call of release.lua. The fence is that of the lock held here, unless one is given."""
         if fence is None:
             holding: Holding | None = self.local.holding
             fence = holding.fence if holding and holding.token == token else 0
@@ -319,9 +327,8 @@ class AnyLock:
 
     async def _extend(self, token: bytes, milliseconds: int, how: str) -> bool:
         """
-        Give it *milliseconds* from now ("replaces", "anew"), or so many more ("adds"); with none left it is over.
-
-        Return False if it is lost, or if it has no end and does not begin anew.
+        Give it *milliseconds* from now ("replaces", "anew"), or so many more ("adds"). If none are left, its time is
+        over. Return False if it is lost, or if it has no end and its time does not begin again.
         """
         asked_at = clock()
         request = os.urandom(8).hex() if how == "adds" or milliseconds <= 0 else ""
@@ -338,7 +345,7 @@ class AnyLock:
         )
 
     async def _prolong(self, holding: Holding) -> bool:
-        """Begin its time anew, whichever thread holds it, and return False if it is lost."""
+        """Restart its time, whichever thread holds it. Return False if it is lost."""
         asked_at = clock()
         left: int = await self._send(EXTEND, self._extend_call(holding.token, self._ms, "anew"))
         if left >= 0:
@@ -362,7 +369,7 @@ class AnyLock:
         raise self._loss("The lock is no longer owned")
 
     def _forget(self, token: bytes) -> None:
-        """Note that it is not held any more, unless the same thread has acquired it anew meanwhile."""
+        """Note that it is not held any more, unless the same thread has acquired it again meanwhile."""
         if self.local.token == token:
             if holding := self.local.holding:
                 self._drop(holding)
@@ -382,7 +389,7 @@ class Lock(AnyLock, RedisLock):
     """
     A lock at the key *name* of the client *redis*, for threads and processes; redis.lock.Lock with more to it.
 
-    *timeout* (seconds; None: for ever) is how long it can be held; *auto_renewal* begins it anew at each third, until
+    *timeout* (seconds; None: for ever) is how long it can be held; *auto_renewal* restarts it at each third, until
     release(). acquire() waits for *blocking_timeout* seconds (None: for ever) until a release wakes it, or looks
     every *sleep* seconds if that is given. A *fair* lock goes to waiters in the order in which they came. *owner* is
     for people to read. With *min_replicas* it is only held if that many replicas have it, or NotReplicated is raised.
@@ -424,7 +431,8 @@ class Lock(AnyLock, RedisLock):
         token: str | bytes | None = None,
     ) -> bool:
         """
-        Return whether it is held now. A *token* of the caller's own must differ from all others in use.
+        Acquire the lock. Return whether it is held now. A *token* of the caller's own must differ from all others in
+        use.
 
         Raises redis-py's errors, or RedisUnavailable if lock() made it; then it is not held, or the next call finds
         that it is.
@@ -493,7 +501,7 @@ class Lock(AnyLock, RedisLock):
         return True
 
     def reacquire(self) -> Literal[True]:
-        """Begin its time anew. Raises what extend() raises."""
+        """Restart its time. Raises what extend() raises."""
         self._token_to_extend("reacquire")
         return self.do_reacquire()
 
@@ -503,7 +511,9 @@ class Lock(AnyLock, RedisLock):
         return True
 
     def ensure_held(self) -> None:
-        """Ask Redis. Raises LockError if it is not held here, LockLost if it is not held any more."""
+        """Ask Redis whether it is held. Raises LockError if it is not held here, LockLost if it is not held any
+        more.
+        """
         at_once(self._ensure_held())
 
     @property
@@ -516,7 +526,7 @@ class Lock(AnyLock, RedisLock):
         return lost
 
     def _try_fast(self, token: bytes, waits: bool) -> float | None:
-        """Try by the shortest way, which suffices for most calls, and return None if it led nowhere."""
+        """Try the shortest way, which suffices for most calls. Return None if it was not enough."""
         asked_at = clock()
         if self.min_replicas:
             return None
@@ -570,7 +580,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         blocking_timeout: float | None = None,
         token: str | bytes | None = None,
     ) -> bool:
-        """Lock.acquire(), awaited."""
+        """Acquire the lock, as Lock.acquire() does."""
         blocking, patience = self._patience(blocking, blocking_timeout)
         own = self._token(None if token is None else self._encoded(token), is_coroutine=True)
         if not self._polls(None):
@@ -603,10 +613,8 @@ class AsyncLock(AnyLock, RedisAsyncLock):
 
     async def release(self) -> None:
         """
-        Lock.release(), awaited.
-
-        If the caller is cancelled, however often, it is released nevertheless before CancelledError is raised. If
-        Redis did not answer by then, it may be tried again.
+        Give it back, as Lock.release() does. If the caller is cancelled, however often, it is still released before
+        CancelledError is raised. If Redis did not answer by then, it may be tried again.
         """
         token = self._token_to_release()
         try:
@@ -628,7 +636,9 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         await self._give_back(expected_token)
 
     def extend(self, additional_time: float, replace_ttl: bool = False) -> Awaitable[Literal[True]]:
-        """Lock.extend(), to be awaited. Mistakes in the call itself are raised at once."""
+        """Extend its time, as Lock.extend() does. Mistakes in the call itself are raised at once, before anything
+        is awaited.
+        """
         self._token_to_extend("extend")
         milliseconds_to_add(additional_time)  # it is checked before anything is sent
         return self.do_extend(additional_time, replace_ttl)
@@ -640,7 +650,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         return True
 
     def reacquire(self) -> Awaitable[Literal[True]]:
-        """Lock.reacquire(), to be awaited."""
+        """Restart its time, as Lock.reacquire() does."""
         self._token_to_extend("reacquire")
         return self.do_reacquire()
 
@@ -650,7 +660,7 @@ class AsyncLock(AnyLock, RedisAsyncLock):
         return True
 
     async def ensure_held(self) -> None:
-        """Lock.ensure_held(), awaited."""
+        """Ask Redis whether it is held, as Lock.ensure_held() does."""
         await self._ensure_held()
 
     @property
@@ -698,5 +708,5 @@ def milliseconds_to_add(seconds: Any) -> int:
 
 
 def _spellings(stored: bytes) -> tuple[bytes, str]:
-    """Return what a client may answer for these bytes; one that decodes answers text."""
+    """Return the answers that a client may give for these bytes; one that decodes answers text."""
     return stored, stored.decode("latin-1")

@@ -56,14 +56,14 @@ class FencedValue:
     set, aset = twins(_set)
 
     async def _get(self, client: AnyRedis) -> bytes | None:
-        """Return what was written last; None if nothing was, or if it was deleted or has expired."""
+        """Return the value that was written last; None if nothing was, or if it was deleted or has expired."""
         value: bytes | None = await idempotent(lambda: client.get(FencedKeys(self.name).value))
         return value
 
     get, aget = twins(_get)
 
     async def _delete(self, client: AnyRedis, *, fence: int) -> None:
-        """Delete the value. An older holder can still not write one. Raises StaleFence, InvalidFence."""
+        """Delete the value. An older holder still cannot write one. Raises StaleFence, InvalidFence."""
         await self._write(client, DELETE, fence)
 
     delete, adelete = twins(_delete)

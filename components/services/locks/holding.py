@@ -3,8 +3,8 @@ Holding: one acquisition of a lock, with its token and fence, until when it is s
 
 Many threads or coroutines can use one lock object; each has a holding of its own, and does not see the others'.
 Threads keep it in thread-local storage. A coroutine shares its holding with the tasks that it starts, as context
-variables do. What a task acquired that has ended belongs to whoever asks, since before Python 3.12 asyncio.wait_for()
-ran what it was given in a task of its own.
+variables do. A lock acquired by a task that has ended belongs to whoever asks, since before Python 3.12
+asyncio.wait_for() ran its argument in a task of its own.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Holding:
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that has it; see leases.Lease."""
+        """Return the object that stands for the server that has it; see leases.Lease."""
         lock = self._lock()
         return server_of(lock.redis, lock.keys.held) if lock is not None else None
 
     def renew(self) -> bool:
-        """Begin its time anew, and return False if it is lost; see leases.Lease."""
+        """Restart its time. Return False if it is lost; see leases.Lease."""
         lock = self._lock()
         return lock is not None and lock._renew(self)
 
     async def arenew(self) -> bool:
-        """renew(), awaited."""
+        """Restart its time, as renew() does."""
         lock = self._lock()
         return lock is not None and await lock._arenew(self)
 
@@ -66,12 +66,12 @@ class Holding:
 
     @property
     def remaining(self) -> float:
-        """Seconds for which it is surely still held; infinite without a timeout."""
+        """Return the seconds for which it is surely still held; infinite without a timeout."""
         return max(0.0, self.valid_until - leases.clock())
 
 
 class ThreadLocal(threading.local):
-    """What one thread holds. Threads that have acquired nothing have no token."""
+    """The holding of one thread. Threads that have acquired nothing have no token."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -80,7 +80,7 @@ class ThreadLocal(threading.local):
 
 
 class Shared:
-    """What all threads and coroutines hold together, with thread_local=False."""
+    """The holding that all threads and coroutines share, with thread_local=False."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -88,7 +88,7 @@ class Shared:
 
 
 class TaskLocal:
-    """What a coroutine holds, shared with the tasks that it starts."""
+    """The holding of a coroutine, shared with the tasks that it starts."""
 
     def __init__(self) -> None:
         self._all: list[_Own] = []
@@ -130,7 +130,7 @@ class TaskLocal:
 
 
 class _Own:
-    """What one coroutine has acquired."""
+    """The acquisition of one coroutine."""
 
     token: bytes | None = None
     holding: Holding | None = None
@@ -143,7 +143,7 @@ class _Own:
         return self._task is None or self._task.done()
 
 
-#: What the running coroutine has acquired, by the id of the TaskLocal; weak, so that contexts keep nothing alive.
+#: The acquisitions of the running coroutine, by the id of the TaskLocal; weak, so that contexts keep nothing alive.
 _context: ContextVar[Mapping[int, ref[_Own]] | None] = ContextVar("components_locks", default=None)
 
 
@@ -165,5 +165,5 @@ class GivenToken(bytes):
 
 
 def asker_of(token: bytes) -> bytes:
-    """Return what names the acquisition with this token: the token itself, unless the caller chose it."""
+    """Return the name of the acquisition with this token: the token itself, unless the caller chose it."""
     return token.asker if isinstance(token, GivenToken) else token

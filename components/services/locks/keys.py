@@ -1,5 +1,5 @@
 """
-The keys of locks, and of values that fences guard; and what the key of a lock tells of its name.
+The keys of locks, and of values that fences guard; and the name that the key of a lock stands for.
 
 The entity of a lock that lock() made is a bucket of locks. A lock at a key of the caller's own keeps its other keys
 in that key's slot: on a cluster also those that many locks share, which all such locks of a slot have in common.
@@ -163,10 +163,8 @@ def _parts(key: str) -> tuple[str, str]:
 
 def _stem(tag: str) -> str:
     """
-    Return what the keys of a tag begin with.
-
-    For a key of the caller's own the tag stands as it is there, so that they lie in its slot; only a closing brace
-    cannot.
+    Return the beginning of the keys of a tag. For a key of the caller's own, the tag is written as it is in that key,
+    so that all lie in its slot; only a closing brace cannot be.
     """
     if "}" in tag or not ("{" in tag or "%" in tag):
         return stem("locks", tag)

@@ -55,7 +55,7 @@ class FencedQuerySet(QuerySet[_Model]):
         return self._with_fence(check_fence(fence))
 
     def update(self, **kwargs: Any) -> int:
-        """Update as Django does; without arguments, mark the rows with the fence. Raises StaleFence."""
+        """Update as Django does. Without arguments, mark the rows with the fence. Raises StaleFence."""
         if self._fence is None:
             return super().update(**kwargs)
         _refuse_own_fence("update", kwargs)
@@ -63,7 +63,7 @@ class FencedQuerySet(QuerySet[_Model]):
         anyhow = self._with_fence(None)
         rows = anyhow
         if _joins(self):
-            # Django would put all conditions into a subquery, which PostgreSQL does not evaluate anew after waiting.
+            # Django would put all conditions into a subquery, which PostgreSQL does not evaluate again after waiting.
             rows = self._all_rows().filter(pk__in=anyhow.order_by().values("pk"))
         with transaction.atomic(using=self.db):
             written = rows.filter(fence__lte=self._fence).update(**kwargs, fence=self._fence)
@@ -181,7 +181,7 @@ class FencedModel(models.Model):
         update_fields: Iterable[str] | None = None,
     ) -> None:
         """
-        Save as Django does; with *fence*, as its holder. Raises StaleFence, and then nothing was written.
+        Save as Django does; with *fence*, as its holder. If StaleFence is raised, nothing was written.
 
         With a fence, a row that is gone is not created again: that raises DatabaseError, as with `force_update`.
         """
@@ -204,7 +204,7 @@ class FencedModel(models.Model):
 
     @classmethod
     def check(cls, **kwargs: Any) -> list[checks.CheckMessage]:
-        """Find components.E005: the rows lie in more than one table."""
+        """Report components.E005 if the rows lie in more than one table."""
         found = super().check(**kwargs)
         if _lies_in_two_tables(cls):
             hint = "Derive it from abstract models only, or give it a foreign key to the other model."
@@ -264,7 +264,7 @@ def _two_tables(model: type[models.Model]) -> str:
 def _stale(model: type[models.Model], fence: int) -> StaleFence:
     return StaleFence(
         f"{model.__name__}: a row was written with a fence newer than {fence}, so nothing was changed. The lock was "
-        "lost to another holder: acquire it again, and read the row anew."
+        "lost to another holder: acquire it again, and read the row again."
     )
 
 

@@ -4,7 +4,8 @@ lock(name), alock(name), locks(names), alocks(names): locks of the project's Red
 Their errors are this app's. Several locks at once are taken all or none, in the order of their names, so that no two
 callers wait for each other. Each is a lock of its own, perhaps on another node of a cluster, so each takes a round
 trip. While one is waited for, those that were taken before are renewed, so the wait may be longer than their time. At
-the end they are begun anew; if one was lost meanwhile, as when Redis did not answer for so long, all begins again.
+the end the time of each is restarted. If one was lost meanwhile, as when Redis did not answer for so long, all are
+acquired again.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from components.services.locks.keys import LockKeys
 logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT = 30.0  # seconds
-_FRESH = 2 / 3  # of its time that each of several locks must have left, or it is begun anew
+_FRESH = 2 / 3  # of its time that each of several locks must have left, or its time is restarted
 
 _L = TypeVar("_L", Lock, AsyncLock)
 
 
 class LockOptions(TypedDict, total=False):
-    """What lock() and the like take besides the name, as Lock does; durations are in seconds."""
+    """The options that lock() and the like take besides the name, as Lock does; durations are in seconds."""
 
     timeout: float | None
     sleep: float
@@ -81,14 +82,14 @@ def _of_this_app(made: _L) -> _L:
 
 
 class _Several(Generic[_L]):
-    """What both kinds have in common."""
+    """The parts that both kinds share."""
 
     def __init__(self, made: Mapping[str, _L]) -> None:
         self._locks: Mapping[str, Any] = made
 
     @property
     def fences(self) -> dict[str, int]:
-        """The fencing tokens by name. Raises LockError if the locks are not held."""
+        """Return the fencing tokens by name. Raises LockError if the locks are not held."""
         return {name: each.fence for name, each in self._locks.items()}
 
     async def _acquire(self, blocking: bool | None, blocking_timeout: float | None) -> bool:
@@ -139,7 +140,8 @@ class _Several(Generic[_L]):
 
     async def _release(self, held: Iterable[Any], *, says_so: bool = True) -> None:
         """
-        Release all, whatever becomes of one or of the caller. The first error is raised at the end, or logged.
+        Release all, even if one release fails or the caller is cancelled. The first error is raised at the end, or
+        logged.
 
         A cancellation or an interrupt of the caller is always raised.
         """
@@ -164,7 +166,7 @@ class Locks(_Several[Lock]):
     """with locks(["item:1", "item:2"], timeout=10) as held: held.fences"""
 
     def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
-        """Return whether all are held now. Raises what Lock.acquire() raises, and then holds none."""
+        """Acquire all. Return whether all are held now. Raises what Lock.acquire() raises, and then holds none."""
         return at_once(self._acquire(blocking, blocking_timeout))
 
     def release(self) -> None:
@@ -191,15 +193,15 @@ class AsyncLocks(_Several[AsyncLock]):
     """async with alocks(["item:1", "item:2"], timeout=10) as held: held.fences"""
 
     async def acquire(self, blocking: bool | None = None, blocking_timeout: float | None = None) -> bool:
-        """Locks.acquire(), awaited."""
+        """Acquire all, as Locks.acquire() does."""
         return await self._acquire(blocking, blocking_timeout)
 
     async def release(self) -> None:
-        """Locks.release(), awaited."""
+        """Release all, as Locks.release() does."""
         await self._release(self._locks.values())
 
     async def ensure_held(self) -> None:
-        """Locks.ensure_held(), awaited."""
+        """Raise LockLost if one is not held any more."""
         for each in self._locks.values():
             await each.ensure_held()
 

@@ -1,8 +1,9 @@
 """
-LockReader: the locks that are held, by whom, since when, and who waits; and the release by force.
+LockReader: the locks that are held, their holders, since when, and who waits; and the release by force.
 
-What is held is listed in an index for each bucket, by the end of its time. A page asks all buckets for their sizes,
-those that it shows for their locks, and these for their figures: four round trips, whatever the number of locks.
+An index for each bucket lists the locks that are held, by the end of their time. A page asks all buckets for their
+sizes, those that it shows for their locks, and these for their figures: four round trips, whatever the number of
+locks.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class LockInfo:
     key: str
     #: The name that lock() was given; the key itself, if that is the caller's own.
     name: str
-    #: The holder's; "" if nobody holds it. Bytes that are not UTF-8 are half surrogate pairs.
+    #: The owner that the holder gave; "" if nobody holds it. Bytes that are not UTF-8 are half surrogate pairs.
     token: str
     fence: int
     #: When it was acquired last, by the fence; None if that is not known.
@@ -45,15 +46,15 @@ class LockInfo:
     #: Until its time ends; None if it has no end, or if nobody holds it.
     remaining: float | None
     waiting: int
-    #: How often it was acquired, counted from the first holder for whom somebody waited, or who lost it; how many of
+    #: The number of acquisitions, counted from the first holder for whom somebody waited, or who lost it; how many of
     #: these had to wait, how long in all, and how long at most.
     acquired: int
     waits: int
     waited: float
     longest_wait: float
-    #: How often its time ended before the holder released it, as far as later holders found out.
+    #: The number of times it ended before the holder released it, as far as later holders found out.
     expired: int
-    #: How often it was released by force.
+    #: The number of times it was released by force.
     forced: int
 
     @classmethod

@@ -48,11 +48,11 @@ FLUSH, DISCARD, SAMPLE = Script("logs/flush"), Script("logs/discard"), Script("l
 PLACES = "places"
 #: Seconds for which chunks are claimed, by default.
 LEASE = 30.0
-#: How often a chunk is handed out before it is given up.
+#: The number of times a chunk is handed out before it is given up.
 TRIES = 5
-MOST = 500  # chunks in a claim: a millisecond or two of the server
+MOST = 500  # chunks in a claim: takes the server a millisecond or two
 _PAGE = 500
-_GONE = 3_600_000  # milliseconds: a consumer that holds nothing and was not heard of for so long was killed
+_GONE = 3_600_000  # milliseconds: a consumer that holds nothing and has been silent for that long was killed
 _FIELDS = 7  # words about a chunk in the answer to a claim
 _LARGEST = 2**53 - 1  # sums of these stay far below 2^63, where the numbers of Redis end
 _NUMBER = re.compile(rb"-?[0-9]{1,19}")
@@ -69,7 +69,7 @@ class Chunk:
     """Whole lines of a file, claimed."""
 
     id: str
-    #: How often it was handed out, this time included.
+    #: The number of times it was handed out, this time included.
     tries: int
     file: str
     #: Where it lies in the lines of the file, decompressed.
@@ -99,7 +99,9 @@ _KINDS = {"reason": str, "file": str, "line": int, "byte": int, "head": str}
 
 
 class Aggregation:
-    """It counts the chunks of *job*, and takes part from join() on. Every method raises RedisUnavailable."""
+    """An aggregation that counts the chunks of *job*. It takes part from join() on. Every method raises
+    RedisUnavailable.
+    """
 
     def __init__(
         self, name: str, *, job: str = DEFAULT_JOB, lease: float = LEASE, tries: int = TRIES
@@ -109,12 +111,14 @@ class Aggregation:
         self._keys = JobKeys(job)
 
     def join(self) -> None:
-        """Take part: get all chunks that are there, and all that come. The newest lease holds for everybody."""
+        """Join the job: get all chunks that are there, and all that come. The newest lease applies to all."""
         lease = max(1, round(self.lease * 1000))
         at_once(JOIN.run(get_client(), self._keys, name=self.name, lease=lease, gone=_GONE))
 
     def leave(self) -> None:
-        """Stop taking part. Chunks that only this one has not counted go, and so do samples. Its tables stay."""
+        """Leave the job. Chunks that only this aggregation has not counted are removed, and so are its samples. Its
+        tables stay.
+        """
         after: bytes | None = b""
         while after is not None:
             page = LEAVE.run(get_client(), self._keys, name=self.name, after=after, limit=_PAGE)
@@ -135,13 +139,13 @@ class Aggregation:
         return [(each.removesuffix(ours), at) for each, at in named if each.endswith(ours)]
 
     def resend(self, chunks: Collection[str]) -> int:
-        """Hand out again chunks that were given up, and return how many that were."""
+        """Hand out chunks again that were given up. Return how many there were."""
         if not chunks:
             return 0
         return sum(at_once(RESEND.run(get_client(), self._keys, name=self.name, chunks=chunks)))
 
     def discard(self, chunks: Collection[str]) -> int:
-        """Be done, uncounted, with chunks that were given up, and return how many that were."""
+        """Discard chunks that were given up, without counting them. Return how many there were."""
         if not chunks:
             return 0
         return int(at_once(DISCARD.run(get_client(), self._keys, name=self.name, chunks=chunks)))
@@ -199,7 +203,7 @@ class Consumer:
         self._newest, self._flushed = "0-0", ""
         #: Seconds of a lease, as the last claim had it.
         self.lease = aggregation.lease
-        #: What it has claimed and neither flushed nor given back.
+        #: The chunks that it has claimed and has neither flushed nor given back.
         self.held: dict[str, Chunk] = {}
 
     def claim(self, limit: int = 16) -> list[Chunk]:
@@ -207,7 +211,7 @@ class Consumer:
         Claim at most *limit* chunks: those whose lease is over, then new ones. Raises AggregationNotFound.
 
         If none are returned, there is nothing left to claim now. A chunk that this consumer holds already, and had
-        lost for a while, is not returned again: what it knows of it is still good.
+        lost for a while, is not returned again: its counts are still valid.
         """
         if not 1 <= limit <= MOST:
             raise InvalidLimit(f"The limit is {limit!r}; a claim is of 1 to {MOST} chunks.")
@@ -217,9 +221,9 @@ class Consumer:
         return new
 
     def _claim(self, limit: int) -> tuple[list[Chunk], bool]:
-        """Return what one call claims, and whether there may be more although that is nothing."""
+        """Return what one call claims, and whether there may be more even if it claims nothing."""
         found = self._run(CLAIM, number=self._number, limit=limit, tries=self.aggregation.tries)
-        self._number += 1  # only now: a call that was not answered is sent again under its number
+        self._number += 1  # only now, because a call that was not answered is sent again under its number
         if not found:
             raise self._not_found()
         self._newest, self.lease = found[0].decode(), int(found[1]) / 1000
@@ -264,14 +268,16 @@ class Consumer:
         return codec.decompress(payload)
 
     def beat(self) -> frozenset[str]:
-        """Hold all that is held for another lease. Return what others have by now, which is no longer held."""
+        """Renew the lease of all chunks that are held. Return those that others have by now, which are no longer
+        held.
+        """
         if not self.held:
             return frozenset()
         return self._lost(each.decode() for each in self._run(BEAT, chunks=self.held))
 
     def flush(self, chunks: Iterable[Chunk], tables: Mapping[str, Mapping[str, int]]) -> None:
         """
-        Add *tables*, which were counted in all of *chunks*, and be done with these: all, or nothing.
+        Add *tables*, which were counted in all of *chunks*, and finish these chunks: all of this happens, or nothing.
 
         A repeated call with the same chunks changes nothing. Raises ChunksLost if it does not hold one of the chunks
         any more; the others are held as before, and must be counted anew. Raises InvalidCount, InvalidName.
@@ -283,7 +289,7 @@ class Consumer:
         batch = sha256(" ".join(ids).encode()).hexdigest()[:16]
         if batch == self._flushed and not any(each.id in self.held for each in given):
             return  # a chunk that is held again was claimed anew: Redis was restarted, and has lost that flush
-        # What a beat told to be lost, and was claimed anew since, may be among the sums twice.
+        # A chunk that a beat reported as lost and that was claimed again since may be in the sums twice.
         lost = self._lost(each.id for each in given if self.held.get(each.id) is not each)
         if not lost:
             found = self._run(FLUSH, batch=batch, count=len(ids), given=[*ids, *_increments(tables)])
@@ -319,7 +325,7 @@ class Consumer:
         return not found["pending"]
 
     def leave(self) -> None:
-        """Give back all that is held, and be forgotten."""
+        """Give back all that is held, and remove this consumer."""
         self.release()
         with redis_errors():
             get_client().delete(self._keys.worker(self.id))
@@ -329,7 +335,7 @@ class Consumer:
         self.aggregation.keep(samples)
 
     def tell(self, record: WorkerRecord) -> None:
-        """Tell that the worker is there, and what it does. Call this every few seconds."""
+        """Report that the worker is running, and what it does. Call this every few seconds."""
         tell(self.aggregation.job, self.id, record)
 
     def _lost(self, ids: Iterable[str]) -> frozenset[str]:

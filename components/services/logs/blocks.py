@@ -3,7 +3,7 @@ Blocks: whole lines of a file, a few megabytes at a time, and where in the file 
 
 A line that is longer than a block is left out and reported. A file that cannot be read any further ends there, as a
 damaged one does. A reader can go on where another one ended: a place is a byte of the decompressed lines, the number
-of lines before it, and a mark of the bytes before it, which tells whether the file is still the same.
+of lines before it, and a mark of the bytes before it, which shows whether the file is still the same.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Block:
     start: int
     #: The number of the first line, from 1 on.
     line: int
-    #: How many lines there are.
+    #: The number of lines.
     lines: int
     #: The mark of a place at the end of the block.
     mark: str
@@ -53,13 +53,13 @@ class Place:
     """Where to go on in a file."""
 
     position: int = 0
-    #: How many lines are before it.
+    #: The number of lines before it.
     lines: int = 0
     mark: str = "-"
 
     @property
     def window(self) -> int:
-        """How many bytes before the place the mark is made of."""
+        """Return how many bytes before the place the mark is made of."""
         return int(self.mark.partition(":")[0]) if self.mark != "-" else 0
 
 
@@ -100,17 +100,17 @@ class BlockReader:
 
     @property
     def place(self) -> Place:
-        """The place up to which all lines were handed out or left out as a whole."""
+        """Return the place up to which all lines were handed out, or left out entirely."""
         return self._skips_from or Place(self.position, self._lines, mark(self._tail))
 
     @property
     def after(self) -> int:
-        """Where the last block ended."""
+        """Return where the last block ended."""
         return self._after
 
     @property
     def left(self) -> int:
-        """How many bytes were read and neither handed out nor left out: a last line without a newline."""
+        """Return how many bytes were read but not handed out or left out: those of a last line without a newline."""
         return len(self._buffer) + (self.position - self._skips_from.position if self._skips_from else 0)
 
     def head(self) -> bytes:
@@ -219,7 +219,7 @@ class BlockReader:
         )
 
     def _skip(self, *, at_end: bool) -> bool:
-        """Leave out what belongs to a long line. Return True if the line has ended."""
+        """Skip the bytes of a line that is too long. Return True if the line has ended."""
         end = self._buffer.find(b"\n") + 1
         gone = self._buffer[: end or len(self._buffer)]
         self._buffer = self._buffer[len(gone) :]

@@ -91,7 +91,7 @@ class Copier:
             )
         self.stream, self.size, self.format, self.complete = stream, size, format, complete
         self._patience, self._tell, self._say, self._progress = patience, tell, say, progress
-        #: What it has copied, and how many problems it has reported.
+        #: The numbers of what it has copied, and of the problems that it has reported.
         self.lines, self.bytes, self.chunks, self.problems = 0, 0, 0, 0
         #: Bytes of files, as they are stored, that were dealt with.
         self.taken = 0
@@ -120,7 +120,7 @@ class Copier:
                 return "copied" if copying.has_read else "known"
             except CopiedElsewhere as error:
                 if not copying.may_begin_again:
-                    self.tell(copying.problem(error, "What comes from a pipe cannot be read again."))
+                    self.tell(copying.problem(error, "Data from a pipe cannot be read again."))
                     return "failed"
             except FileDamaged as error:
                 self.tell(copying.problem(error))
@@ -197,10 +197,9 @@ class Copying:
 
     def open(self, *, is_exact: bool = False) -> bool:
         """
-        Go to where it is copied up to; False if there is nothing to do. It may be opened anew.
-
-        A short file is recognised by all it has; another may begin so and go on differently. That is a new file.
-        Raises FileDiffers, FileDamaged, OSError.
+        Go to the place up to which the file is copied. Return False if there is nothing to do. The file may be opened
+        again. A short file is recognised by all of its bytes. Another file may begin with the same bytes and go on
+        differently; that one is a new file. Raises FileDiffers, FileDamaged, OSError.
         """
         copier = self._copier
         if self.may_begin_again:
@@ -296,7 +295,7 @@ class Copying:
 
     @property
     def unfinished(self) -> int:
-        """How many bytes were read of a line that has no newline yet."""
+        """Return how many bytes were read of a line that has no newline yet."""
         return self._source.taken - self.reader.place.position
 
     def fits(self) -> bool:

@@ -4,7 +4,7 @@ Follower: copies files as they grow, at most a second later, also when they are 
 A file is known by its inode while it is open. One that was renamed is read until nothing more comes, since its writer
 may not have noticed yet; the new file of its name is read beside it. One that was cut off (copytruncate) is read from
 the beginning. A line counts when it has its newline; the last line also when its file is gone, or when nobody has
-written to the file for a day. What this process has not read when it dies, the next one reads.
+written to the file for a day. If this process dies, the next one reads what is left.
 """
 
 from __future__ import annotations

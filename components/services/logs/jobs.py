@@ -3,8 +3,8 @@ Jobs as they stand: which there are, what is in flight, who counts it, and how f
 
 Looking at a job takes four round trips, whatever is in it. Chunks that wait, and chunks that were given up, are
 counted up to a bound. Ages are by the server's clock, from which ids of chunks are made as well. The consumer groups
-tell who works; what a worker tells of itself expires seconds after it died. A job is listed from its first producer
-or aggregation on, and stays so.
+show who works. A worker's report about itself expires seconds after the worker died. A job is listed from its first
+producer or aggregation on, and stays so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AGGREGATION = record("logs", "aggregation")
 
 #: The job of commands and streams that name none.
 DEFAULT_JOB = "default"
-#: So many chunks that wait are counted, and so many that were given up, the last ones, are listed.
+#: The largest number of waiting chunks that are counted, and of chunks given up, the last ones, that are listed.
 MOST_WAITING = MOST_DEAD = 1_000
 _FIGURES = ("bytes", "chunks", "lines", "raw", "skipped", "limit")
 _ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
@@ -62,7 +62,7 @@ class AggregationStatus:
 
     @property
     def rate(self) -> float:
-        """Lines that all its workers count in a second."""
+        """Return how many lines all its workers count in a second."""
         return sum(each.record.rate for each in self.workers if each.record)
 
 
@@ -87,7 +87,7 @@ class JobStatus:
 
     @property
     def is_used(self) -> bool:
-        """True if it ever had a chunk, or has an aggregation."""
+        """Return True if it ever had a chunk, or has an aggregation."""
         return self.limit is not None or bool(self.aggregations)
 
 
@@ -122,7 +122,7 @@ def list_jobs() -> list[str]:
 
 
 def look_at(job: str) -> JobStatus:
-    """Return how *job* stands. Raises RedisUnavailable, and InvalidName."""
+    """Return the status of *job*. Raises RedisUnavailable, and InvalidName."""
     keys, client = JobKeys(job), get_client()
     with redis_errors(), client.pipeline(transaction=False) as pipe:
         seconds, micros = client.time()
@@ -193,7 +193,7 @@ class _Looking:
         self._keys, self._now = keys, now
 
     def at(self, leases: Mapping[bytes, float], dead: Sequence[str]) -> list[AggregationStatus]:
-        """Return how those aggregations of *leases* stand that take part."""
+        """Return the status of the aggregations of *leases* that take part."""
         if not leases:
             return []
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
@@ -239,7 +239,7 @@ class _Looking:
     def _more(
         self, last: Mapping[bytes, str], consumers: Mapping[bytes, _Consumers]
     ) -> tuple[dict[bytes, list[Any]], dict[str, bytes | None]]:
-        """Return the chunks that were not handed out, by aggregation, and what consumers tell of themselves."""
+        """Return the chunks that were not handed out, by aggregation, and what consumers report about themselves."""
         ids = [text_of(each["name"]) for some in consumers.values() for each in some]
         with redis_errors(), get_client().pipeline(transaction=False) as pipe:
             for name in consumers:
@@ -252,7 +252,7 @@ class _Looking:
 
 
 def _unless_gone(answer: Any) -> Any:
-    """Return *answer*, or None if it is an error that tells that there is no such aggregation. Raises others."""
+    """Return *answer*, or None if it is an error that says there is no such aggregation. Raises others."""
     if isinstance(answer, ResponseError) and _TAKES_NO_PART.search(str(answer)):
         return None
     if isinstance(answer, Exception):

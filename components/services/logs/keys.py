@@ -94,7 +94,7 @@ class JobKeys:
         return f"{self._stem}samples:{aggregation}"
 
     def worker(self, consumer: str) -> str:
-        """STRING JSON: what a worker tells of itself. Expires some seconds after it told so last."""
+        """STRING JSON: the report of a worker about itself. Expires some seconds after the last report."""
         return f"{self._stem}worker:{consumer}"
 
 

@@ -79,7 +79,7 @@ def _below(path: str, root: str, tell: Tell) -> Iterator[str]:
 
 
 def _matches(pattern: str, root: str) -> Iterator[str]:
-    """Yield what a pattern finds. Like a walk, its ** follows no links; that of glob would leave *root*."""
+    """Yield what a pattern finds. Like a walk, its ** follows no links; the ** of glob would leave *root*."""
     parts = Path(pattern).parts
     if "**" not in parts:
         yield from glob.glob(pattern)  # noqa: PTH207  (the pattern may be absolute)

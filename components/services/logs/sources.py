@@ -33,14 +33,13 @@ _GZIP = 31  # zlib's number for members with header and checksum
 class Source(Protocol):
     """Something to read from."""
 
-    #: How many bytes of the file, as it is stored, were read: for progress.
+    #: The number of bytes of the file, as it is stored, that were read; for progress.
     taken: int
 
     def read(self, size: int) -> bytes:
         """
-        Return about *size* bytes at most, and none only at the end. Raises FileDamaged and OSError.
-
-        Wait if there is nothing yet and it is not the end, as in a pipe.
+        Return at most about *size* bytes, and none only at the end. Wait if there is nothing yet and it is not the
+        end, as in a pipe. Raises FileDamaged and OSError.
         """
 
     def skip(self, count: int) -> bool:
@@ -135,14 +134,14 @@ class Gzip(_Compressed):
             return False
         self._put_back(data)
         if len(data) > 1 and not data.startswith(_GZIP_MAGIC):
-            raise self._damaged(f"after gzip member {self._count} comes something else")
+            raise self._damaged(f"gzip member {self._count} is followed by something else")
         self._member = zlib.decompressobj(_GZIP)
         self._count += 1
         return True
 
 
 def _before_damage(member: zlib._Decompress, data: bytes) -> bytes:
-    """Return what *data* give up to the damage: zlib does not return it when it finds the damage."""
+    """Return what *data* expand to before the damage, which zlib does not return when it finds the damage."""
     found = []
     with suppress(zlib.error):
         for at in range(len(data)):
@@ -180,7 +179,9 @@ class Zstd(_Compressed):
         return b"".join(found)
 
     def _feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what *data* give. A damaged frame gives nothing; the read that has nothing else to return raises."""
+        """Yield what *data* expand to. A damaged frame yields nothing; the read that has nothing else to return
+        raises.
+        """
         while data:
             try:
                 yield self._frame.decompress(data)

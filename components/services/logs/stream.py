@@ -1,17 +1,17 @@
 """
-LogStream: where producers put chunks of logs for aggregations to count; what is in flight is limited in bytes.
+LogStream: producers put chunks of logs into it for aggregations to count. The bytes in flight are limited.
 
 A chunk is a few megabytes of whole lines, compressed, in a string of its own, and a descriptor of it in a stream. One
 script writes both, notes how far the file is copied, and counts the bytes in flight: so a producer that dies leaves
 neither half a chunk nor one that is copied twice.
 
-A producer that finds no room waits on a list, into which whoever frees a chunk puts a token. The token is a hint and
-carries no data: the producer that is woken tries again, and looks every few seconds anyway. If no aggregation has
-joined, chunks wait for the first one.
+A producer that finds no room waits on a list, and each consumer that frees a chunk puts a token into this list. The
+token is a hint and carries no data: the producer that is woken tries again, and looks every few seconds anyway. If no
+aggregation has joined, chunks wait for the first one.
 
 A file is recognised by a fingerprint of the first 4 KB of its lines, decompressed, or of all if there are fewer. So a
-file that grows, is renamed by rotation, compressed, or moved to another machine is still the same. Whether it goes on
-as it was copied is told by a mark of the bytes before that place.
+file that grows, is renamed by rotation, compressed, or moved to another machine is still the same. A mark of the
+bytes before that place shows whether it is still the file that was copied.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ FILE = record("logs", "file")
 
 #: Bytes in flight, compressed: usually a quarter of the lines.
 LIMIT = 256 * 1024 * 1024
-#: Files that are known of a job, at most: some 300 MB of Redis. None is forgotten to make room, since it would be
-#: counted again if it came again.
+#: The largest number of files that are known of a job, which take some 300 MB of Redis. No file is forgotten to make
+#: room, since it would be counted again if it came again.
 MOST_FILES = 1_000_000
 _PAGE = 1_000  # files that one script forgets, a millisecond or two of the server
 _SHOWN = 200  # bytes of a record that cannot be read
-#: What is noted of a file that was read: there may be more of it; that was all; or it ends in damage.
+#: The states of a file that was read: there may be more of it; that was all; or it ends in damage.
 FileState = Literal["copying", "done", "damaged"]
 
 
@@ -73,7 +73,7 @@ class CopiedFile:
     state: str
     #: Its bytes as stored, when it was read to its end.
     size: int
-    #: Its name then.
+    #: The name that it had then.
     name: str
 
     def was_shorter(self, head: bytes) -> bool:
@@ -90,7 +90,7 @@ class LogStream:
 
     def recognise(self, head: bytes, name: str, *, is_exact: bool = False) -> CopiedFile:
         """
-        Return what is known of the file whose lines begin with *head*, under any name. If it is new, note it.
+        Return the record of the file whose lines begin with *head*, under any name. Note the file if it is new.
 
         The file may have been shorter when it was first seen, unless *is_exact*. Raises UnknownFormat, and LogsFull
         if the file is new and too many are known.
@@ -187,7 +187,7 @@ class LogStream:
 
     def forget(self, age: float) -> int:
         """
-        Forget files that nobody has looked at or copied for *age* seconds, and return how many that were.
+        Forget files that nobody has looked at or copied for *age* seconds. Return how many there were.
 
         The number may be too small if a reply was lost. A file that comes again is copied, and counted, again.
         """

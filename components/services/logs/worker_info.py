@@ -1,8 +1,9 @@
 """
-What the workers of an aggregation tell of themselves every few seconds. It expires if they tell nothing more.
+Reports of the workers of an aggregation about themselves, sent every few seconds. A report expires when its worker
+falls silent.
 
-The group of the stream knows which consumers hold chunks, and since when they were not heard of. A consumer that
-holds chunks and tells nothing is dead, or stopped: its chunks go to others when their lease is over.
+The group of the stream knows which consumers hold chunks, and how long they have been silent. A consumer that holds
+chunks and is silent is dead, or stopped: its chunks go to others when their lease is over.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from components.kit.errors import redis_errors
 from components.kit.stored import text_of
 from components.services.logs.keys import JobKeys
 
-#: Seconds after which nothing is known of a worker that tells nothing.
+#: Seconds after which nothing is known of a worker that is silent.
 SILENCE = 15
 #: The consumer that holds chunks that were sent again, until somebody claims them: as in resend.lua.
 NOBODY = "-"
@@ -25,17 +26,17 @@ NOBODY = "-"
 
 @dataclass(frozen=True)
 class WorkerRecord:
-    """What a worker tells of itself."""
+    """The report of a worker about itself."""
 
     host: str = ""
     pid: int = 0
     #: ISO 8601, by the clock of its machine.
     started_at: str = ""
-    #: What it has counted since then, and lines a second lately.
+    #: The chunks and lines that it has counted since then, and lines a second lately.
     lines: int = 0
     chunks: int = 0
     rate: float = 0.0
-    #: How it reads and counts.
+    #: The way in which it reads and counts.
     format: str = ""
     level: str = ""
     kernel: str = ""
@@ -62,7 +63,7 @@ class LogWorkerInfo:
 
 
 def tell(job: str, consumer: str, record: WorkerRecord) -> None:
-    """Tell that the worker is there. Raises RedisUnavailable."""
+    """Report that the worker is running. Raises RedisUnavailable."""
     with redis_errors():
         get_client().set(JobKeys(job).worker(consumer), json.dumps(asdict(record)), ex=SILENCE)
 
@@ -87,7 +88,7 @@ def list_workers(job: str, aggregation: str) -> list[LogWorkerInfo]:
 def worker_infos(
     consumers: Sequence[Mapping[str, Any]], records: Mapping[str, bytes | None]
 ) -> list[LogWorkerInfo]:
-    """Return the consumers of a group that live or hold chunks, with what they tell of themselves."""
+    """Return the consumers of a group that live or hold chunks, with their reports about themselves."""
     infos = [
         LogWorkerInfo(name, each["pending"], each["idle"] / 1000, _record(records[name]))
         for each in consumers
@@ -97,7 +98,9 @@ def worker_infos(
 
 
 def _record(text: bytes | None) -> WorkerRecord | None:
-    """Return what this release can read of it, since the worker may be of another; None if there is nothing."""
+    """Return the part of a report that this release can read, since the worker may be of another release; None if
+    there is no report.
+    """
     if text is None:
         return None
     try:

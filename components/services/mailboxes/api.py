@@ -1,8 +1,8 @@
 """
 The HTTP API of mailboxes: the caller's own, and pushing to those of others.
 
-Looking is a GET and changes nothing. Pulling is a POST, because it hands messages out and acknowledges those before:
-a link that somebody is made to follow must not do that.
+Looking is a GET and changes nothing. Pulling is a POST, because it hands messages out and acknowledges earlier ones:
+a link that somebody is tricked into following must not do that.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Delivery(TypedDict):
 
 @operation("mailbox", {200: Reply("The oldest, or the newest.", MailboxContent)}, query=[LIMIT, NEWEST])
 async def look_into_mailbox(request: HttpRequest, user: str, values: Values) -> Answer:
-    """List what is in the caller's mailbox, without taking it."""
+    """List the messages in the caller's mailbox, without taking them."""
     mailbox = Mailbox(user)
     found = await mailbox.apeek(values[LIMIT], newest=values[NEWEST])
     depth, missed = await mailbox.adepth(), await mailbox.amissed()

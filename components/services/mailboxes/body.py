@@ -34,7 +34,7 @@ def encode(text: str, data: Any, *, max_text: int, max_data: int) -> str:
 
 
 def decode(body: bytes) -> tuple[str, Any]:
-    """Return text and data of a message. Raises ValueError for what no release has written, or only a newer one."""
+    """Return text and data of a message. Raises ValueError if no release has written it, or only a newer one."""
     form, rest = body[:1].decode(), body[1:]
     if form == _TEXT:
         return rest.decode(), None
@@ -42,7 +42,7 @@ def decode(body: bytes) -> tuple[str, Any]:
         match read_json(rest, most=MAX_DEPTH + 1):
             case [str(text), data]:
                 return text, data
-    raise Unreadable(f"A message begins with {form!r}: a newer release has stored it, or none.")
+    raise Unreadable(f"A message begins with {form!r}: it was stored by a newer release, or not by this app.")
 
 
 def digest(sender: str, client_id: str) -> str:
@@ -52,7 +52,7 @@ def digest(sender: str, client_id: str) -> str:
 
 
 def check_text(text: object, *, max_text: int) -> None:
-    """Raises InvalidMessage if *text* is none, or longer."""
+    """Check *text*. Raises InvalidMessage if it is not text, or too long."""
     if not isinstance(text, str):
         raise InvalidMessage(f"The text of a message is {type(text).__name__}; it must be str.")
     if len(text) > max_text:
@@ -61,7 +61,7 @@ def check_text(text: object, *, max_text: int) -> None:
 
 
 def check_client_id(client_id: object) -> str:
-    """*client_id*, if it can be one. Raises InvalidMessage."""
+    """Return *client_id* if it can be one. Raises InvalidMessage."""
     if not isinstance(client_id, str) or not 1 <= len(client_id) <= MAX_CLIENT_ID:
         raise InvalidMessage(f"A client id is text of 1 to {MAX_CLIENT_ID} characters.")
     _check_characters("client id", client_id)
@@ -69,7 +69,7 @@ def check_client_id(client_id: object) -> str:
 
 
 def _check_characters(what: str, text: str) -> None:
-    """Half surrogate pairs cannot be sent; a NUL cannot be shown, nor put into most databases."""
+    """Refuse half surrogate pairs, which cannot be sent, and a NUL, which most databases cannot store or show."""
     for wrong, name in (("\0", "a NUL"), *((chr(code), "half of a character") for code in _halves(text))):
         if wrong in text:
             raise InvalidMessage(f"The {what} holds {name}, at position {text.index(wrong)}.")
@@ -92,5 +92,5 @@ def _as_json(data: Any) -> str:
     except UnicodeEncodeError:
         raise InvalidMessage("The data hold half of a character, which cannot be sent.") from None
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidMessage(f"The data are no JSON: {error}") from None
+        raise InvalidMessage(f"The data are not JSON: {error}") from None
     return shown

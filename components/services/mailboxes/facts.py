@@ -8,12 +8,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-#: What a push to a full mailbox does.
+#: The effect of a push to a full mailbox.
 WhenFull = Literal["refuse", "drop_oldest"]
 
 
 class Fate(StrEnum):
-    """What became of a message."""
+    """The fate of a message."""
 
     WAITING = "waiting"
     HANDED_OUT = "handed out"
@@ -43,14 +43,14 @@ class Mails(list[Mail]):
 
     def __init__(self, mails: Iterable[Mail] = (), *, missed: int = 0) -> None:
         super().__init__(mails)
-        #: How many messages were dropped that the recipient was not told of. They count as told when the recipient
+        #: The number of dropped messages that the recipient does not know of. They count as known when the recipient
         #: acknowledges a message that was handed out together with this number.
         self.missed = missed
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """What became of a push()."""
+    """The result of a push()."""
 
     id: int
     sent_at: datetime
@@ -62,7 +62,7 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a sender can see of their message."""
+    """The facts that a sender can see about their message."""
 
     id: int
     fate: Fate
@@ -72,17 +72,17 @@ class Delivery:
 
 @dataclass(frozen=True)
 class MailboxInfo:
-    """How a mailbox stands."""
+    """The state of a mailbox."""
 
     name: str
-    #: How many messages are there, and how many of them were handed out and not acknowledged.
+    #: The number of messages, and of those that were handed out and not acknowledged.
     depth: int
     handed_out: int
     bytes: int
     #: When the oldest message was sent; None if the mailbox is empty.
     oldest_at: datetime | None
     pulled_at: datetime | None
-    #: How many, since the mailbox exists.
+    #: The numbers since the mailbox was created.
     pushed: int
     acknowledged: int
     dropped: int

@@ -1,10 +1,10 @@
 """
 Mailbox: messages for one recipient, who pulls them when they have time (chapter 6.5.1 of the book).
 
-The messages are a stream. What was handed out is noted in a sorted set beside it until it is acknowledged, so a
-message comes again with each pull until then, and none is lost with the process that pulled it. Each call that
-changes something has a random name: when its reply is lost, the script is sent again and returns the same. Nothing
-happens by itself when a process dies.
+The messages are a stream. Messages that were handed out are noted in a sorted set beside it until they are
+acknowledged. So a message comes again with each pull until then, and none is lost with the process that pulled it.
+Each call that changes something has a random name: when its reply is lost, the script is sent again and returns the
+same. Nothing happens by itself when a process dies.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class Mailbox:
         """
         Return up to *limit* messages (None: all), the oldest or the *newest*, in the order in which they came.
 
-        With *after*, what was handed out up to that id is acknowledged first, in the same step. If there is no
-        message, wait *wait* seconds for one. Raises InvalidLimit, InvalidDuration, ValueError.
+        With *after*, messages that were handed out up to that id are acknowledged first, in the same step. If there
+        is no message, wait *wait* seconds for one. Raises InvalidLimit, InvalidDuration, ValueError.
         """
         request = self._request(limit, after, newest, wait)
         client, until = get_client(), clock() + wait
@@ -133,7 +133,9 @@ class Mailbox:
     async def apull(
         self, limit: int | None = 10, *, after: int | None = None, newest: bool = False, wait: float = 0.0
     ) -> Mails:
-        """pull(), awaited. All that wait in an event loop do so on one connection."""
+        """Return up to *limit* messages, as pull() does. All calls that wait in an event loop share one
+        connection.
+        """
         request = self._request(limit, after, newest, wait)
         client, until, cancelled = get_async_client(), clock() + wait, cancellations()
         if wait == 0:
@@ -150,7 +152,9 @@ class Mailbox:
                 await interest.wait(left)
 
     def _request(self, limit: int | None, after: int | None, newest: bool, wait: float) -> dict[str, Any]:
-        """Return what pull.lua is asked, each time alike: so what it handed out itself is not handed out again."""
+        """Return the arguments of pull.lua, the same each time, so messages that it handed out itself are not
+        handed out again.
+        """
         check_seconds("wait", wait, may_be_zero=True)
         return {
             "upto": 0 if after is None else _check_id(after),
@@ -173,9 +177,8 @@ class Mailbox:
 
     async def _acknowledge(self, client: AnyRedis, id: int) -> int:
         """
-        Remove what was handed out up to this id, and return how many messages that were.
-
-        What was not handed out stays. Raises ValueError for what cannot be an id.
+        Remove the messages that were handed out up to this id. Return how many there were. Others stay. Raises
+        ValueError if it cannot be an id.
         """
         request = {"upto": _check_id(id), "limit": 0, "which": "oldest", "call": new_call()}
         acknowledged, *_ = await PULL.run(client, self._keys, name=self.name, **request)
@@ -188,8 +191,8 @@ class Mailbox:
         """
         Return what became of a message, and when its recipient last pulled.
 
-        With *sender*, only if it is theirs; that is known while the message is there, and for a day after it went.
-        Raises MessageNotFound, also for what was dropped longer ago than is remembered; ValueError.
+        With *sender*, only if it is theirs; that is known while the message is there, and for a day after it is gone.
+        Raises MessageNotFound, also if it was dropped too long ago; ValueError.
         """
         asking = "" if sender is None else check_name("person", sender)
         fate, pulled_at = await STATUS.run(client, self._keys, id=_check_id(id), asking=asking)
@@ -207,7 +210,7 @@ class Mailbox:
     depth, adepth = twins(_depth)
 
     async def _missed(self, client: AnyRedis) -> int:
-        """Return how many messages were dropped that the recipient was not told of, as Mails.missed does."""
+        """Return the number of dropped messages that the recipient does not know of, as Mails.missed does."""
         dropped, known = await idempotent(lambda: client.hmget(self._keys.mailbox, ["dropped", "known"]))
         return max(0, number_of(dropped) - number_of(known))
 
@@ -220,7 +223,7 @@ class Mailbox:
     info, ainfo = twins(_info)
 
     async def _block(self, client: AnyRedis, sender: str) -> None:
-        """Refuse the mail of *sender* from now on. What is there stays. Raises TooManyBlocked."""
+        """Refuse the mail of *sender* from now on. Their messages in the mailbox stay. Raises TooManyBlocked."""
         sender = check_name("person", sender)
         if not await BLOCK.run(client, self._keys, sender=sender, most=MAX_BLOCKED):
             raise TooManyBlocked(
@@ -230,27 +233,27 @@ class Mailbox:
     block, ablock = twins(_block)
 
     async def _unblock(self, client: AnyRedis, sender: str) -> None:
-        """Take the mail of *sender* again."""
+        """Accept the mail of *sender* again."""
         who = check_name("person", sender)
-        await idempotent(lambda: client.hdel(self._keys.blocked, who))  # twice is as once
+        await idempotent(lambda: client.hdel(self._keys.blocked, who))  # twice has the effect of once
 
     unblock, aunblock = twins(_unblock)
 
     async def _blocked(self, client: AnyRedis) -> dict[str, datetime]:
-        """Return whose mail is refused, and since when."""
+        """Return the senders whose mail is refused, and since when."""
         found = await idempotent(lambda: client.hgetall(self._keys.blocked))
         return {text_of(who): from_ms_or_none(since) or EPOCH for who, since in sorted(found.items())}
 
     blocked, ablocked = twins(_blocked)
 
     async def _clear(self, client: AnyRedis) -> int:
-        """Drop all messages, and return how many there were. Senders and recipient learn that they were dropped."""
+        """Drop all messages, and return how many there were. Senders and recipient can see that they were dropped."""
         return int(await CLEAR.run(client, self._keys, call=new_call()))
 
     clear, aclear = twins(_clear)
 
     async def _erase(self, client: AnyRedis) -> None:
-        """Remove the mailbox and all that is known of it. Messages in other mailboxes belong to others."""
+        """Remove the mailbox and everything that is stored about it. Messages in other mailboxes belong to others."""
         await ERASE.run(client, self._keys, name=self.name)
 
     erase, aerase = twins(_erase)
@@ -307,7 +310,7 @@ def _info(
 
 
 def _read(message: bytes, is_again: int, sender: bytes, sent_at: bytes, body: bytes) -> Mail:
-    """Return a message from what the scripts tell of it; what cannot be read becomes a placeholder."""
+    """Return a message from the answer of a script. One that cannot be read becomes a placeholder."""
     try:
         text, data = decode(body)
         return Mail(int(message), sender.decode(), text, data, from_ms(sent_at), bool(is_again))

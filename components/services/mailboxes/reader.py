@@ -1,8 +1,9 @@
 """
 MailboxReader: all mailboxes, by page, for the control room.
 
-The names lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their
-names, and these mailboxes for their figures: three round trips, whatever the number of mailboxes. Nothing changes.
+The names lie in an index for each bucket. A page asks all buckets for their sizes, the buckets that it shows for
+their names, and these mailboxes for their figures: three round trips, whatever the number of mailboxes. Reading
+changes nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class MailboxReader:
         return info if info.pushed or info.pulled_at else None
 
     def messages(self, name: str, *, first: int = 0, limit: int = 50) -> list[Mail]:
-        """Return a page of its messages, from the id *first* on. They are not handed out by this."""
+        """Return a page of its messages, from the id *first* on. This does not hand them out."""
         return at_once(peek(get_client(), name, first=first, limit=check_limit(limit)))
 
 

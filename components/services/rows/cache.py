@@ -58,10 +58,10 @@ from components.services.rows.shape import Row, Shape
 INVALIDATE = Script("rows/invalidate")
 READ = Script("rows/read")
 
-_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two looks at what another process loads
+_SHORTEST_NAP, _LONGEST_NAP = 0.002, 0.05  # seconds between two looks at rows that another process loads
 _PATIENCE = 0.5  # seconds for which a reader relies on another one of its process to load a row
 
-#: Given keys, it comes to the values of the rows that there are, in the order of the shape's columns.
+#: A function that takes keys and returns the values of the rows that exist, in the order of the shape's columns.
 Load: TypeAlias = Callable[
     [Sequence[str]], Mapping[str, Sequence[Any]] | Awaitable[Mapping[str, Sequence[Any]]]
 ]
@@ -78,7 +78,7 @@ class Found:
     """The rows that were there, by their keys."""
 
     good: dict[str, Row]
-    #: Those that are too old by now.
+    #: The rows that are too old by now.
     stale: dict[str, Row]
     #: The microsecond at which they were read.
     now: int = 0
@@ -88,7 +88,7 @@ class RowCache:
     """
     The rows called *name*, which is text without a colon, of one *shape*. A row has a key: text, or a whole number.
 
-    Raises InvalidName. Every method raises RedisUnavailable, and InvalidName for what cannot be a key.
+    Raises InvalidName. Every method raises RedisUnavailable, and InvalidName if something cannot be a key.
     """
 
     def __init__(self, name: str, shape: Shape) -> None:
@@ -172,7 +172,7 @@ class RowCache:
         self, client: AnyRedis, key: str | int, *, max_age: float | None = None, stale: bool = False
     ) -> Row | None:
         """
-        Return the row as it was at most *max_age* seconds ago; None if it is not there so, or has another shape.
+        Return the row as it was at most *max_age* seconds ago; None if it is missing, older, or has another shape.
 
         A row that was deleted is there, and says so. With *stale*, return it even if it is too old; such a row is
         kept for as long again, at least a minute and at most a day. Raises InvalidDuration.
@@ -193,11 +193,11 @@ class RowCache:
         stale: bool = False,
     ) -> dict[str, Row]:
         """
-        Return all of these rows by their keys, also those that are deleted. What is not there is loaded with *load*.
+        Return all of these rows by their keys, also those that are deleted. Missing rows are loaded with *load*.
 
-        One reader loads a row for all. The others wait for *wait* seconds, or with *stale* take what is there. A row
-        that is on no schedule is good for *delay* seconds. What an asynchronous *load* returns is awaited. Raises
-        RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and what *load* raises.
+        One reader loads a row for all. The others wait for *wait* seconds, or with *stale* take the old row, if there
+        is one. A row that is on no schedule is good for *delay* seconds. The result of an asynchronous *load* is
+        awaited. Raises RowNotLoaded, RowNotSerializable, RowTooLarge, InvalidDuration, and any error of *load*.
         """
         check_seconds("delay", delay)
         check_seconds("wait", wait, may_be_zero=True)
@@ -265,7 +265,7 @@ class RowCache:
         return True
 
     async def _take_singly(self, client: AnyRedis, found: Found, keys: Sequence[str], oldest: float) -> None:
-        """Read each row by itself: one is damaged. It counts as one that is not there, and so is loaded anew."""
+        """Read each row by itself: one is damaged. It counts as missing, and so is loaded again."""
         for key in keys:
             [(now, text)] = await self._ask(client, [[key]])
             self._take(Found(found.good, found.stale, int(now)), [key], text, oldest)
@@ -276,9 +276,9 @@ class _Miss:
     The way of one reader to rows that are not there: it loads those that nobody else is loading, and waits for
     others.
 
-    It claims a row as a daemon does, and the same holds: what it loads is stored unless somebody else has claimed the
-    row since, or invalidated it. Then it looks again rather than return what it loaded, since another reader may have
-    read a newer row meanwhile.
+    It claims a row as a daemon does, under the same rule: a loaded row is stored unless somebody else has claimed or
+    invalidated it since. Then it looks again rather than return what it loaded, since another reader may have read a
+    newer row meanwhile.
     """
 
     def __init__(
@@ -294,11 +294,11 @@ class _Miss:
         self._cache, self._client, self._load = cache, client, load
         self._delay, self._wait, self._max_age, self._stale = delay, wait, max_age, stale
         self._flights: Flights = flights_of(client)
-        #: The members that this reader has taken off with.
+        #: The members whose load this reader has started.
         self._mine = set[str]()
 
     async def read_on(self, wanted: Sequence[str], found: Found) -> dict[str, Row]:
-        """Return all *wanted*, of which *found* is there. Raises RowNotLoaded, and what the load raises."""
+        """Return all *wanted*, of which *found* are there already. Raises RowNotLoaded, and any error of the load."""
         try:
             return await self._read_on(wanted, found)
         finally:
@@ -322,7 +322,8 @@ class _Miss:
             rest = [key for key in missing if key not in good]
             found = await self._cache._read(self._client, rest, self._max_age)
             good |= found.good
-            # What was loaded since it was asked for is good, however long that took and however short it is good.
+            # A row loaded since it was asked for is good, however long the load took and however soon the row
+            # expires.
             good |= {key: row for key, row in found.stale.items() if row.since >= asked_at}
             if time.monotonic() >= until and (missing := [key for key in missing if key not in good]):
                 raise RowNotLoaded(
@@ -333,9 +334,8 @@ class _Miss:
 
     async def _load_mine(self, missing: Sequence[str], is_patient: bool) -> set[str]:
         """
-        Load what nobody else is loading, and return the keys of the rest.
-
-        A patient reader leaves what others of its process have taken off with to them.
+        Load the rows that nobody else is loading. Return the keys of the rest. A patient reader leaves rows that
+        others of its process are loading to them.
         """
         members = {member(self._cache.name, key): key for key in missing}
         ready = [each for each in members if each in self._mine or not is_patient]
@@ -344,7 +344,7 @@ class _Miss:
             claims, waiting = await begin(self._client, ready, token, self._cache.shape, self._max_age, LEASE)
         except GeneratorExit:  # the loop is gone: nothing can be awaited
             raise
-        except BaseException:  # cancelled, say: nobody is going to load what may have been claimed
+        except BaseException:  # cancelled, say: nobody is going to load rows that may have been claimed
             await self._give_back(claims_of(ready, token), ready)
             raise
         errors = await self._fill(claims)
@@ -356,7 +356,7 @@ class _Miss:
         return {key for each, key in members.items() if each in waiting or each not in ready}
 
     async def _fill(self, claims: Sequence[Claim]) -> dict[str, Exception]:
-        """Load what is claimed and store it. Return why some rows could not be loaded, which are given back."""
+        """Load the claimed rows and store them. Return why some rows could not be loaded; these are given back."""
         members = [each for claim in claims for each in claim.members]
         rows: dict[str, Stored] = {}
         if not members:
@@ -384,7 +384,7 @@ class _Miss:
     def _encode(
         self, members: Sequence[str], values: Mapping[str, Sequence[Any]], rows: dict[str, Stored]
     ) -> dict[str, Exception]:
-        """Add what can be stored to *rows*. Return why others cannot be."""
+        """Add the rows that can be stored to *rows*. Return why others cannot be."""
         errors: dict[str, Exception] = {}
         shape = self._cache.shape
         for each in members:

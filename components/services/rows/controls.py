@@ -1,5 +1,5 @@
 """
-RowControls: changes to what is on the schedule, by names and keys alone, without the shape of the rows.
+RowControls: changes to rows on the schedule, by names and keys alone, without their shape.
 
 All rows of a name are found by going through the buckets, a thousand members at a time, each part of which is done
 before the next is looked for. Other clients get their turn between them, and a call that is stopped has done some. A
@@ -37,12 +37,12 @@ UNSCHEDULE = Script("rows/unschedule")
 
 _AT_ONCE = 1_000  # members that one call looks at
 
-#: Given a client and members, it comes to the members to which something was done.
+#: A function that takes a client and members, and returns the members that it changed.
 _Act: TypeAlias = Callable[[Any, Sequence[str]], Any]
 
 
 class Changed(NamedTuple):
-    """What was done to all rows of a name."""
+    """The changes to all rows of a name."""
 
     rows: int
     #: The bucket to go on from; 0 if all is done.
@@ -50,7 +50,7 @@ class Changed(NamedTuple):
 
     @property
     def left(self) -> float:
-        """About what part of all is left."""
+        """Return the approximate share of all rows that is left."""
         return 1 - self.rest / len(BUCKETS) if self.rest else 0.0
 
 

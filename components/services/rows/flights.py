@@ -1,10 +1,11 @@
 """
-Flights: which rows somebody of this process is about to load, so that others here wait for that without asking Redis.
+Flights: the rows that somebody in this process is about to load, so that others here wait for that without asking
+Redis.
 
 Ten thousand readers that miss a row would ask Redis again and again whether it is loaded. So the first takes off with
-it; the rest of its process, or of its event loop, wait until it lands, and then look. What they take is what Redis
-has then, never what the first found: it may have changed since. If it fails they fail with it: a database that does
-not answer is asked once for all of them.
+it; the rest of its process, or of its event loop, wait until it lands, and then look. They take the row that Redis
+has then, never the one that the first reader found, since it may have changed. If the load fails, they fail with it:
+a database that does not answer is asked once for all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Flight:
         self._landed.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until it has landed, or for so long. Return whether it has. Raises the error that it met."""
+        """Wait until it has landed, or for that many seconds. Return whether it has. Raises the error that it met."""
         self._landed.wait(seconds)
         return self._has_landed(self._landed.is_set())
 
@@ -73,7 +74,7 @@ class Flights:
         self._under_way: dict[str, Flight] = {}
 
     def take_off(self, members: Iterable[str]) -> set[str]:
-        """Return those of *members* that nobody has taken off with. The caller has now, and must land them."""
+        """Take off with those *members* that nobody else is loading, and return them. The caller must land these."""
         with self._lock:
             mine = {each: self.make() for each in members if each not in self._under_way}
             self._under_way |= mine
@@ -107,7 +108,7 @@ def flights_of(client: AnyRedis) -> Flights:
 
 
 async def nap(client: AnyRedis, seconds: float) -> None:
-    """Do nothing for so long."""
+    """Do nothing for that many seconds."""
     if isinstance(client, ASYNCHRONOUS):
         await asyncio.sleep(seconds)
     else:

@@ -1,11 +1,10 @@
 """
-Loader: claims rows that are due, and stores what it loaded of them.
+Loader: claims rows that are due, and stores the loaded ones.
 
 A claim has a token. A row is stored only if its claim still has that token: so a loader that was stopped, or whose
 query took longer than its lease, is refused once somebody else has claimed the row, or invalidated it. A loader that
-dies leaves claims whose leases end, and then the rows are due again. Of the loads that are stored, each began after
-the one before was stored, and none that began before an invalidation is stored after it. All instants are
-microseconds of the server.
+dies leaves claims whose leases end, and then the rows are due again. Each stored load began after the one before was
+stored. No load that began before an invalidation is stored after it. All instants are microseconds of the server.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ class Claim:
 
 @dataclass(frozen=True)
 class Claims:
-    """What a daemon has claimed at once."""
+    """The claims that a daemon has made at once."""
 
     claims: tuple[Claim, ...]
     #: Seconds until another row is due; 0 if one is, None if there is none on the schedule.
     pause: float | None
-    #: Why rows of some nodes of a cluster could not be claimed, if that is so.
+    #: The reason why rows of some nodes of a cluster could not be claimed, if there is one.
     error: RedisUnavailable | None = None
 
     def __len__(self) -> int:
@@ -66,7 +65,7 @@ class Claims:
 
 
 class Stored(NamedTuple):
-    """What is to be stored of a row: Shape.encode() of it, or Shape.deleted."""
+    """The text to store for a row: Shape.encode() of it, or Shape.deleted."""
 
     is_there: bool
     body: str
@@ -155,7 +154,9 @@ async def begin(
 
 
 def claims_of(members: Sequence[str], token: str) -> list[Claim]:
-    """Return what begin() may have claimed under that token, for a caller that has not received its answer."""
+    """Return the claims that begin() may have made under that token, for a caller that has not received its
+    answer.
+    """
     return [Claim(tag, token, 0, tuple(group)) for tag, group in by_bucket(members).items()]
 
 

@@ -1,5 +1,5 @@
 """
-Members: what rows are called in Redis, and how calls are made for many of them.
+Members: the names of rows in Redis, and calls for many of them.
 
 A member is the name of a cache and the key of a row, with a colon between. It falls into one of 32 buckets, and a
 call of a script is for members of one bucket.

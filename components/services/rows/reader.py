@@ -1,12 +1,13 @@
 """
-RowReader: what is on the schedule, by page, for the control room; and how single rows stand.
+RowReader: the rows on the schedule, by page, for the control room; and the state of single rows.
 
 The scripts that change the schedule count how many rows there are of each name, and how many of these fail, bucket by
 bucket: to scan the schedules instead would cost half a second with 100,000 rows, at each refresh of a page.
 
-What is due first is merged from the heads of the buckets, which grow alike, so little more is read than is shown.
-Rows of a name, and rows that fail, are found by scanning all buckets side by side; such a search ends after a number
-of commands, and then says that its list is cut. Nothing changes, and of the JSON only the beginning is read.
+The rows that are due first are merged from the heads of the buckets, which grow evenly, so little more is read than
+is shown. Rows of a name, and rows that fail, are found by scanning all buckets side by side; such a search ends after
+a number of commands, and then says that its list is cut. Reading changes nothing, and only
+the beginning of the JSON is read.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _SIX = 6  # commands for each row
 
 @dataclass(frozen=True)
 class Failure:
-    """How often in a row the loading of a row has failed."""
+    """The number of times that the loading of a row has failed since it last succeeded."""
 
     count: int
     last_at: datetime
@@ -51,7 +52,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class RowInfo:
-    """How a row stands."""
+    """The state of a row."""
 
     name: str
     key: str
@@ -60,7 +61,7 @@ class RowInfo:
     due_at: datetime | None
     #: Seconds for which it has been due; 0 if it is not due yet, and while it is being loaded.
     late: float
-    #: Of what is stored; None if nothing is.
+    #: The facts about the stored row; None if nothing is stored.
     loaded_at: datetime | None
     age: float | None
     #: Bytes of JSON; 0 if nothing is stored.
@@ -71,13 +72,13 @@ class RowInfo:
 
 @dataclass(frozen=True)
 class CacheInfo:
-    """How the rows of one name stand that are on the schedule."""
+    """The state of the rows of one name that are on the schedule."""
 
     name: str
     count: int
-    #: How many could not be loaded when that was last tried.
+    #: The number of rows that could not be loaded when that was last tried.
     failing: int
-    #: Seconds for which the row has been due that has been due for longest; 0 if none is.
+    #: Seconds for which the most overdue row has been due; 0 if none is due.
     late: float
     #: Whether *late* is only an upper bound, since too many rows of other names have been due for longer.
     is_at_most: bool
@@ -104,14 +105,16 @@ class RowReader:
         return sum(_ask(get_client(), lambda pipe, keys: pipe.hlen(keys.failures)))
 
     def lateness(self) -> float:
-        """Return for how many seconds the row has been due that has been due for longest; 0 if none is."""
+        """Return the seconds for which the most overdue row has been due; 0 if none is due."""
         client = get_client()
         heads = _heads(client, 1)
         now = _now(client)
         return max((_late(now, head[0][1]) for head in heads if head), default=0.0)
 
     def names(self) -> list[CacheInfo]:
-        """Return how the rows of each name stand, in alphabetical order. Two round trips to each node."""
+        """Return the state of the rows of each name, in alphabetical order. This takes two round trips to each
+        node.
+        """
         client = get_client()
         answers = _ask(client, _add_names)
         now = _now(client)
@@ -138,12 +141,14 @@ class RowReader:
         ]
 
     def page(self, *, offset: int = 0, limit: int = 50) -> list[RowInfo]:
-        """Return some of the REACH rows that are due first, in that order. About three round trips to each node."""
+        """Return some of the REACH rows that are due first, in that order. This takes about three round trips to
+        each node.
+        """
         return self.look(_due_first(get_client(), offset + limit)[offset:])
 
     def of(self, name: str) -> Listed:
         """
-        Return the members of *name* that are on the schedule, those first that are due first; for look().
+        Return the members of *name* on the schedule, the earliest due first; for look().
 
         If there are many, only those among the REACH rows that are due first of all names. Raises InvalidName.
         """
@@ -163,7 +168,7 @@ class RowReader:
         """
         Return the members that could not be loaded when that was last tried, of *name* or of all; for look().
 
-        Those come first that were tried last. Raises InvalidName.
+        The one that was tried last comes first. Raises InvalidName.
         """
         pattern = pattern_of(check_cache_name(name)) if name else None
         found, is_cut = _scan(
@@ -175,7 +180,9 @@ class RowReader:
         return Listed([text_of(each) for each, _failure in latest_first], is_cut)
 
     def look(self, members: Sequence[str]) -> list[RowInfo]:
-        """Return how these stand, in two round trips to each node. Those that are gone by now are on no schedule."""
+        """Return the state of these, in two round trips to each node. Those that are gone by now are on no
+        schedule.
+        """
         if not members:
             return []
         client = get_client()
@@ -188,7 +195,7 @@ class RowReader:
         return [_read_row(each, now, *six) for each, six in rows]
 
     def find(self, name: str, key: str | int) -> RowInfo | None:
-        """Return how the row stands; None if it is neither on the schedule nor stored. Raises InvalidName."""
+        """Return the state of the row; None if it is neither on the schedule nor stored. Raises InvalidName."""
         [info] = self.look([member(check_cache_name(name), check_key(key))])
         return None if info.delay is None and info.loaded_at is None else info
 
@@ -245,7 +252,7 @@ def _tried_at(stored: bytes) -> int:
 
 
 def _late(now: int, due: float) -> float:
-    """Return for how many seconds it has been due: no longer than since 1970, whatever is stored."""
+    """Return the seconds for which it has been due: at most since 1970, whatever is stored."""
     return max(0.0, min(now, now - due)) / 1e6
 
 
@@ -255,7 +262,7 @@ def _due_first(client: Redis, first: int) -> list[str]:
     size = 16 + 3 * first // (2 * len(BUCKETS))
     while True:
         heads = _heads(client, size)
-        # What a bucket has beyond its head is due then or later, and may belong between what others have.
+        # The rows of a bucket beyond its head are due then or later, and may belong between those of other buckets.
         known = min((head[-1][1] for head in heads if len(head) == size), default=math.inf)
         found = sorted(
             (due, each) for head in heads for each, due in head if due < known or known == math.inf

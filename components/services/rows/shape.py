@@ -1,5 +1,5 @@
 """
-Shape: which values a row has, of which kinds, how they are written as JSON, and Row, which reads them back.
+Shape: the values of a row, their kinds, and how they are written as JSON; and Row, which reads them back.
 
 JSON knows text, numbers, true, false and null. All else is written as text or as a number, and the kind says what it
 was: microseconds stay, a Decimal does not become a float, bytes come back as bytes. A value that would come back as
@@ -36,7 +36,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class Kind:
-    """How values are written and read. Neither function is ever given None. *name* is part of a row's shape."""
+    """A way to write and read values. Neither function is ever given None. *name* is part of a row's shape."""
 
     name: str
     encode: Callable[[Any], Any]
@@ -66,7 +66,7 @@ def _of_type(*types: type) -> Callable[[Any], Any]:
     def check(value: Any) -> Any:
         if not isinstance(value, types):
             wanted = " or ".join(kind.__name__ for kind in types)
-            raise TypeError(f"{value!r} is {type(value).__name__} and not {wanted}")
+            raise TypeError(f"{value!r} is {type(value).__name__}, not {wanted}")
         return value
 
     return check
@@ -109,7 +109,7 @@ class Shape:
     """
     The *columns* of a row: the name and the kind of each, which is a Kind or the name of one in KINDS.
 
-    *note* tells apart what kinds do not, such as the table. Raises InvalidShape.
+    *note* tells apart shapes that have the same kinds, such as those of two tables. Raises InvalidShape.
     """
 
     def __init__(self, columns: Sequence[tuple[str, str | Kind]], *, note: str = "") -> None:
@@ -121,7 +121,7 @@ class Shape:
                 f"The columns are {list(self.names)[:20]}; a row has 1 to {_MOST:,} of them, "
                 "each with a name of its own."
             )
-        #: What gives back the value of each column, unless it is None.
+        #: The functions that give back the value of each column, unless it is None.
         self.decoders = tuple(kind.decode for kind in self.kinds)
         numbered = list(enumerate(zip(self.names, self.kinds, strict=True)))
         self._documents = [(at, name) for at, (name, kind) in numbered if kind.name in _DOCUMENTS]
@@ -131,24 +131,24 @@ class Shape:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The position of each column's value."""
+        """Return the position of each column's value."""
         return {name: at for at, name in enumerate(self.names)}
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits, the same in each process that knows the same columns."""
+        """Return 16 hexadecimal digits, the same in each process that knows the same columns."""
         columns = [[name, kind.name] for name, kind in zip(self.names, self.kinds, strict=True)]
         text = _dumps([_FORMAT, self._note, columns])
         return blake2s(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     @property
     def deleted(self) -> str:
-        """What is stored for a row that the database no longer has."""
+        """Return the text that is stored for a row that the database no longer has."""
         return f'"{self.fingerprint}",null'
 
     def encode(self, key: str, values: Sequence[Any]) -> str:
         """
-        Return what is stored for the row *key* with these values, in the order of the columns.
+        Return the text that is stored for the row *key* with these values, in the order of the columns.
 
         Raises RowNotSerializable, RowTooLarge.
         """
@@ -221,32 +221,35 @@ class Row(Mapping[str, Any]):
 
     @property
     def is_deleted(self) -> bool:
-        """True if the database had no such row."""
+        """Return True if the database had no such row."""
         return self._stored[3] is None
 
     @property
     def since(self) -> int:
-        """loaded_at in microseconds since 1970, which grows with each load of the row."""
+        """Return loaded_at in microseconds since 1970, which grows with each load of the row."""
         return int(self._stored[0])
 
     @property
     def loaded_at(self) -> datetime:
-        """When its load began. The row has everything that was committed before."""
+        """Return when its load began. The row has everything that was committed before."""
         return instant(self.since)
 
     @property
     def age(self) -> float:
-        """Seconds from the beginning of its load until it was read from Redis, both by the server's clock."""
+        """Return the seconds from the beginning of its load until it was read from Redis, both by the server's
+        clock.
+        """
         return max(0, self._now - self.since) / 1e6
 
     @property
     def is_stale(self) -> bool:
         """
-        True if it should have been reloaded before it was read. Only readers that allow stale rows get such a row.
+        Return True if it should have been reloaded before it was read. Only readers that allow stale rows get such a
+        row.
         """
         return bool(self._stored[1] <= self._now)
 
 
 def instant(microseconds: float) -> datetime:
-    """Return the instant, or the last there is if the calendar has no such instant."""
+    """Return the instant, or the last one of the calendar if it has no such instant."""
     return instant_of(microseconds / 1000)

@@ -4,10 +4,10 @@ rows_view(): an address where cached rows of one model are read as JSON, for pag
     path("stock", rows_view(Item.cached, fields=["stock"], readable=everybody))  # ?pk=1&pk=2
     path("stock/<str:pk>", rows_view(Item.cached, fields=["stock"], readable=everybody))
 
-Only models are served for which a project makes an address, only fields that are named there, and only rows that
-*readable* allows. A hit is one round trip to Redis, and no query where everybody may read. The ETag depends on the
-values, not on when they were loaded: a client that asks every second gets 304 until a value changes. There is no
-Last-Modified, since nobody knows when a value changed.
+Only models with an address made by the project are served, only the fields named there, and only rows that *readable*
+allows. A hit is one round trip to Redis, and no query where everybody may read. The ETag depends on the values, not
+on when they were loaded: a client that asks every second gets 304 until a value changes. There is no Last-Modified,
+since nobody knows when a value changed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from components.exceptions import InvalidName
 from components.kit.values import MAX_NAME
 from components.services.rows.models import CachedRows, FrozenRow
 
-#: Given the id of a user, and keys as text, it returns the keys of the rows that they may read. It is called in a
-#: thread that may use the database.
+#: A function that takes the id of a user, and keys as text, and returns the keys of the rows that they may read. It
+#: is called in a thread that may use the database.
 Readable = Callable[[str, Sequence[str]], Collection[str]]
 
 _throttle = Throttle(rate=10, burst=30, why="Ask for several rows at once, and less often.")
@@ -61,7 +61,7 @@ async def _nobody(request: HttpRequest) -> str:
 
 
 class _Served:
-    """What one address serves."""
+    """The rows and fields that one address serves."""
 
     def __init__(self, rows: CachedRows, fields: Sequence[str], readable: Readable | None, most: int) -> None:
         self._rows, self._readable = rows, readable or self._by_permission
@@ -76,7 +76,9 @@ class _Served:
         self._columns = [(name, rows.shape.kinds[places[name]].encode) for name in fields]
 
     async def get(self, request: HttpRequest, user: str, pk: str | None = None) -> Answer:
-        """Answer GET ?pk=1&pk=2 with {"rows": {"1": …}}, those that there are; GET of one row with its values."""
+        """Answer GET ?pk=1&pk=2 with {"rows": {"1": …}}, with the rows that there are. Answer a GET of one row with
+        its values.
+        """
         if pk is None:
             pks = list(dict.fromkeys(query(request, [self._keys])[self._keys]))
             found = await self._find(request, user, pks)
@@ -118,7 +120,9 @@ class _Served:
         return {name: None if value is None else encode(value) for name, encode, value in values}
 
     def _answer(self, told: dict[str, Any], pks: Sequence[str], found: Mapping[str, FrozenRow]) -> Answer:
-        """Answer; clients may keep it while all of it is younger than its delay, but not if a row is missing."""
+        """Return the answer. Clients may keep it while all rows are younger than their delay, but not if a row is
+        missing.
+        """
         left = min((self._rows.delay - row.cached.age for row in found.values()), default=0.0)
         kept = max(0, floor(left)) if len(found) == len(pks) else 0
         return Answer(told, max_age=kept, is_public=self._is_public)

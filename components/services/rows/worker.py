@@ -2,9 +2,9 @@
 RowWorker: loads cached rows that are due, in batches: one claim, one query for each model, one write (chapter 2.4).
 
 Any number of workers may run. A row that fails is due again later and stops no other row. If a database does not
-answer, its rows are given back for a while, the longer the more often. While Redis is away the loop logs that once,
-and goes on when it is back; then what was loaded is loaded again. A worker that dies leaves claims, which end after
-their lease.
+answer, its rows are given back for a while, the longer the more often that happens. While Redis is away the loop logs
+that once, and goes on when it is back. Then it loads again the rows that it could not store. A worker that dies
+leaves claims, which end after their lease.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from components.services.rows import AT_A_TIME, LEASE, Claims, Loader, Shape, St
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_NAP = 0.1  # seconds between two looks: for so long waits what is scheduled or invalidated meanwhile
+_LONGEST_NAP = 0.1  # seconds between two looks: rows scheduled or invalidated meanwhile wait that long
 #: Seconds for which rows are given back if their database does not answer.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 10.0
 
 
 class Loaded(Protocol):
-    """What became of the rows that were asked for. Those in neither are deleted."""
+    """The outcome for the rows that were asked for. Rows in neither field are deleted."""
 
     values: dict[str, Sequence[Any]]
     errors: dict[str, str]
 
 
 class Source(Protocol):
-    """Where the rows of one name come from."""
+    """The source of the rows of one name."""
 
     @property
     def shape(self) -> Shape: ...
@@ -47,7 +47,7 @@ class Source(Protocol):
 
 @dataclass
 class _Batch:
-    """What is to be stored of the rows that were claimed, and what has failed, by member."""
+    """The rows to store, of those that were claimed, and the failures, by member."""
 
     rows: dict[str, Stored] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class RowWorker(Loop):
         yield f"{self._done} rows loaded so far."
 
     def tick(self) -> float:
-        """Load what is due, and return the seconds until the next look."""
+        """Load the rows that are due. Return the seconds until the next look."""
         self.partly_away = None
         if not self.may_claim:
             return _LONGEST_NAP
@@ -103,12 +103,12 @@ class RowWorker(Loop):
         return _LONGEST_NAP if claims.pause is None else min(_LONGEST_NAP, claims.pause)
 
     def handle(self, claims: Claims) -> None:
-        """Load what is claimed, with one query for each name, and store it or note its errors."""
+        """Load the claimed rows, with one query for each name. Store them, or note their errors."""
         batch, began_at = _Batch(), time.monotonic()
         for name, keys in _by_name(claims).items():
             self._load(name, keys, claims, batch)
             if time.monotonic() - began_at > self.loader.lease / 3:
-                self._tell(claims, batch)  # what is loaded shall not wait for the rest
+                self._tell(claims, batch)  # rows that are loaded do not wait for the rest
                 batch = _Batch()
         self._tell(claims, batch)
 
@@ -142,7 +142,7 @@ class RowWorker(Loop):
 
 
 def _by_name(claims: Claims) -> dict[str, list[str]]:
-    """Return the keys of what is claimed, by the name of the cache."""
+    """Return the keys of the claimed rows, by the name of the cache."""
     keys: defaultdict[str, list[str]] = defaultdict(list)
     for claim in claims.claims:
         for each in claim.members:

@@ -1,4 +1,4 @@
-"""What is told of semaphores: frozen dataclasses, of one moment by the server's clock. Durations are in seconds."""
+"""Facts about semaphores: frozen dataclasses, of one moment by the server's clock. Durations are in seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from components.kit.leases import Holder
 
 @dataclass(frozen=True)
 class SemaphoreInfo:
-    """How a semaphore stands. Figures count from its first use, or from its first after a month without any."""
+    """The state of a semaphore. Figures count from its first use, or from its first use after a month without any."""
 
     name: str
     #: The limit that the code declared when it last asked for a permit; None if it never did.
@@ -19,22 +19,22 @@ class SemaphoreInfo:
     override: int | None
     #: The weight of all permits that are held now.
     used: int
-    #: How many hold a permit, and how many wait for one.
+    #: The number of holders, and of those who wait for a permit.
     holders: int
     waiting: int
-    #: How many permits were granted, and how many of these had to be waited for.
+    #: The number of permits granted, and how many of these had to be waited for.
     granted: int
     waits: int
-    #: How long these waited together, and how long one of them waited at most.
+    #: The time that these waited together, and the longest wait.
     total_waited: float
     longest_wait: float
-    #: How many waited in vain, and how many permits were not given back in time.
+    #: The number of waits in vain, and of permits that were not given back in time.
     given_up: int
     expired: int
 
     @property
     def limit(self) -> int | None:
-        """The limit in force."""
+        """Return the limit in force."""
         return self.declared if self.override is None else self.override
 
 
@@ -56,5 +56,5 @@ class WaiterInfo:
 
     weight: int
     holder: Holder
-    #: So far.
+    #: Seconds so far.
     waited: float

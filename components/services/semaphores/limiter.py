@@ -132,7 +132,7 @@ class _Entered:
 
     @property
     def is_orphan(self) -> bool:
-        """Whether the task, or the thread, has ended."""
+        """Return whether the task, or the thread, has ended."""
         if self._task:
             task = self._task()
             return task is None or task.done()

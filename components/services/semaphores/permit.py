@@ -1,7 +1,7 @@
 """
 Permit: a place in a semaphore, which belongs to its holder until they give it back or its lease runs out.
 
-Until when it is surely held is counted by the holder's own monotonic clock from before the request was sent, so it is
+The holder's own monotonic clock measures how long it is surely held, from before the request was sent, so that is
 never longer than the server counts. Redis has the last word: release() and refresh() ask it, and raise if it is lost.
 
 The id of a permit is <digest of the semaphore's name>/<weight>/<token of the holder>, which kit/leases.py describes.
@@ -60,21 +60,21 @@ class Permit:
         self.lease = lease
         #: Until then it is surely held, by components.kit.leases.clock().
         self.valid_until = valid_until
-        #: Whether its holder gave it back.
+        #: True if its holder gave it back.
         self.is_released = False
-        #: Names the release, so that one that is sent again is recognised.
+        #: Names the release, so that a release that is sent again is recognised.
         self.call = f"release {new_call()}"
         self._is_renewed = False
         self._lost: Any = None
 
     @property
     def name(self) -> str:
-        """The name of the semaphore."""
+        """Return the name of the semaphore."""
         return self._semaphore.name
 
     @property
     def remaining(self) -> float:
-        """Seconds for which it is surely still held."""
+        """Return the seconds for which it is surely still held."""
         return max(0.0, self.valid_until - leases.clock())
 
     @property
@@ -99,11 +99,11 @@ class Permit:
             )
 
     def refresh(self) -> None:
-        """Begin its lease anew. Raises PermitLost, PermitReleased."""
+        """Restart its lease. Raises PermitLost, PermitReleased."""
         self._semaphore.refresh(self)
 
     async def arefresh(self) -> None:
-        """refresh(), awaited."""
+        """Restart its lease, as refresh() does."""
         await self._semaphore.arefresh(self)
 
     def release(self) -> None:
@@ -111,12 +111,12 @@ class Permit:
         self._semaphore.release(self)
 
     async def arelease(self) -> None:
-        """release(), awaited."""
+        """Give it back, as release() does."""
         await self._semaphore.arelease(self)
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that has it; see leases.Lease."""
+        """Return the object that stands for the server that has it; see leases.Lease."""
         return self._semaphore.server
 
     def renew(self) -> bool:
@@ -128,7 +128,7 @@ class Permit:
         return True
 
     async def arenew(self) -> bool:
-        """renew(), awaited."""
+        """Refresh it, as renew() does."""
         try:
             await self.arefresh()
         except (PermitLost, PermitReleased):
@@ -149,7 +149,7 @@ class Permit:
             self.lose()
 
     def keep(self) -> None:
-        """Renew it from now on."""
+        """Start to renew it."""
         self._is_renewed = True
         leases.keep(self)
 
@@ -211,10 +211,8 @@ class AwaitedPermit(Permit):
 
 class Acquisition:
     """
-    What Semaphore.aacquire() returns, before anything is asked; *start* asks for the permit.
-
-    It can be awaited, and gives the Permit; or it can stand in an async with block, which gives the permit back at
-    its end.
+    The result of Semaphore.aacquire(), before anything is asked; *start* asks for the permit. It can be awaited, and
+    gives the Permit. Or it can be used in an async with block, which gives the permit back at its end.
     """
 
     def __init__(self, start: Callable[[], Coroutine[Any, Any, Permit]]) -> None:
@@ -256,7 +254,7 @@ def weight_of(permit: str) -> int:
 
 
 def holder_of(permit: str) -> Holder:
-    """Return who asked for the permit with this id, as far as it tells."""
+    """Return who asked for the permit with this id, as far as the id says."""
     return Holder.of(permit.split("/", 2)[-1])
 
 

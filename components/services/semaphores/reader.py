@@ -1,8 +1,9 @@
 """
 SemaphoreReader: all semaphores, by page, for the control room.
 
-The names lie in an index for each bucket. A page asks all buckets for their sizes, those that it shows for their
-names, and these semaphores for their figures: four round trips, whatever the number of semaphores. Nothing changes.
+The names lie in an index for each bucket. A page asks all buckets for their sizes, the buckets that it shows for
+their names, and these semaphores for their figures: four round trips, whatever the number of semaphores. Reading
+changes nothing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
 Semaphore: a counting semaphore that is fair, and whose permits are leased (chapter 6.3 of the book).
 
-Permits are in one sorted set by the end of their lease, waiters in another by arrival. What is free is the limit less
-the weights of the leases that have not ended; each script counts it anew, by the server's clock. So the permits of
-holders that died come back when their leases end. Only the head of the queue may be granted a permit: nobody passes
-the queue, and a heavy permit is not starved by light ones.
+Permits are in one sorted set by the end of their lease, waiters in another by arrival. The free permits are the limit
+less the weights of the leases that have not ended; each script counts them again, by the server's clock. So the
+permits of holders that died come back when their leases end. Only the head of the queue may be granted a permit:
+nobody passes the queue, and a heavy permit is not starved by light ones.
 
 A waiter blocks on a list of its own. It asks again when it is woken, at its heartbeat, and when a lease or another
 waiter's life ends: so a wake-up that got lost, or a waiter that was killed, delays the others by 0.8 seconds at most.
@@ -60,7 +60,7 @@ from components.services.semaphores.reader import look
 
 BEAT = 0.4  # seconds between two heartbeats of a waiter
 ALIVE = 0.8  # seconds after a heartbeat in which a waiter keeps its place: two beats
-MAX_LEASE = 7 * 86_400  # seconds: who holds a permit for longer should refresh it now and then
+MAX_LEASE = 7 * 86_400  # seconds: a holder who needs a permit for longer should refresh it now and then
 
 ACQUIRE = Script("semaphores/acquire")
 HOLDERS = Script("semaphores/holders")
@@ -82,9 +82,9 @@ class Wish:
 
 class SemaphoreControls:
     """
-    What can be asked and done by the *name* of a semaphore alone. Raises InvalidName.
+    Queries and changes that need only the *name* of a semaphore. Raises InvalidName.
 
-    A limit that was set by hand wins over what code declares, whoever asks, until it is reset. A holder whose permit
+    A limit that was set by hand overrides what code declares, for everyone, until it is reset. A holder whose permit
     was taken away learns of it when they refresh the permit or give it back; with auto_renewal within a third of its
     lease. Every method raises RedisUnavailable.
     """
@@ -199,7 +199,9 @@ class Semaphore(SemaphoreControls):
         owner: str | None = None,
         auto_renewal: bool = False,
     ) -> Acquisition:
-        """acquire(), to be awaited or to stand in an async with block. The permit belongs to the running loop."""
+        """Acquire a permit, as acquire() does: await this, or use it in an async with block. The permit belongs to
+        the running loop.
+        """
 
         async def start() -> Permit:
             wish = self._wish(wait, weight, owner, auto_renewal, is_coroutine=True)
@@ -213,7 +215,7 @@ class Semaphore(SemaphoreControls):
     async def atry_acquire(
         self, *, weight: int = 1, owner: str | None = None, auto_renewal: bool = False
     ) -> Permit | None:
-        """try_acquire(), awaited."""
+        """Return a permit if one is free, as try_acquire() does."""
         return await self._atake(self._wish(0, weight, owner, auto_renewal, is_coroutine=True))
 
     def release(self, permit: Permit | str) -> None:
@@ -227,9 +229,8 @@ class Semaphore(SemaphoreControls):
 
     async def arelease(self, permit: Permit | str) -> None:
         """
-        release(), awaited.
-
-        If it is cancelled, however often, the permit is given back nevertheless before CancelledError is raised.
+        Give back a permit, as release() does. If it is cancelled, however often, the permit is still given back
+        before CancelledError is raised.
         """
         client = get_async_client()
         try:
@@ -245,7 +246,7 @@ class Semaphore(SemaphoreControls):
         if held:
             if held.is_released:
                 raise _ended(permit_id, self.name, "release")
-            held.drop()  # before, so that no renewal comes after
+            held.drop()  # before the release, so that no renewal comes after it
         ended_by: str = (await RELEASE.run(client, self._keys, permit=permit_id, call=call)).decode()
         if held:
             held.end(is_released=ended_by.startswith("release"))
@@ -253,7 +254,7 @@ class Semaphore(SemaphoreControls):
             raise _ended(permit_id, self.name, ended_by)
 
     async def _refresh(self, client: AnyRedis, permit: Permit | str) -> None:
-        """Begin the lease of a permit anew. Raises PermitLost, PermitReleased, ForeignPermit."""
+        """Restart the lease of a permit. Raises PermitLost, PermitReleased, ForeignPermit."""
         permit_id, held = self._own(permit)
         if held and held.is_released:
             raise _ended(permit_id, self.name, "release")
@@ -274,7 +275,7 @@ class Semaphore(SemaphoreControls):
         return replace(info, declared=self.limit) if info.declared is None else info
 
     def check(self, *, wait: float | None, weight: int) -> None:
-        """Raise what acquire() would raise because of these: InvalidLimit, InvalidDuration."""
+        """Check these arguments of acquire(). Raises InvalidLimit, InvalidDuration."""
         if check_count("weight", weight) > self.limit:
             raise self._too_heavy(weight, self.limit)
         if wait is not None:
@@ -282,7 +283,7 @@ class Semaphore(SemaphoreControls):
 
     @property
     def server(self) -> Hashable:
-        """What stands for the server that has its permits; see leases.Lease."""
+        """Return the object that stands for the server that has its permits; see leases.Lease."""
         return server_of(get_client(), self._keys.holders)
 
     def _wish(
@@ -326,7 +327,9 @@ class Semaphore(SemaphoreControls):
         return permit
 
     async def _wait(self, client: AnyRedis, wish: Wish) -> float | None:
-        """Return until when the permit is held, by clock(); None if none is free, and the wish is not to wait."""
+        """Return the instant until which the permit is held, by clock(); None if none is free and the wish is not
+        to wait.
+        """
         until = math.inf if wish.wait is None else clock() + wish.wait
         cancelled, has_waited = cancellations(), False
         while True:
@@ -348,7 +351,7 @@ class Semaphore(SemaphoreControls):
             await self._sleep(client, f"{self._keys.wake}:{wish.id}", min(left, BEAT, number / 1000))
 
     async def _ask(self, client: AnyRedis, wish: Wish) -> tuple[bytes, Any]:
-        """Return what acquire.lua says now."""
+        """Return the answer of acquire.lua now."""
         said, number = await ACQUIRE.run(
             client,
             self._keys,

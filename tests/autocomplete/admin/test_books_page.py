@@ -221,7 +221,7 @@ def test_a_worker_rebuilds_a_book_once_it_is_asked(operator, fed):
     AddressBook("db.shelf").add("Gone", id=0)
     address = url("rebuild", book="db.shelf")
     asked = words(operator.get(address))
-    assert "A worker loads it anew from the table of db.shelf. It has 1 entry now." in asked
+    assert "A worker loads it again from the table of db.shelf. It has 1 entry now." in asked
     assert TaskQueue().stats("default").ready == 0
 
     said, again = done(operator, address), done(operator, address)
@@ -262,7 +262,7 @@ def test_a_load_that_runs_is_named_before_another_ends_it(operator, fed):
 
     rebuilt, removed = (words(operator.get(url(name, book="db.shelf"))) for name in ("rebuild", "remove"))
 
-    assert f"A load of it runs, or has died; it has {loaded} entries." in rebuilt
+    assert f"A load of it is running, or has died; it has {loaded} entries." in rebuilt
     assert f"The load that runs, with {loaded} entries so far, ends" in removed
 
 
@@ -299,7 +299,8 @@ def test_a_rebuild_that_failed_in_the_request_is_not_called_done(operator, fed, 
     monkeypatch.setattr(fed, "rebuild", fails)
 
     assert done(operator, url("rebuild", book="db.shelf")) == [
-        "The rebuild of the address book db.shelf failed with builtins.OSError. What was there is searched as before."
+        "The rebuild of the address book db.shelf failed with builtins.OSError. "
+        "The old entries are searched as before."
     ]
     assert logged() == []
 
@@ -332,7 +333,7 @@ def test_removing_asks_first_and_says_what_will_happen(operator, fed):
 
     assert re.search(r"It has 3 entries, [\d.]+\s(KB|bytes)\. Nothing is found in it any more\.", text)
     assert "The selections of 1 entry are forgotten." in text
-    assert "An entry that is added from now on makes it anew." in text
+    assert "An entry that is added from now on creates it again." in text
     assert "Rows of db.shelf that are saved from now on" in words(
         operator.get(url("remove", book="db.shelf"))
     )

@@ -166,7 +166,7 @@ def test_who_may_only_look_sees_nothing_of_what_was_said(viewer, operator):
 
         assert pages[2].status_code == 403
         assert (
-            "What was said is hidden: you do not have the permission to read the messages of chats"
+            "The messages are hidden: you do not have the permission to read the messages of chats"
             in words(pages[1])
         )
         assert f'href="{ROOT}messages/' not in pages[1].text
@@ -467,7 +467,7 @@ def test_a_number_beyond_the_last_trims_all_there_is(remover):
 
     assert texts() == []
     assert "none is left" in page(remover, "chat/", chat="guild:7")
-    assert "Nothing is left of what was said." in page(remover, "messages/", chat="guild:7")
+    assert "No message is left." in page(remover, "messages/", chat="guild:7")
 
 
 def test_one_message_is_deleted_and_neither_page_nor_log_repeats_its_text(remover):

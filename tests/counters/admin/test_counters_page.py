@@ -62,7 +62,7 @@ def instant(redis, ago):
 
 def test_while_nothing_is_counted_one_sentence_says_how_that_changes(viewer):
     assert rows_of(viewer, ROOT) == [
-        'Nothing was counted yet. count("hits") of components.services.counters does that.'
+        'Nothing has been counted yet. count("hits") of components.services.counters counts something.'
     ]
     assert "Compare in a chart" not in page(viewer)
 

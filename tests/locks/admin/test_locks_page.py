@@ -66,7 +66,7 @@ def release_url(name, **query):
 
 def test_while_nothing_is_held_one_sentence_says_how_that_changes(viewer):
     assert rows_of(viewer, ROOT) == [
-        "No lock is held. What with lock(name): takes is listed here until it is released."
+        "No lock is held. A lock taken by with lock(name): is listed here until it is released."
     ]
 
 

@@ -104,7 +104,7 @@ def test_rejected_lines_are_told_by_reason_and_shown_safely(viewer, redis):
     reasons, samples = (rows_of(viewer, ROOT, "job/", job="default", table=number) for number in (1, 2))
     html = viewer.get(url("job", job="default")).text
 
-    assert reasons == ["format a field is missing 7", "date no time, or no day that there is 3"]
+    assert reasons == ["format a field is missing 7", "date no time, or a day that does not exist 3"]
     assert any(
         row.startswith(r"format \x00\xff<script>alert(1)</script> \u202eleft a.log 12 480") for row in samples
     )
@@ -184,7 +184,7 @@ def test_chosen_chunks_are_handed_out_again_once_it_is_asked(operator, redis):
     address = url("resend", **OF_PLACES, chunk=third)
     asked = words(operator.get(address))
     assert "Hand out 1 dead chunk of places again" in asked
-    assert "The next worker that is free counts them, 10 lines, and they have all their tries again." in asked
+    assert "The next worker that is free counts them, 10 lines, and they start with all their tries." in asked
     assert len(dead()) == 3
 
     said = done(operator, address)
@@ -218,13 +218,13 @@ def test_a_selection_that_has_changed_meanwhile_is_told(operator, redis):
     second, first = dead()
     Aggregation("places").resend([first])
     address = f"{url('discard', **OF_PLACES)}&chunk={first}&chunk={second}"
-    assert "1 chunk of the selection ceased to be dead." in words(operator.get(address))
+    assert "No longer dead: 1 chunk of the selection." in words(operator.get(address))
 
     said = done(operator, address)
 
     assert said == [
         "Discarded 1 dead chunk of places.",
-        "1 chunk of the selection had ceased to be dead.",
+        "No longer dead: 1 chunk of the selection.",
     ]
     assert "No chunk is selected." in words(operator.get(url("discard", **OF_PLACES)))
 
@@ -235,7 +235,7 @@ def test_an_aggregation_leaves_and_what_is_lost_is_said_before(operator, redis):
     asked = words(operator.get(address))
     assert "5 chunks that it has not counted are lost to it: waiting 1, held by workers 2, dead 2." in asked
     assert "At work for it: 1. End them first" in asked
-    assert "What of this it has counted before, it counts twice." in asked
+    assert "Chunks that it has counted before are counted twice." in asked
 
     said = done(operator, address)
 

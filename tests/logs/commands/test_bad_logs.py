@@ -88,7 +88,7 @@ def fill_with_damage(folder: Folder) -> None:
     folder.told["checksum.gz"] = (501, len(data), "gzip member 1 is damaged")
     data = folder.lines(50)
     folder.add("followed.gz", gzip.compress(data), b"no gzip")
-    folder.told["followed.gz"] = (51, len(data), "after gzip member 1 comes something else")
+    folder.told["followed.gz"] = (51, len(data), "gzip member 1 is followed by something else")
 
 
 def fill_with_junk(folder: Folder) -> None:

@@ -328,7 +328,7 @@ def test_workers_that_would_count_otherwise_are_refused(redis: Redis) -> None:
         assert eventually(lambda: Aggregation("places").workers())
 
         with pytest.raises(
-            WorkersDiffer, match=r"counts otherwise \(book, city\) than this one \(book, country\)"
+            WorkersDiffer, match=r"counts with other options \(book, city\) than this one \(book, country\)"
         ):
             worker(about=("book", "country")).run()
         assert worker(about=("book", "city"), drains=True).run() == 0

@@ -15,7 +15,7 @@ from tests.control_room.pages import addresses, done, logged, round_trips, rows_
 from tests.locks.admin.test_locks_page import AWKWARD
 
 ROOT = "/admin/components/mailbox/"
-HIDDEN = "What was written is hidden: you do not have the permission to read the messages of mailboxes."
+HIDDEN = "The messages are hidden: you do not have the permission to read the messages of mailboxes."
 
 url = addresses(ROOT)
 
@@ -193,12 +193,12 @@ def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
     mailbox = fill()
     mailbox.block("joe")
     address = url("unblock", mailbox="jack", sender="joe")
-    assert re.search(r"joe [\d:]+ .* ago Take mail again…", page(operator, "mailbox/", mailbox="jack"))
+    assert re.search(r"joe [\d:]+ .* ago Accept mail again…", page(operator, "mailbox/", mailbox="jack"))
 
     said = done(operator, address)
     again = done(operator, address)
 
-    assert said == logged() == ["The mailbox of jack takes the mail of joe again."]
+    assert said == logged() == ["The mailbox of jack accepts the mail of joe again."]
     assert again == ["The mailbox of jack refuses no mail of joe."]
     assert mailbox.blocked() == {}
     assert "Blocked senders" not in page(operator, "mailbox/", mailbox="jack")

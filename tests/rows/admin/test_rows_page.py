@@ -117,7 +117,7 @@ def test_a_row_is_found_by_name_and_key_and_a_model_by_its_name_or_a_part_of_it(
     assert viewer.get(ROOT, {"q": "items"}).url == url("model", model="items")
     assert [row.split()[0] for row in rows_of(viewer, ROOT, q="TEM")] == ["items"]
     assert "These are the models whose names hold “TEM”. All cached rows" in page(viewer, q="TEM")
-    assert rows_of(viewer, ROOT, q="items:99") == ["No model has rows called so."]
+    assert rows_of(viewer, ROOT, q="items:99") == ["No model has rows of this name."]
 
 
 def test_rows_are_listed_by_page_and_the_list_ends_somewhere(viewer, monkeypatch):

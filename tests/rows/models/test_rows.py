@@ -326,7 +326,7 @@ def test_keys_of_another_release_fail(redis: Redis) -> None:
     info = RowReader().find("db.ware", "sword")
     assert info is not None
     assert info.failure is not None
-    assert info.failure.error == "'sword' is no key of db.Ware"
+    assert info.failure.error == "'sword' is not a key of db.Ware"
 
 
 def test_a_deleted_row_leaves_the_schedule(redis: Redis) -> None:

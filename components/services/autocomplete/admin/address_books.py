@@ -1,5 +1,6 @@
 """
-The pages of address books: how large a book is, how often and how fast it is searched, what is chosen most in it.
+The pages of address books: the size of each book, how often and how fast it is searched, and the names that are
+chosen most.
 
 A page of the list costs five round trips, however many books there are. People who may view it see the names in all
 books. Nobody sees what others typed, because it is not stored. A worker can rebuild a book that a model feeds, since
@@ -53,7 +54,9 @@ class Row:
 
     @property
     def parts(self) -> str:
-        """Return what each of its books is for, such as "guild", if a model feeds many; "" for a single book."""
+        """Return the field that tells its books apart, such as "guild", if a model feeds many; "" for a single
+        book.
+        """
         fed = feeding(self.id)
         return fed.by.replace("__", " ") if isinstance(fed, ModelBooks) else ""
 
@@ -63,7 +66,7 @@ class Row:
 
     @property
     def slowest(self) -> float | None:
-        """Return how long the slowest search of the hour took, in seconds; None if there was none."""
+        """Return the seconds that the slowest search of the hour took; None if there was none."""
         return self.usage.slowest[0].seconds if self.usage and self.usage.slowest else None
 
 
@@ -74,7 +77,7 @@ class Trial:
     prefix: str
     found: Completions | None = None
     seconds: float | None = None
-    #: Why it cannot be searched for.
+    #: The reason why it cannot be searched for.
     problem: str = ""
 
 
@@ -205,13 +208,15 @@ def _rebuild(row: Row) -> Done:
 
 
 def _told(row: Row, result: TaskResult[..., int | None]) -> Done:
-    """Say what happened. Backends that run tasks at once, in the request, are done with it."""
+    """Report what happened. Backends that run tasks at once, in the request, have finished it."""
     if result.status is TaskResultStatus.SUCCESSFUL:
         return Done(f"Rebuilt the {row.what}.")
     if result.status is TaskResultStatus.FAILED:
         kinds = ", ".join(error.exception_class_path for error in result.errors)
         return Done(
-            but=[f"The rebuild of the {row.what} failed with {kinds}. What was there is searched as before."]
+            but=[
+                f"The rebuild of the {row.what} failed with {kinds}. The old entries are searched as before."
+            ]
         )
     return Done(f"The next free worker rebuilds the {row.what}: the task {result.id}.")
 
@@ -227,13 +232,13 @@ def _effects_of_rebuild(row: Row) -> list[str]:
         ]
     if info:
         effects = [
-            f"A worker loads it anew from the table of {row.model}. It has {_entries(info.count)} now.",
-            "The old book is searched until the new one is whole. What changes meanwhile is in both. Past selections "
-            "still count.",
+            f"A worker loads it again from the table of {row.model}. It has {_entries(info.count)} now.",
+            "The old book is searched until the new one is whole. Changes made meanwhile are in both. "
+            "Past selections still count.",
         ]
     if info and info.loading is not None:
         effects.append(
-            f"A load of it runs, or has died; it has {_entries(info.loading)}. The rebuild ends it."
+            f"A load of it is running, or has died; it has {_entries(info.loading)}. The rebuild ends it."
         )
     return [
         *effects,
@@ -247,7 +252,7 @@ def _effects_of_removal(row: Row, info: BookInfo) -> list[str]:
         f"The selections of {_entries(info.selected)} are forgotten.",
         f"Rows of {row.model} that are saved from now on join it again; a rebuild brings all others."
         if row.model
-        else "An entry that is added from now on makes it anew.",
+        else "An entry that is added from now on creates it again.",
     ]
     if info.loading is not None:
         effects.append(f"The load that runs, with {_entries(info.loading)} so far, ends with an error.")

@@ -1,8 +1,9 @@
 """
-The Locks page: which locks are held, by whom and since when, who waits, and how often they had to.
+The Locks page: the locks that are held, with their holders and since when; who waits, and how often anyone had to.
 
 A page of the list costs six round trips, however many locks are held, and a lock five. The one thing that can be
-done is to release a lock by force. The address names the holder that the visitor saw: a later one keeps the lock.
+done is to release a lock by force. The address names the holder that the visitor saw, so a later holder keeps the
+lock.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Row:
 
     @property
     def holder_id(self) -> str:
-        """Return who holds it, for an address."""
+        """Return the id of its holder, for an address."""
         return legible(self.info.token)
 
     @property
@@ -117,17 +118,16 @@ class LockAdmin(ControlRoomAdmin):
 def _search(text: str) -> str | None:
     try:
         info = LockReader().find(text)
-    except InvalidName:  # no lock can be called so
+    except InvalidName:  # no lock can have this name
         return None
     return info.key if info else None
 
 
 def _find(request: HttpRequest) -> LockInfo:
     """
-    Return the lock that the query names by its key.
-
-    One that lock() makes is free where nothing is known of it, as after a release while its page is open. Raises
-    Http404 for a key of somebody's own of which nothing is known: it may be no lock's.
+    Return the lock that the query names by its key. If nothing is known of a lock that lock() makes, it is shown as
+    free, as after a release while its page is open. Raises Http404 if nothing is known of a key of the caller's own,
+    since it may not be the key of a lock.
     """
     key = request.GET.get("key", "")
     try:
@@ -140,7 +140,7 @@ def _find(request: HttpRequest) -> LockInfo:
 
 
 def _history(row: Row) -> str:
-    """Return by whom it is held, since when and with which fence."""
+    """Return its holder, since when they hold it, and the fence."""
     since = row.info.since
     begun = f", since {timezone.localtime(since):%Y-%m-%d %H:%M:%S %Z}" if since else ""
     return f"{row.who}{begun}, with the fence {row.info.fence}"
@@ -161,5 +161,5 @@ def _effects(row: Row) -> list[str]:
         waiting,
         "The holder is not stopped. It learns that the lock is lost when it renews it, releases it, or asks for it; "
         "until then, two may be at work.",
-        "What it writes with its fence is refused once a later holder has written; what it does without one is not.",
+        "Its writes with a fence are refused once a later holder has written; its writes without one are not.",
     ]

@@ -1,7 +1,7 @@
 """
 What can be done with chunks that were given up: they are handed out again, or discarded.
 
-The query names the chunks, so that a selection is confirmed and carried out under one URL, and looked up each time.
+The query names the chunks, so a selection is confirmed and carried out under one URL. It is looked up each time.
 Doing it twice has the same result as doing it once.
 """
 
@@ -86,10 +86,10 @@ def _verb(
         def act() -> Done:
             count = run(aggregation.service, chosen.ids)
             stayed = chosen.gone + len(chosen.ids) - count
-            but = [f"{chunks(stayed)} of the selection had ceased to be dead."] if stayed else []
+            but = [f"No longer dead: {chunks(stayed)} of the selection."] if stayed else []
             return Done(f"{done} {chunks(count, 'dead ')} of {aggregation.name}." if count else "", but)
 
-        gone = [f"{chunks(chosen.gone)} of the selection ceased to be dead."] if chosen.gone else []
+        gone = [f"No longer dead: {chunks(chosen.gone)} of the selection."] if chosen.gone else []
         dead = pages.url("dead", job=job.id, aggregation=aggregation.id)
         return Action(
             of=job.id,
@@ -109,8 +109,8 @@ RESEND = _verb(
     title="Hand out {} again",
     done="Handed out again",
     effects=lambda chosen: [
-        f"The next worker that is free counts them, {chosen.lines}, and they have all their tries again.",
-        "What made workers fail before may do so again; then they are given up anew.",
+        f"The next worker that is free counts them, {chosen.lines}, and they start with all their tries.",
+        "Whatever made workers fail before may do so again; the chunks are then given up again.",
     ],
     run=Aggregation.resend,
 )
@@ -121,7 +121,8 @@ DISCARD = _verb(
     done="Discarded",
     effects=lambda chosen: [
         f"{chosen.lines} are never counted by {chosen.aggregation.name}.",
-        "Other aggregations still get what they have not counted; what none needs any more goes from Redis.",
+        "Other aggregations still get what they have not counted. "
+        "Chunks that no aggregation needs any more are removed from Redis.",
         "This cannot be undone.",
     ],
     run=Aggregation.discard,

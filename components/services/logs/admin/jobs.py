@@ -26,14 +26,14 @@ from components.services.logs import (
 from components.templatetags.control_room import grouped, legible
 
 _SAMPLES = 20  # that a page shows
-#: Why lines are rejected, in words; any other reason is shown by its name.
+#: The reasons for which lines are rejected, in words; any other reason is shown by its name.
 _REASONS = {
-    "empty": "nothing stands in the line",
+    "empty": "the line is empty",
     "format": "a field is missing",
     "address": "no address",
-    "date": "no time, or no day that there is",
-    "late": "of a day that is too long ago",
-    "future": "of a day that is yet to come",
+    "date": "no time, or a day that does not exist",
+    "late": "the day is too long ago",
+    "future": "the day is in the future",
 }
 _NO_REASONS = ("lines", "counted")
 

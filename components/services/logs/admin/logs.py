@@ -1,6 +1,7 @@
 """
-The Logs page: what of each job is in flight, who counts it and how fast, how far behind they are, what was rejected;
-and the traffic of a job: lines of days by country, region and city, as bars, as a table and as CSV.
+The Logs page: for each job, what is in flight, which workers count it and how fast, how far behind they are, and what
+was rejected. It also shows the traffic of a job: lines of days by country, region and city, as bars, as a table and
+as CSV.
 
 Looking at a job takes four round trips, whatever is in it, and one more for the rejected lines of an aggregation.
 """
@@ -189,6 +190,7 @@ def _effects_of_leaving(found: Counted) -> list[str]:
         "What it has counted stays, and other aggregations go on as before.",
         f"At work for it: {grouped(found.alive)}. End them first: a worker that finds it gone ends with an error, "
         "and one that starts lets it join again.",
-        "If it joins again, it gets all that is in flight then. What of this it has counted before, it counts twice.",
+        "If it joins again, it gets everything that is in flight then. "
+        "Chunks that it has counted before are counted twice.",
         "This cannot be undone.",
     ]

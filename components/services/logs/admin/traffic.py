@@ -1,8 +1,8 @@
 """
 What the traffic page shows of a job: lines of days by country, region and city, as bars and as a table.
 
-The address of the page has everything that is asked for. By default that is the two weeks that end with the last day
-on which something was counted, by country. Places link to the places in them. Errors are shown above the form.
+The address of the page holds the whole query. By default, it asks for the two weeks that end with the last day on
+which something was counted, by country. Places link to the places in them. Errors are shown above the form.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Asked:
         return replace(self, days=str(days), first="", last="").query
 
     def period(self, latest: date) -> tuple[date, date]:
-        """Return the first and last day; if none is given, they end with *latest*. Raises InvalidRange."""
+        """Return the first and last day. If no last day is given, they end with *latest*. Raises InvalidRange."""
         first, last = _day("From", self.first), _day("To", self.last)
         if last is None:
             last = max(latest, first) if first and not self.days else latest

@@ -72,7 +72,7 @@ class LineReader:
         return columns
 
     def take(self) -> Tally:
-        """Return what became of the lines since the last take(), and begin again."""
+        """Return the tally of the lines since the last take(), and begin again."""
         taken = Tally(self._lines, dict(self._rejected), tuple(self._samples))
         self._begin()
         return taken

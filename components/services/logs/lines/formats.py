@@ -51,7 +51,7 @@ class Format(Protocol):
     """A format of lines."""
 
     def read(self, line: bytes) -> Fields | Reason:
-        """Return what a line contains, or why it cannot be read. It is not empty, and comes without its end."""
+        """Return what a line contains, or why it cannot be read. The line is not empty, and has no newline."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Row:
     share: float
     #: Lines in as many days right before.
     before: int
-    #: How much more than before, as a part of that: 0.5 is half as much again. None if there was nothing before.
+    #: The growth, as a part of the lines before: 0.5 is half as much again. None if there were no lines before.
     growth: float | None
     #: Lines of each day of the report.
     by_day: tuple[int, ...]
@@ -74,12 +74,12 @@ class Report:
 
     @property
     def by_day(self) -> tuple[int, ...]:
-        """The total of each day of the report."""
+        """Return the total of each day of the report."""
         return tuple(map(sum, zip(self.others.by_day, *(row.by_day for row in self.rows), strict=True)))
 
 
 def growth(count: int, before: int) -> float | None:
-    """Return how much more *count* is than *before*, as a part of that; None if that is nothing."""
+    """Return the growth from *before* to *count*, as a part of *before*; None if *before* is 0."""
     return (count - before) / before if before else None
 
 

@@ -73,7 +73,7 @@ def drop(job: str, tables: Sequence[str], index: str, members: Sequence[str]) ->
 
 
 def _is_count(text: bytes) -> bool:
-    """Return True if Redis could count on. Other values were not written by this app, and fail no report."""
+    """Return True if Redis could add to this value. This app wrote no other values, and they make no report fail."""
     return _COUNT.fullmatch(text) is not None
 
 

@@ -1,5 +1,5 @@
 """
-Traffic: how many lines of logs came from where, on which days.
+Traffic: the number of lines of logs from each place on each day.
 
 Each day has a table for each level of places. A report adds up the tables of its days in this process, since Redis
 would serve nobody else meanwhile. The rows are read again, by day, and for as many days before; the total before is
@@ -38,7 +38,7 @@ class Traffic:
 
     def days(self, first: date | None = None, last: date | None = None) -> tuple[DayTotal, ...]:
         """
-        Return the days from *first* to *last* on which lines were counted, and how many.
+        Return the days from *first* to *last* on which lines were counted, with the number of lines.
 
         Members that are not days, which a callback may have counted in that table, are left out.
         """
@@ -61,7 +61,7 @@ class Traffic:
 
     def forget(self, before: date) -> int:
         """
-        Remove the tables of all days *before* this one, and return how many days that were.
+        Remove the tables of all days *before* this one. Return how many days there were.
 
         Lines of such a day that are counted later create its tables again, unless workers reject them as late.
         Raises InvalidRange.
@@ -142,7 +142,7 @@ class _Asked:
         return [daily(self.level, day) for day in days]
 
     def inside(self, members: dict[bytes, int]) -> dict[bytes, int]:
-        """Of those that begin as *within*, those that lie in it."""
+        """Return those that lie in *within*, out of those whose ids begin with it."""
         if not (place := self.within.encode()):
             return members
         below = place + b"/"
@@ -165,7 +165,7 @@ class _Counts:
 def _report(
     asked: _Asked, found: Sequence[_Counts], places: int, by_day: Sequence[int], before: int
 ) -> Report:
-    """Make the report. Others are what is left of the totals; nothing if rows grew after the totals were read."""
+    """Return the report. "Others" is the rest of the totals, or 0 if rows grew after the totals were read."""
     shown = [sum(each) for each in zip(*(each.by_day for each in found), strict=True)] or [0] * len(by_day)
     left = tuple(max(0, total - part) for total, part in zip(by_day, shown, strict=True))
     left_before = max(0, before - sum(each.before for each in found))

@@ -16,7 +16,7 @@ from components.services.logs.lines import Callback, LineReader, Rejected
 
 #: Roughly how many members of tables are in a flush: Redis serves nobody else for a microsecond or two each.
 MEMBERS = 100_000
-_FIRST = 200_000  # lines of the first batch; how many members they make is not known yet
+_FIRST = 200_000  # lines of the first batch; the number of members that they make is not known yet
 _GROWTH = 4  # a batch has at most so many times the lines of the batch before
 _MOST = 100_000_000  # lines
 
@@ -45,7 +45,7 @@ class Batch:
 
     def begin(self) -> None:
         """Forget what was counted, and begin again. The batch is spoiled until all callbacks are created."""
-        #: What was counted is not what the chunks contain.
+        #: The counts may differ from what the chunks contain.
         self.is_spoiled = True
         self.callbacks = [make() for make in self._make]
         self._reader.take()

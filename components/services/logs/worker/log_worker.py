@@ -3,7 +3,7 @@ LogWorker: counts many chunks of logs in memory, and flushes sums and chunks in 
 
 Any number of workers may run. A chunk counts once, even if workers die: if it was not flushed, others get it when its
 lease is over, and a flush of chunks that others have by then is refused as a whole. While Redis is away the worker
-tells so once, and then goes on where it was: no call adds anything twice. If a callback fails on a chunk, everything
+logs that once, and then goes on where it was: no call adds anything twice. If a callback fails on a chunk, everything
 that was counted with it is forgotten and counted again; after some tries the chunk is given up, and the control room
 shows it.
 """
@@ -60,9 +60,9 @@ class LogWorker(Loop):
         super().__init__(lease=aggregation.lease)
         self.aggregation, self.reader = aggregation, reader
         self.consumer = aggregation.consumer()
-        #: What it has counted and flushed.
+        #: The chunks and lines that it has counted and flushed.
         self.lines = self.chunks = 0
-        #: What it tells of itself: format and level.
+        #: Part of its report about itself: format and level.
         self.about = about
         self._callbacks, self._drains = callbacks, drains
         self._days = min((each for each in (days, keep) if each is not None), default=None)
@@ -109,15 +109,18 @@ class LogWorker(Loop):
         return DRAINED
 
     def _check_peers(self) -> None:
-        """Refuse to count otherwise than the other workers, since tables would have only a part of the lines."""
+        """Refuse to count with other options than the other workers, since tables would have only a part of the
+        lines.
+        """
         for peer in self.aggregation.workers():
             if not peer.record or not peer.record.format:  # silent, or of another release
                 continue
             if (peer.record.format, peer.record.level) != self.about:
                 theirs, ours = f"{peer.record.format}, {peer.record.level}", ", ".join(self.about)
                 raise WorkersDiffer(
-                    f"A worker of {self.aggregation.name!r} counts otherwise ({theirs}) than this one ({ours}): "
-                    f"process {peer.record.pid} on {peer.record.host}. Stop it first, or give both the same options."
+                    f"A worker of {self.aggregation.name!r} counts with other options ({theirs}) "
+                    f"than this one ({ours}): process {peer.record.pid} on {peer.record.host}. "
+                    "Stop it first, or give both the same options."
                 )
 
     def tick(self) -> float:
@@ -179,7 +182,7 @@ class LogWorker(Loop):
         self._todo.remove(chunk)
 
     def _begin_anew(self) -> None:
-        """Count everything that is held again."""
+        """Begin again, and count everything that is held."""
         self._batch.begin()
         self._message = None
         self._todo = deque(self.consumer.held.values())
@@ -224,7 +227,7 @@ class LogWorker(Loop):
             return None
 
     def _look_after(self) -> None:
-        """Tell that the worker lives, and look which day it is."""
+        """Report that the worker is running, and check whether a new day has begun."""
         now = time.monotonic()
         if now >= self._day_at:
             today = self.consumer.now().date()
@@ -249,7 +252,7 @@ class LogWorker(Loop):
             level=level,
             kernel=self.reader.kernel.name,
         )
-        # If its memory is full Redis refuses this, but takes flushes, which make room. They tell of other troubles.
+        # If its memory is full Redis refuses this, but takes flushes, which make room. They report other troubles.
         with suppress(RedisUnavailable):
             self.consumer.tell(record)
         self._told_at, self._lines_told, self._tell_at = now, self.lines, now + _TELL

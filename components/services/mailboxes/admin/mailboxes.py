@@ -1,5 +1,5 @@
 """
-The Mailboxes page: how full each is, how long its oldest message has waited, when its recipient last pulled.
+The Mailboxes page: the depth of each, how long its oldest message has waited, and when its recipient last pulled.
 
 A page of the list costs four round trips, however many mailboxes there are. Messages are shown only to users who may
 read them, which is a permission of its own. Clearing a mailbox needs the permission to delete; taking the mail of a
@@ -31,7 +31,7 @@ class Row:
     """A mailbox as the pages show it."""
 
     info: MailboxInfo
-    #: Whose it is.
+    #: The person who owns it.
     person: Person
 
     @property
@@ -105,15 +105,15 @@ class MailboxAdmin(ControlRoomAdmin):
 
         def run() -> Done:
             mailbox.unblock(sender)
-            return Done(f"The mailbox of {row.person} takes the mail of {who} again.")
+            return Done(f"The mailbox of {row.person} accepts the mail of {who} again.")
 
         return Action(
             of=row.info.name,
             trail=self._trail(row),
-            title=f"Take the mail of {who} again",
+            title=f"Accept the mail of {who} again",
             effects=[
-                f"The mailbox of {row.person} refuses what {who} writes.",
-                "It takes it again from now on. What was refused is lost: nobody has kept it.",
+                f"The mailbox of {row.person} refuses the mail of {who}.",
+                "It accepts their mail again from now on. Mail that was refused is lost: nobody has kept it.",
             ],
             run=run if sender in mailbox.blocked() else None,
             idle=f"The mailbox of {row.person} refuses no mail of {who}.",
@@ -135,7 +135,7 @@ class MailboxAdmin(ControlRoomAdmin):
                 f"It has {_messages(info.depth)} now, {filesizeformat(info.bytes)}; {grouped(info.handed_out)} of "
                 "them were handed out and may have been read.",
                 "All messages that are in it when you press the button are dropped, even those that just arrived.",
-                "Their senders can see that they were dropped; the recipient is told how many they have missed.",
+                "Their senders can see that they were dropped. The recipient learns how many they have missed.",
                 "This cannot be undone.",
             ],
             run=run if info.depth else None,
@@ -146,7 +146,7 @@ class MailboxAdmin(ControlRoomAdmin):
         return [(f"Mailbox of {row.person}", self.find_url(row.info.name))]
 
     verbs = (
-        Verb("unblock", "Take mail again", unblock),
+        Verb("unblock", "Accept mail again", unblock),
         Verb("clear", "Clear", clear, needs="delete", deletes=True),
     )
 

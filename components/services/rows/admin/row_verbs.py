@@ -1,5 +1,5 @@
 """
-What can be done to one cached row, or to all rows of a model: refresh, remove, change the delay.
+The actions on one cached row, or on all rows of a model: refresh, remove, change the delay.
 
 All rows of a model are done in parts, by RowControls. One request takes about MOST rows, and then leads back to the
 question, for the rest of the buckets. Doing something twice has the same effect as doing it once.
@@ -35,7 +35,7 @@ MOST = 50_000  # rows that one request changes: about a second
 
 
 class DelayForm(forms.Form):
-    """Another delay."""
+    """The form for another delay."""
 
     delay = forms.FloatField(
         label="Delay in seconds",
@@ -53,13 +53,15 @@ class DelayForm(forms.Form):
 
 @dataclass(frozen=True)
 class Target:
-    """What a request's query names: a row, or all rows of a name that are on the schedule, from a bucket on."""
+    """The target that a request's query names: a row, or all rows of a name that are on the schedule, from a bucket
+    on.
+    """
 
     name: str
     key: str | None
     #: None if it is neither on the schedule nor kept, or for all.
     info: RowInfo | None
-    #: How many are on the schedule.
+    #: The number of rows on the schedule.
     count: int
     start: int = 0
 
@@ -72,7 +74,7 @@ class Target:
         name = request.GET.get("model", "")
         known = known_caches(RowReader()).get(name)
         if known is None:
-            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows called so.")
+            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows of this name.")
         text = request.GET.get("bucket", "")
         start = int(text) if text.isascii() and text.isdecimal() and len(text) < 3 else 0
         return cls(name, None, None, known.count, start)
@@ -101,7 +103,7 @@ class Target:
 
     @property
     def effect(self) -> str:
-        """Return how the target stands, in a sentence."""
+        """Return the state of the target, in a sentence."""
         if self.key is None:
             return f"{rows(self.count)} of {self.label} {'is' if self.count == 1 else 'are'} on the schedule."
         if self.info is None or self.info.delay is None:
@@ -222,7 +224,7 @@ def find_row(wanted: str) -> RowInfo | None:
     name, key = name_and_key(wanted)
     try:
         return RowReader().find(name, key)
-    except InvalidName:  # no row can be called so
+    except InvalidName:  # no row can have this name
         return None
 
 
@@ -250,11 +252,11 @@ def _none(target: Target) -> str:
 def _effects_of_removal(target: Target) -> list[str]:
     if target.key is None:
         return [
-            "They leave the schedule, and what is kept of them is dropped. No daemon loads them any more.",
-            "Rows of it that were cached because somebody read them stay until they are too old.",
+            "They leave the schedule, and their stored values are dropped. No daemon loads them any more.",
+            "Rows that were cached because somebody read them stay until they are too old.",
             "In the database nothing changes. Readers load them from there.",
         ]
     return [
-        "It leaves the schedule, and what is kept of it is dropped. No daemon loads it any more.",
+        "It leaves the schedule, and its stored values are dropped. No daemon loads it any more.",
         "In the database nothing changes. Readers load it from there.",
     ]

@@ -1,5 +1,6 @@
 """
-The Cached rows page: what is on the schedule, when it is due and how late, how old and large it is, what fails.
+The Cached rows page: the rows on the schedule, when each is due and how late, how old and large it is, and which rows
+fail.
 
 A page of the list costs eight round trips, however many rows there are. A list of one model's rows, or of those that
 fail, searches for them and says where it ends. Values are not shown: people who look after a cache need not see what
@@ -30,7 +31,7 @@ _HOUR = 3_600  # seconds
 
 @dataclass(frozen=True)
 class HitRate:
-    """How many of the rows that were read were there, as counted in the last hour."""
+    """The share of the rows read that were in the cache, as counted in the last hour."""
 
     hits: int
     misses: int
@@ -61,7 +62,7 @@ class Row:
 
     @property
     def is_late(self) -> bool:
-        """Return whether readers no longer have it, if it was ever loaded."""
+        """Return whether readers can no longer get it, if it was ever loaded."""
         return self.info.late > LEASE
 
 
@@ -134,7 +135,7 @@ class CachedRowAdmin(ControlRoomAdmin):
         reader, name = RowReader(), request.GET.get("model", "")
         info = known_caches(reader).get(name)
         if info is None:
-            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows called so.")
+            raise Http404(f"No row of {name!r} is on the schedule, and no model has rows of this name.")
         cache = _cache(info, hit_rates([name]))
         context = {
             "cache": cache,

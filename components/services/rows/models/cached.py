@@ -2,7 +2,7 @@
 CachedRows: the cached rows of a model, and CachedRow, a model that has them.
 
 A reader loads the rows that it misses itself, once for all that miss them. Within a transaction it asks the database
-and stores nothing: it may see what is not committed, or what was so when the transaction began.
+and stores nothing: it may see uncommitted rows, or rows as they were when the transaction began.
 
 Rows are loaded by one query for all of them. A row that makes the query fail is found by halving: it alone counts as
 an error, and the others are loaded. A database that does not answer is no error of any row.
@@ -94,7 +94,7 @@ class CachedRows:
         self.cache.schedule(self.key(pk), self.delay if delay is None else delay)
 
     async def aschedule(self, pk: Any, delay: float | None = None) -> None:
-        """schedule(), awaited."""
+        """Schedule the row, as schedule() does."""
         await self.cache.aschedule(self.key(pk), self.delay if delay is None else delay)
 
     def schedule_many(self, pks: Iterable[Any], delay: float | None = None) -> None:
@@ -133,13 +133,13 @@ class CachedRows:
     async def aget(
         self, pk: Any, *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> FrozenRow | None:
-        """get(), awaited."""
+        """Return the row, as get() does."""
         return (await self.aget_many([pk], wait=wait, max_age=max_age, stale=stale)).get(pk)
 
     def get_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, FrozenRow]:
-        """Return the rows that there are, by *pks*. Others are loaded in one query. Raises what get() does."""
+        """Return the rows that there are, by *pks*. Others are loaded in one query. Raises what get() raises."""
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
         # A transaction may hold locks of the database: so it waits for nobody else to load.
@@ -153,7 +153,7 @@ class CachedRows:
     async def aget_many(
         self, pks: Iterable[Any], *, wait: float = LEASE, max_age: float | None = None, stale: bool = False
     ) -> dict[Any, FrozenRow]:
-        """get_many(), awaited."""
+        """Return the rows that there are, as get_many() does."""
         wanted = {pk: self.key(pk) for pk in pks}
         options: dict[str, Any] = {"max_age": max_age, "stale": stale}
         try:
@@ -173,7 +173,7 @@ class CachedRows:
 
     def _is_within_a_transaction(self) -> bool:
         connection = connections[self.database]
-        is_open = connection.connection is not None  # what is cached is read without a database
+        is_open = connection.connection is not None  # cached rows are read without a database
         return connection.in_atomic_block or (is_open and not connection.autocommit)
 
     def _rows(self, values: Mapping[str, Sequence[Any]]) -> dict[str, Row]:
@@ -197,7 +197,7 @@ class CachedRows:
 
     @property
     def database(self) -> str:
-        """The alias of its database: by default that of writes, since a replica may lag behind."""
+        """Return the alias of its database: by default that of writes, since a replica may lag behind."""
         return self._using or router.db_for_write(self.model)
 
     @property
@@ -206,12 +206,12 @@ class CachedRows:
 
     @property
     def names_its_fields(self) -> bool:
-        """Whether it was declared which fields are cached."""
+        """Return whether the cached fields were declared."""
         return self._names is not None
 
     @cached_property
     def key_column(self) -> models.Field[Any, Any]:
-        """The unique field whose values the keys are. Raises ImproperlyConfigured."""
+        """Return the unique field whose values are the keys. Raises ImproperlyConfigured."""
         meta = self.model._meta
         [found] = self._find([self.key_name])
         if not found.unique:
@@ -222,7 +222,9 @@ class CachedRows:
 
     @cached_property
     def key_field(self) -> models.Field[Any, Any]:
-        """The field that knows the type of the keys: what key_column points at, if that is a relation."""
+        """Return the field that knows the type of the keys: the one that key_column points at, if that is a
+        relation.
+        """
         found = self.key_column
         while found.is_relation:
             found = found.target_field  # type: ignore[attr-defined]
@@ -234,7 +236,7 @@ class CachedRows:
 
     @cached_property
     def fields(self) -> list[models.Field[Any, Any]]:
-        """The fields that are cached. Raises ImproperlyConfigured."""
+        """Return the fields that are cached. Raises ImproperlyConfigured."""
         meta = self.model._meta
         if self._names is None:
             return [each for each in meta.concrete_fields if each.name not in _SECRET]
@@ -275,7 +277,9 @@ class CachedRows:
         return _written(found)
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Sequence[Any]]:
-        """Return the values of the rows that there are, by key, in one query for 30,000. Raises what that raises."""
+        """Return the values of the rows that there are, by key, in one query for 30,000. Raises any error of the
+        query.
+        """
         if not keys:
             return {}
         # By the values of the keys, since a database may write them in another way.
@@ -319,7 +323,7 @@ class CachedRows:
                 return True
         except InvalidName:
             pass
-        loaded.errors[key] = f"{key!r} is no key of {self.model._meta.label}"
+        loaded.errors[key] = f"{key!r} is not a key of {self.model._meta.label}"
         return False
 
 
@@ -369,7 +373,7 @@ class_prepared.connect(_watch, dispatch_uid="components.rows.writes")
 
 @dataclass(frozen=True, kw_only=True)
 class Caching:
-    """How the rows of a model are cached: the options of CachedRows."""
+    """The way in which the rows of a model are cached: the options of CachedRows."""
 
     delay: float = 60.0
     fields: Sequence[str] | None = None

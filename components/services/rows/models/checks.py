@@ -1,5 +1,5 @@
 """
-System checks of cached rows: what is wrong with how they are declared, before a reader or a daemon meets it.
+System checks of cached rows: errors in their declarations, found before a reader or a daemon meets them.
 
 A delay of 0 and a name that is taken are refused when the model is declared. Everything else has to wait until all
 models are loaded, since fields point at other models. No check opens a connection.
@@ -67,8 +67,8 @@ def _unknown(rows: CachedRows) -> Iterator[CheckMessage]:
     for field, kind in zip(rows.fields, rows.shape.kinds, strict=True):
         if kind.name.startswith(AS_TEXT):
             yield Warning(
-                f"The cached rows {rows.name!r} have the field {field.name}, a {type(field).__name__}, of whose "
-                "values nothing is known.",
+                f"The cached rows {rows.name!r} have the field {field.name}, a {type(field).__name__}, whose "
+                "values are of an unknown kind.",
                 hint="They are written as text by its own serialization. A row whose value does not come back equal "
                 "is not cached. Say by `fields` which ones are: this one too if it does, else all others.",
                 obj=rows.model,

@@ -1,5 +1,5 @@
 """
-The kinds of fields: of which kind the values of a model's field are, by the class that Django knows it as.
+The kinds of fields: the kind of the values of a model's field, by the class that Django knows it as.
 
 A field of no known class is written by its own serialization (value_to_string, to_python) if the value comes back as
 it was; else its row is refused. A foreign key has the kind of the field that it points at.
@@ -16,7 +16,7 @@ from django.db import models
 from components.exceptions import RowNotSerializable
 from components.services.rows import KINDS, Kind, list_of
 
-#: How the names of kinds begin that are only known by the field's own serialization.
+#: The beginning of the names of kinds that are only known by the field's own serialization.
 AS_TEXT = "text of "
 #: By Field.get_internal_type().
 _KINDS = {

@@ -3,11 +3,11 @@ Writes: invalidate the rows that a write has changed, as Django's signals tell i
 
 Signals are received from the models that share rows with the cached one (kit/model_families.py).
 
-A row that is known by something else than its primary key may have another key in memory than in the database. So
+A row whose key is not its primary key may have another key in memory than in the database. So
 before such a row is saved or deleted, the database is asked what its key is.
 
 Where the deletion of a row changes cached rows that refer to it without a signal of their own (SET_NULL, SET_DEFAULT,
-SET(), what the database does by itself), the database is asked before it which rows these are.
+SET(), what the database does by itself), the database is asked before the deletion which rows these are.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 #: Django deletes the rows that refer to a deleted one, with signals, or refuses the deletion.
 _TOLD = (models.CASCADE, models.PROTECT, models.RESTRICT)
-#: Rows that refer to one deleted row, of which the cache is told.
+#: The largest number of rows referring to one deleted row that the cache invalidates.
 MOST_REFERRING = 10_000
 
 
@@ -54,7 +54,9 @@ class Writes:
             self.watch(model)
 
     def watch(self, model: type[models.Model]) -> None:
-        """Heed writes of *model* if it shares rows with the cached one, and deletions if that refers to it."""
+        """Listen to writes of *model* if it shares rows with the cached model, and to deletions if the cached model
+        refers to it.
+        """
         if any(_is_a(model, relation) for relation in self._relations):
             uid = f"components.rows:{self._name}:referred"
             pre_delete.connect(self._before_referred_delete, sender=model, dispatch_uid=uid)
@@ -75,7 +77,7 @@ class Writes:
     def _before_delete(
         self, sender: type[models.Model], instance: Any, using: str, origin: Any = None, **kwargs: Any
     ) -> None:
-        """Remember the key. What a query set deletes was just read; an instance may have been changed since."""
+        """Remember the key. Rows deleted by a query set were just read; an instance may have been changed since."""
         is_fresh = isinstance(origin, QuerySet)
         self._keep(instance, (self._key if is_fresh else self._stored_key)(sender, instance, using))
 

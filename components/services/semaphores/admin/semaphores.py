@@ -1,8 +1,9 @@
 """
-The Semaphores page: how each stands, who holds its permits, who waits; another limit, and holders to evict.
+The Semaphores page: the state of each, who holds its permits and who waits. Its limit can be changed, and holders can
+be evicted.
 
 A page of the list costs five round trips, however many there are, and a semaphore five. An address names a permit by
-its id, which no other permit has: whoever comes in its place keeps theirs.
+its id, which no other permit has, so a later holder keeps theirs.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Row:
 
 
 class LimitForm(forms.Form):
-    """Another limit."""
+    """The form for another limit."""
 
     limit = forms.IntegerField(
         min_value=1,

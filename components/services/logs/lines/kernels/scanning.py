@@ -35,7 +35,7 @@ _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8)
 
 @compiled
 def _ipv4(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
-    """The address that begins at *p*, and where it ends; -1 if none does."""
+    """Return the address that begins at *p*, and where it ends; -1 if none begins there."""
     value = 0
     for octet in range(4):
         number = a[p] - _ZERO
@@ -59,7 +59,7 @@ def _ipv4(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
 
 @compiled
 def _number(a: NDArray[np.uint8], p: int, digits: int) -> int:
-    """The number of so many digits at *p*; -1 if one of them is none."""
+    """Return the number of so many digits at *p*; -1 if one of the bytes is not a digit."""
     value = 0
     for at in range(p, p + digits):
         digit = a[at] - _ZERO
@@ -71,7 +71,7 @@ def _number(a: NDArray[np.uint8], p: int, digits: int) -> int:
 
 @compiled
 def _iso_date(a: NDArray[np.uint8], p: int) -> int:
-    """2011-10-10 as 20111010; -1 if that is not how the bytes at *p* look."""
+    """Read 2011-10-10 at *p* and return 20111010; -1 if the bytes do not look like that."""
     year = _number(a, p, 4)
     if year < 0 or a[p + 4] != _DASH:
         return -1
@@ -84,7 +84,7 @@ def _iso_date(a: NDArray[np.uint8], p: int) -> int:
 
 @compiled
 def _web_date(a: NDArray[np.uint8], p: int) -> int:
-    """10/Oct/2011 as 20111010; -1 if that is not how the bytes at *p* look."""
+    """Read 10/Oct/2011 at *p* and return 20111010; -1 if the bytes do not look like that."""
     day = _number(a, p, 2)
     if day < 0 or a[p + 2] != _SLASH:
         return -1
@@ -101,13 +101,13 @@ def _web_date(a: NDArray[np.uint8], p: int) -> int:
 
 @compiled
 def _clock(a: NDArray[np.uint8], p: int, last: int) -> bool:
-    """Whether two digits stand at *p* that are a number up to *last*."""
+    """Return whether two digits at *p* are a number up to *last*."""
     return 0 <= _number(a, p, 2) <= last
 
 
 @compiled
 def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
-    """Whether what stands from *p* to *close* is a zone, with a blank before it or not."""
+    """Return whether the bytes from *p* to *close* are a zone, with or without a blank before it."""
     if a[p] == _BLANK:
         p += 1
     if a[p] == _ZULU:
@@ -120,7 +120,7 @@ def _zone(a: NDArray[np.uint8], p: int, close: int) -> bool:
 
 @compiled
 def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> int:
-    """The day of the time in brackets that ends at *close*, as 20111010; -1 if it is no time."""
+    """Return the day of the time in brackets that ends at *close*, as 20111010; -1 if it is not a time."""
     p = close - _SHORTEST
     while p > blank and a[p] != _OPEN and close - p < _LONGEST:
         p -= 1
@@ -143,7 +143,7 @@ def _web_time(a: NDArray[np.uint8], blank: int, close: int) -> int:
 
 @compiled
 def _ordinal(date: int) -> int:
-    """20111010 as a number of days since the year 1; 0 if there is no such day."""
+    """Convert 20111010 to the number of days since the year 1; return 0 if there is no such day."""
     year, month, day = date // 10_000, date // 100 % 100, date % 100
     if date < 0 or year < 1 or month < 1 or month > 12 or day < 1:
         return 0
@@ -157,7 +157,7 @@ def _ordinal(date: int) -> int:
 
 @compiled
 def _find(a: NDArray[np.uint8], p: int, byte: int) -> int:
-    """Where that byte comes next, or the line ends."""
+    """Return where that byte comes next, or where the line ends."""
     while a[p] != byte and a[p] != _NEWLINE:
         p += 1
     return p
@@ -165,9 +165,9 @@ def _find(a: NDArray[np.uint8], p: int, byte: int) -> int:
 
 @compiled
 def _ipv6(a: NDArray[np.uint8], p: int) -> tuple[int, int, int]:
-    """The two halves of an address of hexadecimal groups, and where it ends; -1 if Python has to look at it."""
+    """Return the two halves of an address of hexadecimal groups, and where it ends; -1 if Python has to read it."""
     high = low = head_high = head_low = groups = 0
-    gap = -1  # how many groups stand before "::"
+    gap = -1  # the number of groups before "::"
     if a[p] == _COLON and a[p + 1] == _COLON:
         gap, p = 0, p + 2
     while True:
@@ -193,7 +193,7 @@ def _ipv6(a: NDArray[np.uint8], p: int) -> tuple[int, int, int]:
 
 @compiled
 def _group(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
-    """The number of up to four hexadecimal digits at *p*, and where it ends."""
+    """Return the number of up to four hexadecimal digits at *p*, and where it ends."""
     value, last = 0, p + 4
     while p < last:
         digit = a[p] - _ZERO
@@ -207,7 +207,7 @@ def _group(a: NDArray[np.uint8], p: int) -> tuple[int, int]:
 
 @compiled
 def _token(a: NDArray[np.uint8], start: int) -> tuple[int, int, int, int]:
-    """The address that a line begins with, in halves; the blank after it, or -1; and what it was read as."""
+    """Return the address that a line begins with, in halves; the blank after it, or -1; and what it was read as."""
     low, p = _ipv4(a, start)
     if p >= 0 and a[p] == _BLANK:
         return 0, low, p, READ

@@ -1,10 +1,10 @@
 """
 The kernel that needs no compiler: each step is done for all lines of a block at once (numpy).
 
-Where newlines, blanks and dots stand is found once; what is asked of a line is then a gather at known distances
-from these. Positions outside of the block are read as its first or last byte. What such a read gives is never used:
-a line that lacks a blank, a dot or a bracket is refused for that. What is no IPv4 address but has a colon is left
-to Python.
+The positions of newlines, blanks and dots are found once; each fact about a line is then a gather at known distances
+from these. Positions outside of the block are read as its first or last byte. The result of such a read is never
+used: a line that lacks a blank, a dot or a bracket is refused for that. An address that is not IPv4 but has a colon
+is left to Python.
 """
 
 from __future__ import annotations
@@ -86,23 +86,23 @@ def _at(a: Bytes, positions: Offsets) -> Bytes:
 
 
 def _next(found: Offsets, positions: Offsets, limits: Offsets) -> Offsets:
-    """The first of *found* from each position on; -1 where there is none before the limit."""
+    """Return the first of *found* from each position on; -1 if none comes before the limit."""
     at = np.append(found, _NOWHERE)[np.searchsorted(found, positions)]
     return np.where(at < limits, at, -1)
 
 
 def _number(a: Bytes, positions: Offsets, digits: int) -> NDArray[np.int64]:
-    """The number of so many digits at each position; below 0 if one of them is none."""
+    """Return the number of so many digits at each position; below 0 if one of the bytes is not a digit."""
     value, is_bad = np.zeros(len(positions), np.int64), np.zeros(len(positions), np.bool_)
     for at in range(digits):
-        digit = _at(a, positions + at) - np.uint8(ord("0"))  # what is none wraps to more than 9
+        digit = _at(a, positions + at) - np.uint8(ord("0"))  # a byte that is not a digit wraps to more than 9
         is_bad |= digit > 9
         value = value * 10 + digit
     return np.where(is_bad, -1, value)
 
 
 def _book(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, Offsets]:
-    """Of each line: whether it is of this format, its day or 0, and where the rest begins."""
+    """Return for each line whether it is of this format, its day or 0, and where the rest begins."""
     year, month, day = (_number(a, blanks + at, digits) for at, digits in ((1, 4), (6, 2), (9, 2)))
     after = blanks + 11
     is_blank = _at(a, after) == ord(" ")
@@ -119,7 +119,7 @@ def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, O
     is_time = (close >= 0) & _is_begun(a, stamp, blanks) & (_at(a, stamp + _CLOCK_END) == ord(" "))
     is_time &= _is_sign(a, stamp + 22) & _is_pair(a, stamp + 23, _HOURS) & _is_pair(a, stamp + 25, _MINUTES)
     others = np.flatnonzero((close >= 0) & ~is_time)
-    if len(others):  # another way to write it, or none
+    if len(others):  # written in another way, or not a time
         stamp[others], is_time[others] = _others(a, blanks[others], close[others])
     day, year = _number(a, stamp + 1, 2), _number(a, stamp + 8, 4)
     is_time &= (_at(a, stamp + 3) == ord("/")) & (_at(a, stamp + 7) == ord("/"))
@@ -127,7 +127,7 @@ def _combined(a: Bytes, blanks: Offsets, ends: Offsets) -> tuple[Truths, Days, O
 
 
 def _is_begun(a: Bytes, stamp: Offsets, blanks: Offsets) -> Truths:
-    """Whether a bracket opens there, a day may follow, and then a time of the day."""
+    """Return whether a bracket opens there, and a day and then a time of the day may follow."""
     is_time = stamp > blanks
     for at, byte in ((-1, " "), (0, "["), (12, ":"), (15, ":"), (18, ":")):
         is_time &= _at(a, stamp + at) == ord(byte)
@@ -137,7 +137,7 @@ def _is_begun(a: Bytes, stamp: Offsets, blanks: Offsets) -> Truths:
 
 
 def _others(a: Bytes, blanks: Offsets, close: Offsets) -> tuple[Offsets, Truths]:
-    """Where times begin that are not written as most are, and whether they are times: all but for their days."""
+    """Return where unusually written times begin, and whether they are valid times. Their days are not checked."""
     opens = np.append(_all(a, "["), -1)  # the last one, which is also what stands before the first
     stamp = opens[np.searchsorted(opens[:-1], close) - 1]
     end = stamp + _CLOCK_END
@@ -162,7 +162,7 @@ def _is_zone(a: Bytes, at: Offsets, close: Offsets) -> Truths:
 
 
 def _is_digit(a: Bytes, positions: Offsets) -> Truths:
-    is_digit: Truths = _at(a, positions) - np.uint8(ord("0")) <= 9  # what is none wraps to more
+    is_digit: Truths = _at(a, positions) - np.uint8(ord("0")) <= 9  # a byte that is not a digit wraps to more
     return is_digit
 
 
@@ -173,7 +173,7 @@ def _is_sign(a: Bytes, positions: Offsets) -> Truths:
 
 
 def _pairs(count: int) -> Truths:
-    """Of each two bytes, as one number, whether they are two digits of a number below *count*."""
+    """Return for each two bytes, given as one number, whether they are two digits of a number below *count*."""
     is_pair = np.zeros(1 << 16, np.bool_)
     is_pair[[(ord("0") + number // 10) << 8 | ord("0") + number % 10 for number in range(count)]] = True
     return is_pair
@@ -187,7 +187,7 @@ def _is_pair(a: Bytes, positions: Offsets, pairs: Truths) -> Truths:
 
 
 def _months(a: Bytes, positions: Offsets) -> NDArray[np.int64]:
-    """Jan is 1; what is no month is 0."""
+    """Return the number of each month: 1 for Jan, 0 for anything that is not a month."""
     letters = [_at(a, positions + at) for at in range(3)]
     found = np.zeros(len(positions), np.int64)
     for month, name in enumerate(_MONTHS, 1):
@@ -198,7 +198,7 @@ def _months(a: Bytes, positions: Offsets) -> NDArray[np.int64]:
 def _ordinals(
     is_date: Truths, year: NDArray[np.int64], month: NDArray[np.int64], day: NDArray[np.int64]
 ) -> Days:
-    """Days since the year 1; 0 where there is no such day."""
+    """Return the days since the year 1; 0 if there is no such day."""
     is_date = is_date & (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
     month = np.where(is_date, month, 1)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
@@ -209,7 +209,7 @@ def _ordinals(
 
 
 def _addresses(a: Bytes, starts: Offsets, ends: Offsets) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """IPv4 addresses, and READ, ADDRESS or MAYBE_IPV6 for each."""
+    """Return IPv4 addresses, and READ, ADDRESS or MAYBE_IPV6 for each."""
     dots = np.append(_all(a, "."), [_NOWHERE] * 3)
     first = np.searchsorted(dots[:-3], starts)
     marks = [starts - 1, dots[first], dots[first + 1], dots[first + 2], ends]
