@@ -325,6 +325,7 @@ def test_the_app_is_there() -> None:
     assert len(APP) > 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_app_keeps_the_rule(rule: Rule) -> None:
     assert list(rule(APP)) == []

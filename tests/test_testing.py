@@ -60,6 +60,7 @@ def shop(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.P
     return pytester
 
 
+@pytest.mark.slow
 def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester) -> None:
     # A shop need not have pytest-asyncio, which warns of each option that it is not given.
     run = shop.runpytest_subprocess("--ds=shop_settings", "-Werror", "-p", "no:asyncio")
@@ -67,6 +68,7 @@ def test_a_project_gets_a_redis_of_its_own_empty_each_time(shop: pytest.Pytester
     run.assert_outcomes(passed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", list(servers()), ids=lambda program: program.parts[-3])
 def test_a_project_can_say_which_redis_to_test_with(shop: pytest.Pytester, program: Path) -> None:
     shop.makepyfile(
@@ -119,6 +121,7 @@ def test_other_aliases_and_options_stay(redis_server: EmbeddedServer) -> None:
         assert client.ping()
 
 
+@pytest.mark.slow
 def test_a_node_in_cluster_mode_knows_its_slots_after_a_restart(tmp_path: Path) -> None:
     with ClusterServer(tmp_path) as server:
         server.stop()

@@ -72,6 +72,7 @@ def test_it_carries_templates_scripts_static_files_and_types(site_packages):
     assert not any("market" in path for path in found)
 
 
+@pytest.mark.slow
 def test_an_empty_project_opens_the_queues_page(site_packages, tmp_path, redis_server):
     subprocess.run([sys.executable, "-m", "django", "startproject", "shop", tmp_path], check=True)
     with (tmp_path / "shop" / "settings.py").open("a") as settings:

@@ -77,6 +77,7 @@ def chat(redis: Redis) -> str:
     return chat.id
 
 
+@pytest.mark.slow
 @pytest.mark.django_db  # of which nothing is asked, but Django looks after its connections at each request
 @schema.parametrize()
 @settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

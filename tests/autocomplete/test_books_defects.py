@@ -89,6 +89,7 @@ def test_a_load_that_begins_while_another_ends_keeps_the_ranks_of_whom_it_has(re
     assert_whole(redis, "guild")
 
 
+@pytest.mark.slow
 def test_when_some_of_the_best_have_left_the_others_of_them_stay(book: AddressBook, redis: Redis) -> None:
     """More are selected than are looked at to find the best anew, and the best are the last by the alphabet."""
     book.load((number, f"a{number:04}") for number in range(1_200))

@@ -218,6 +218,7 @@ def redis_of_machine(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> Redis:
     return redis
 
 
+@pytest.mark.slow
 def test_any_sequence_of_calls_does_as_the_model(redis_of_machine: Redis) -> None:
     checks = settings(
         max_examples=50,
@@ -248,6 +249,7 @@ TYPED = st.tuples(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redis_mode", ["plain"], indirect=True)
 @given(
     given_names=st.lists(names(), min_size=20, max_size=20),
@@ -284,6 +286,7 @@ def test_ten_thousand_prefixes_find_what_a_naive_search_finds(
         assert found.is_whole == (len(everybody) <= limit)
 
 
+@pytest.mark.slow
 def test_a_prefix_of_thousands_is_answered_in_parts_as_a_naive_search_does(redis: Redis) -> None:
     book, chosen = AddressBook("guild"), random.Random(7)
     entries = {f"{number}": chosen.choice(NAMES)(chosen) for number in range(3_000)}

@@ -22,6 +22,7 @@ def check(found: Completions, *, staying: set[str]) -> None:
         assert entry.label == STAYING[entry.id] if entry.id in STAYING else entry.label in LABELS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redis_mode", ["plain"], indirect=True)
 def test_readers_see_each_once_and_all_who_stay_whatever_other_processes_do(
     redis: Redis, server: EmbeddedServer

@@ -16,6 +16,8 @@ from tests.locks.admin import holdings
 from tests.queues.admin import scene
 from tests.support.rows import cache
 
+pytestmark = pytest.mark.slow
+
 ADMIN = "/admin/components/"
 CONTROL_ROOM = (
     f"{ADMIN}queue/",

@@ -58,6 +58,7 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
     assert_good_looks(window(admin), PAGES)
 
 
+@pytest.mark.slow
 def test_a_book_is_rebuilt_and_a_prefix_tried_by_keyboard_and_without_scripts(window, admin, shelves):
     page = window(admin, java_script_enabled=False).open(ROOT)
 
@@ -77,6 +78,7 @@ def test_a_book_is_rebuilt_and_a_prefix_tried_by_keyboard_and_without_scripts(wi
     expect(page.get_by_role("region", name="Found").get_by_role("rowheader")).to_have_text(["Charts"])
 
 
+@pytest.mark.slow
 def test_what_is_typed_stays_while_the_figures_are_renewed(window, admin, guilds):
     opened = window(admin)
     stop_clock(opened.page)

@@ -54,6 +54,7 @@ def mentions(chat, user):
     return [message.mentions for message in chat.history(user).messages if message.sender == user]
 
 
+@pytest.mark.slow
 def test_whom_one_writes_to_is_offered_for_the_next_chat(enter, served):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     of_two = Chat.create(jack, members=[joe], title="Two", text="hi")
@@ -86,6 +87,7 @@ def test_whom_one_writes_to_is_offered_for_the_next_chat(enter, served):
     assert window.complaints == []
 
 
+@pytest.mark.slow
 def test_a_member_is_mentioned_by_keys_alone(opened, served, chat):
     page = opened.page
     page.keyboard.type("hi @")
@@ -118,6 +120,7 @@ def test_a_member_is_mentioned_by_keys_alone(opened, served, chat):
     assert eventually(lambda: [each.id for each in RecentContacts(joe).list()] == [ANNA, ELODIE])
 
 
+@pytest.mark.slow
 def test_the_list_of_members_goes_round_and_tells_itself(opened):
     page = opened.page
     page.keyboard.type("@j")
@@ -144,6 +147,7 @@ def test_the_list_of_members_goes_round_and_tells_itself(opened):
     assert composer(page).get_attribute("aria-activedescendant") is None
 
 
+@pytest.mark.slow
 def test_only_who_writes_a_name_is_offered_names(opened, served, chat):
     page = opened.page
     listbox = page.get_by_role("listbox")
@@ -180,6 +184,7 @@ def test_only_who_writes_a_name_is_offered_names(opened, served, chat):
     assert mentions(chat, served.ids["joe"])[-2:] == [(served.ids["jill"],), ()]
 
 
+@pytest.mark.slow
 def test_what_an_input_method_composes_is_no_name_yet(opened):
     page = opened.page
     page.keyboard.type("@")
@@ -223,6 +228,7 @@ TYPED = """(node, texts) => {
 }"""
 
 
+@pytest.mark.slow
 def test_members_of_a_large_chat_are_searched_when_typing_pauses(enter, served):
     large = Chat.create(served.ids["joe"], members=[f"p{number:03}" for number in range(220)], text="hi")
     page = enter("joe").chat(f"/chat/{large.id}/")

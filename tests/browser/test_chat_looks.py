@@ -71,6 +71,7 @@ def pages(chat):
     return ["/chat/", f"/chat/{chat.id}/", f"/chat/{chat.id}/members/", "/chat/-/new/"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", ["of the site", "its own"])
 def test_text_has_the_contrast_of_wcag_aa(enter, pages, colours):
     window = enter("joe", viewport=WIDE)
@@ -87,6 +88,7 @@ def test_text_has_the_contrast_of_wcag_aa(enter, pages, colours):
     assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
 def test_a_small_screen_shows_all_of_it_with_targets_for_thumbs(enter, pages, scripts):
     window = enter("joe", viewport=NARROW, has_touch=True, java_script_enabled=scripts)
@@ -110,6 +112,7 @@ def test_a_small_screen_shows_one_thing_at_a_time(enter, chat):
     expect(page.get_by_role("link", name=re.compile("Lantern Keepers"))).to_be_focused()
 
 
+@pytest.mark.slow
 def test_all_works_without_scripts(enter, served):
     window = enter("joe", java_script_enabled=False)
     page = window.open("/chat/")
@@ -143,6 +146,7 @@ def test_all_works_without_scripts(enter, served):
     assert window.complaints == []
 
 
+@pytest.mark.slow
 def test_the_structure_says_what_is_what(enter, pages):
     window = enter("joe", viewport=WIDE)
     for path in pages:
@@ -166,6 +170,7 @@ def test_the_structure_says_what_is_what(enter, pages):
     assert window.complaints == []
 
 
+@pytest.mark.slow
 def test_the_policy_allows_nothing_that_is_not_from_here(enter, pages):
     window = enter("joe")
     for path in pages:

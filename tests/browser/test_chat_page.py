@@ -45,6 +45,7 @@ def stored(chat, user):
     return [message.text for message in chat.history(user, limit=200).messages if not message.event]
 
 
+@pytest.mark.slow
 def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack")
     Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
@@ -70,6 +71,7 @@ def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, serve
     expect(item(page)).to_have_accessible_name(re.compile(r"I can't wait\.$"))
 
 
+@pytest.mark.slow
 def test_a_long_list_is_loaded_in_parts_and_shown_in_parts(enter, served):
     joe = served.ids["joe"]
     first = Chat.create(joe, title="The first", text="x" * 4_000)
@@ -94,6 +96,7 @@ def test_a_long_list_is_loaded_in_parts_and_shown_in_parts(enter, served):
     expect(rows).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_what_was_erased_goes_from_open_pages_and_counts(enter, served, chat):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     chat.add([jill])
@@ -120,6 +123,7 @@ def test_what_was_erased_goes_from_open_pages_and_counts(enter, served, chat):
     assert held == []  # it was the sync that told
 
 
+@pytest.mark.slow
 def test_a_page_of_history_that_was_on_its_way_brings_nothing_erased_back(enter, served, chat):
     jill = served.ids["jill"]
     chat.add([jill])
@@ -143,6 +147,7 @@ def test_a_page_of_history_that_was_on_its_way_brings_nothing_erased_back(enter,
     expect(said(page)).to_have_text([KEYS, "later"])
 
 
+@pytest.mark.slow
 def test_a_chat_that_was_left_before_its_messages_came_is_not_taken_for_read(enter, served, chat):
     Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
     held = []
@@ -162,6 +167,7 @@ def test_a_chat_that_was_left_before_its_messages_came_is_not_taken_for_read(ent
     assert chat.news(served.ids["jack"]).unread == 1
 
 
+@pytest.mark.slow
 def test_who_wrote_sees_that_it_was_read(enter, chat):
     joe = enter("joe").chat(f"/chat/{chat.id}/")
     say(joe, "Read this.")
@@ -173,6 +179,7 @@ def test_who_wrote_sees_that_it_was_read(enter, chat):
     expect(joe.locator(".chat-seen")).to_have_text("Seen")
 
 
+@pytest.mark.slow
 def test_who_has_seen_a_message_is_kept_up_to_date(enter, served):
     jack, jill = (served.ids[name] for name in ("jack", "jill"))
     chat = Chat.create(served.ids["joe"], members=[jack, jill], title="Keepers")
@@ -187,6 +194,7 @@ def test_who_has_seen_a_message_is_kept_up_to_date(enter, served):
     expect(joe.locator(".chat-seen")).to_have_text("Seen by everyone")
 
 
+@pytest.mark.slow
 def test_what_was_written_offline_is_sent_once_and_in_order(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(joe)).to_have_count(1)
@@ -207,6 +215,7 @@ def test_what_was_written_offline_is_sent_once_and_in_order(enter, served, chat)
     assert stored(chat, served.ids["joe"]) == [KEYS, "meanwhile", *texts]
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
     page = enter("joe").chat(f"/chat/{chat.id}/")
     expect(said(page)).to_have_count(1)
@@ -228,6 +237,7 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
     assert stored(chat, served.ids["joe"]) == [KEYS, "once"]
 
 
+@pytest.mark.slow
 def test_what_is_unsent_outlives_the_page(enter, served, chat):
     page = enter("joe").chat(f"/chat/{chat.id}/")
     expect(said(page)).to_have_count(1)
@@ -243,6 +253,7 @@ def test_what_is_unsent_outlives_the_page(enter, served, chat):
     assert eventually(lambda: stored(chat, served.ids["joe"]) == [KEYS, "still here"])
 
 
+@pytest.mark.slow
 def test_a_history_that_did_not_come_is_asked_for_again(enter, chat):
     window = enter("joe")
     asked = []
@@ -275,6 +286,7 @@ def test_a_history_that_is_refused_is_not_asked_for_again(enter, chat):
     assert asked == [1]
 
 
+@pytest.mark.slow
 def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
     window = enter("joe")
     first = window.chat(f"/chat/{chat.id}/")
@@ -295,6 +307,7 @@ def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
     assert stored(chat, served.ids["joe"]) == [KEYS, "from the first", "from the second"]
 
 
+@pytest.mark.slow
 def test_what_is_written_too_fast_is_sent_a_little_later(enter, served, chat):
     chat.configure(rate_limit=2, rate_period=6.0)  # the third comes within 3 s of the first, however slow
     window = enter("jack")
@@ -309,6 +322,7 @@ def test_what_is_written_too_fast_is_sent_a_little_later(enter, served, chat):
     assert any("429" in complaint for complaint in window.complaints)
 
 
+@pytest.mark.slow
 def test_the_page_says_while_redis_is_away_and_goes_on_after(enter, served, chat):
     page = enter("joe").chat(f"/chat/{chat.id}/")
     away = {"status": 503, "content_type": "application/problem+json", "body": '{"status": 503}'}
@@ -326,6 +340,7 @@ def test_the_page_says_while_redis_is_away_and_goes_on_after(enter, served, chat
     assert stored(chat, served.ids["joe"]) == [KEYS, "ends the wait", "later"]
 
 
+@pytest.mark.slow
 def test_a_restart_of_the_server_loses_nothing(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     say(joe, "before")
@@ -348,6 +363,7 @@ def test_a_restart_of_the_server_loses_nothing(enter, served, chat):
         expect(said(page)).to_have_text(in_order)
 
 
+@pytest.mark.slow
 def test_what_the_server_refuses_stays_and_can_be_edited(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")
@@ -365,6 +381,7 @@ def test_what_the_server_refuses_stays_and_can_be_edited(enter, served, chat):
     expect(said(page)).to_have_text([KEYS, "short", "shorter"])
 
 
+@pytest.mark.slow
 def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
     chat.configure(rate_limit=0)
     for number in range(130):
@@ -393,6 +410,7 @@ def test_the_history_is_loaded_above_and_nothing_moves(enter, served, chat):
     )
 
 
+@pytest.mark.slow
 def test_a_deleted_message_is_gone_for_all(enter, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     say(joe, "oops")
@@ -410,6 +428,7 @@ def test_a_deleted_message_is_gone_for_all(enter, chat):
     expect(jack.get_by_role("button", name="Delete the message")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_keyboard_is_enough(enter, served, chat):
     for title in ("Alpha", "Beta"):
         Chat.create(served.ids["joe"], members=[served.ids["jack"]], title=title, text="hi")
@@ -446,6 +465,7 @@ def test_the_keyboard_is_enough(enter, served, chat):
     expect(page.get_by_role("heading", level=2, name="Keepers")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_focus_stays_with_a_chat_that_moves_up_in_the_list(enter, served, chat):
     quiet = Chat.create(served.ids["jack"], members=[served.ids["joe"]], title="Quiet", text="hi")
     chat.send(served.ids["jack"], "newer")
@@ -458,6 +478,7 @@ def test_the_focus_stays_with_a_chat_that_moves_up_in_the_list(enter, served, ch
     expect(item(page, "Quiet")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(joe)).to_have_text([KEYS])
@@ -471,6 +492,7 @@ def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):
     expect(joe.locator(told).and_(joe.locator(":not(.complete-hidden)"))).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_who_leaves_or_is_removed_has_the_chat_no_more(enter, served, chat):
     joe = enter("joe").open(f"/chat/{chat.id}/members/")
     jack = enter("jack").chat(f"/chat/{chat.id}/")
@@ -484,6 +506,7 @@ def test_who_leaves_or_is_removed_has_the_chat_no_more(enter, served, chat):
     assert Inbox(served.ids["jack"]).chats() == []
 
 
+@pytest.mark.slow
 def test_who_is_logged_out_is_told_and_keeps_what_he_wrote(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")

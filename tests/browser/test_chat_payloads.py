@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 from components.services.chat import Chat, ChatSettings
 from tests.browser.payloads import HOSTILE_NAMES, PAYLOADS
 
+pytestmark = pytest.mark.slow
+
 #: Whatever on the page is not of the page's own making.
 FOREIGN = r"""() => {
     const elements = "script iframe object embed img video audio style base meta math".split(" ");

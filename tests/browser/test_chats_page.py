@@ -58,6 +58,7 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
     assert_good_looks(window(admin), pages)
 
 
+@pytest.mark.slow
 def test_a_member_is_kicked_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, redis):
     guild()
     page = window(admin).open(ROOT)
@@ -70,6 +71,7 @@ def test_a_member_is_kicked_with_the_keyboard_alone_and_the_focus_is_always_seen
     expect(said(page)).to_contain_text("Kicked jack out of the chat")
 
 
+@pytest.mark.slow
 def test_all_works_without_scripts(window, admin, redis):
     guild()
     page = window(admin, java_script_enabled=False).open(ROOT)

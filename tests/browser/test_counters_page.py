@@ -100,6 +100,7 @@ def test_a_chart_says_in_words_what_it_shows(window, admin, pages):
     expect(chart(page)).to_have_accessible_description(re.compile("hits: 1,210 in all, at most 1,200 at "))
 
 
+@pytest.mark.slow
 def test_the_pointer_shows_what_was_counted_under_it(window, admin, pages, minute):
     page = window(admin).open(pages["one"])
     expect(tip(page)).to_be_hidden()
@@ -173,6 +174,7 @@ def test_a_click_and_a_drag_that_is_given_up_change_nothing(window, admin, pages
     assert page.url == address
 
 
+@pytest.mark.slow
 def test_a_refresh_renews_the_drawing_and_keeps_the_table_open(window, admin, pages, minute, redis):
     opened = window(admin)
     stop_clock(opened.page)
@@ -191,6 +193,7 @@ def test_a_refresh_renews_the_drawing_and_keeps_the_table_open(window, admin, pa
     expect(tip(page)).to_contain_text("5,007 hits")
 
 
+@pytest.mark.slow
 def test_all_works_without_scripts(window, admin, pages):
     page = window(admin, java_script_enabled=False).open(ROOT)
     expect(page.get_by_label("Refresh")).to_be_hidden()
@@ -236,6 +239,7 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
     assert opened.complaints == []
 
 
+@pytest.mark.slow
 def test_lines_and_their_numbers_can_be_seen_in_light_and_in_dark_also_where_dark_was_chosen(
     window, admin, pages, minute
 ):
@@ -262,6 +266,7 @@ def test_lines_differ_in_more_than_their_colours(window, admin, pages):
     assert len(set(looks)) == 8
 
 
+@pytest.mark.slow
 def test_the_words_of_a_chart_do_not_touch_each_other(window, admin, pages):
     opened = window(admin)
     touching = """nodes => nodes.filter(n => n.checkVisibility()).map(n => n.getBoundingClientRect())

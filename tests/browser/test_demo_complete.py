@@ -76,6 +76,7 @@ def typed(page: Page, selector: str, text: str) -> Any:
     return page.locator(OFFERED)
 
 
+@pytest.mark.slow
 def test_a_letter_is_addressed_by_a_few_letters_of_a_name(opened: Any, keepers: Guild, joe: Player) -> None:
     elodie, _ = member("Élodie.Moreau", keepers), member("Joël", keepers)
     stranger = player("Elsa")
@@ -112,6 +113,7 @@ def test_a_letter_is_addressed_without_scripts(opened: Any, keepers: Guild, joe:
     assert Mailbox(str(elodie.user_id)).depth() == 1
 
 
+@pytest.mark.slow
 def test_what_is_chosen_in_the_market_is_shown(opened: Any, joe: Player) -> None:
     jack = player("jack")
     for name in ("Épée de Midi", "Épée de Minuit", "Glass Acorn"):
@@ -136,6 +138,7 @@ def test_what_is_chosen_in_the_market_is_shown(opened: Any, joe: Player) -> None
     expect(plain.locator(".card h2")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_rows_of_the_admin_do_not_cut_the_names_off(opened: Any, joe: Player) -> None:
     for name in ("jack", "jeff", "jill", "june"):
         player(name)

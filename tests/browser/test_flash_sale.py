@@ -37,6 +37,7 @@ def is_asked(page: Page) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_the_number_falls_by_anothers_purchase(
     window: Callable[..., Any], client: Client, redis: Redis
 ) -> None:

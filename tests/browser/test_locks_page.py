@@ -69,6 +69,7 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
     assert_good_looks(window(admin), pages)
 
 
+@pytest.mark.slow
 def test_a_lock_is_released_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, redis):
     holdings.held()
     page = window(admin).open(LOCKS)
@@ -94,6 +95,7 @@ def test_a_lock_is_found_with_the_keyboard_alone(window, admin, redis):
     expect(page.get_by_role("heading", level=1, name="Lock item:42")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_all_works_without_scripts(window, admin, redis):
     holdings.held()
     holdings.permit("api", owner="jack")
@@ -163,6 +165,7 @@ def test_a_refresh_keeps_the_focus_on_the_holder_that_stays(window, admin, redis
     expect(link).to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_small_screen_scrolls_tables_and_not_the_page(window, admin, pages):
     page = window(admin, viewport={"width": 360, "height": 640}).open(pages["long name"])
     for click in ("link", "button"):

@@ -52,6 +52,7 @@ def admin(redis, transactional_db):
     return client
 
 
+@pytest.mark.slow
 def test_pages_keep_the_policy_shut_nobody_out_and_fit(window, admin):
     opened = window(admin, viewport={"width": SMALL, "height": 740})
     wide = {}
@@ -71,6 +72,7 @@ def test_pages_keep_the_policy_shut_nobody_out_and_fit(window, admin):
     assert {what: ratio for what, ratio in drawn.items() if ratio < (3 if "layer" in what[1] else 4.5)} == {}
 
 
+@pytest.mark.slow
 def test_a_place_a_period_and_dead_chunks_are_reached_by_keyboard_and_without_scripts(window, admin):
     page = window(admin, java_script_enabled=False).open(PAGES["traffic"])
 

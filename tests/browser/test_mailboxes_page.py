@@ -57,6 +57,7 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
     assert_good_looks(window(jack), PLAYER_PAGES, within="#main")
 
 
+@pytest.mark.slow
 def test_a_mailbox_is_cleared_with_the_keyboard_alone(window, admin, redis):
     Mailbox("jack").push("jill", "hello")
     page = window(admin).open(ROOT)
@@ -82,6 +83,7 @@ def test_the_figures_are_renewed(window, admin, redis):
     expect(page.locator("#live tbody a")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_mail_is_written_and_read_without_scripts(window, jack):
     page = window(player("joe"), java_script_enabled=False).open("/guild/")
     page.get_by_role("link", name="Write to jack").click()

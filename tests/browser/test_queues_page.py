@@ -120,6 +120,7 @@ def test_refresh_can_be_switched_off_and_this_is_remembered(overview):
     assert seen == []
 
 
+@pytest.mark.slow
 def test_another_interval_holds_at_once_and_on_the_next_page(overview):
     overview.get_by_label("Refresh").select_option("every 15 s")
     overview.reload()
@@ -163,6 +164,7 @@ def test_requests_never_overlap(overview, live_server):
     assert len(seen) == len(held) == 1
 
 
+@pytest.mark.slow
 def test_a_refresh_keeps_the_focus_where_it_was(overview):
     link = overview.get_by_role("link", name="Pause mail")
     link.focus()
@@ -229,6 +231,7 @@ def test_while_redis_is_away_the_figures_stay_and_are_called_old(window, admin, 
         expect(ready_of(page)).to_have_text("7")
 
 
+@pytest.mark.slow
 def test_a_page_that_came_without_redis_comes_back_by_itself(window, admin, tmp_path):
     server = EmbeddedServer(tmp_path / "redis")
     with redis_at(server.url):
@@ -244,6 +247,7 @@ def test_a_page_that_came_without_redis_comes_back_by_itself(window, admin, tmp_
             expect(ready_of(page)).to_have_text("7")
 
 
+@pytest.mark.slow
 def test_after_some_failures_refresh_stops_and_says_so(overview, live_server):
     seen = fetches(overview)
     overview.route(f"{live_server.url}{ROOT}", lambda route: route.fulfill(status=500))
@@ -265,6 +269,7 @@ def test_who_was_logged_out_is_told(overview):
     expect(ready_of(overview)).to_have_text("1")
 
 
+@pytest.mark.slow
 def test_all_works_without_scripts(window, admin, ids):
     page = window(admin, java_script_enabled=False).open(ROOT)
     expect(page.get_by_label("Refresh")).to_be_hidden()
@@ -281,6 +286,7 @@ def test_all_works_without_scripts(window, admin, ids):
     assert TaskQueue().stats("mail").paused
 
 
+@pytest.mark.slow
 def test_a_queue_is_paused_with_the_keyboard_alone_and_the_focus_is_always_seen(window, admin, ids):
     page = window(admin).open(ROOT)
 
@@ -307,6 +313,7 @@ def press_tab_until(page, name):
     pytest.fail(f"{name} cannot be reached")
 
 
+@pytest.mark.slow
 def test_text_has_the_contrast_of_wcag_aa_where_dark_was_chosen(window, admin, ids):
     opened = window(admin, color_scheme="light")
     opened.page.add_init_script("localStorage.setItem('theme', 'dark')")

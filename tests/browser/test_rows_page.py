@@ -41,6 +41,7 @@ def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window
     assert_good_looks(window(admin), PAGES)
 
 
+@pytest.mark.slow
 def test_a_row_is_slowed_down_and_removed_by_keyboard_and_without_scripts(window, admin, rows):
     page = window(admin, java_script_enabled=False).open(PAGES["row"])
 

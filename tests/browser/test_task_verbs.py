@@ -49,6 +49,7 @@ def test_selected_tasks_are_sent_again(window, admin, java_script_enabled):
     assert opened.complaints == []
 
 
+@pytest.mark.slow
 def test_a_search_narrows_the_list_and_all_means_what_was_found(window, admin):
     kept = scene.ready(kwargs={"to": "Ann"})
     scene.ready(count=60, kwargs={"to": "Bob"})
@@ -89,6 +90,7 @@ def test_who_thinks_better_of_it_comes_back_and_nothing_has_happened(window, adm
     assert places("mail") == {"dead": [task_id]}
 
 
+@pytest.mark.slow
 def test_tasks_are_selected_and_sent_again_with_the_keyboard_alone(window, admin):
     first, second = scene.dead(), scene.dead()
     page = window(admin).open(f"{ROOT}tasks/{MAIL}&state=dead")
@@ -142,6 +144,7 @@ def test_a_refresh_keeps_what_is_selected_and_selects_nothing_that_is_new(window
     expect(page.get_by_role("searchbox", name="Search")).to_have_value("half a wo")
 
 
+@pytest.mark.slow
 def test_a_page_is_selected_as_a_whole_without_a_script(window, admin):
     scene.ready(count=51)
     page = window(admin, java_script_enabled=False).open(f"{ROOT}tasks/{MAIL}")

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.services.chat import Chat
 from components.testing import redis_at
@@ -21,6 +23,8 @@ from tests.chaos.chats.troupe import Troupe
 from tests.chaos.chats.verdict import Verdict
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 _PATIENCE = 120 + plan.MESSAGES / 250  # seconds for what takes a half
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.services.counters import CounterReader
 from components.testing import redis_at
@@ -23,6 +25,8 @@ from tests.chaos.counting import NAMES, Note
 from tests.commands.processes import Command
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 COUNTS = int(os.environ.get("CHAOS_COUNTS", "1000000"))
 KILLS = 8

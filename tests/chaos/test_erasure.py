@@ -17,6 +17,8 @@ from tests.chaos.chats import adders
 from tests.commands.processes import Command
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 PLACES = 3
 ERASURES = 10
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.exceptions import RedisUnavailable
 from components.kit.client import get_client
@@ -30,6 +32,8 @@ from tests.commands.processes import ROOT
 from tests.support.proxy import LossyProxy
 from tests.support.queues import options
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 _PATIENCE = 120  # seconds for what takes a few
 _QUEUES = [f"--queue={name}" for name in plan.QUEUES]

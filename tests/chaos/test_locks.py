@@ -30,6 +30,8 @@ from tests.chaos.lockers import TIMEOUT, Acquisition, locker
 from tests.chaos.register import Register
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 LOCKERS = 4
 ROUNDS = 3
 LONGEST_WAIT = 1.0  # seconds beyond the rest of the holder's time

@@ -28,6 +28,8 @@ from tests.commands.processes import Command
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = 8
 SECONDS = 10.0  # of trouble
 STOPPED = 2.5 * TIMEOUT

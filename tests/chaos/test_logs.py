@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.services.logs import PLACES, Aggregation
 from components.testing import redis_at
@@ -25,6 +27,8 @@ from tests.commands.processes import Command
 from tests.support.geo import import_networks
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = ("-m", "tests.chaos.visits.crew")
 _PATIENCE = 120 + plan.LINES / 10_000  # seconds

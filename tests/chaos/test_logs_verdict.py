@@ -21,6 +21,8 @@ from tests.chaos.visits.verdict import Verdict
 from tests.support.geo import import_networks
 from tests.support.logs import append, stream
 
+pytestmark = pytest.mark.slow
+
 LEVELS: tuple[Level, ...] = ("country", "region", "city")
 BAD_LINE = "256.1.1.1 2011-10-10 13:55:36 achievement-1"
 LINES, RAW = 10, 470

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.services.queues import NewTask, TaskQueue
 from tests.commands.processes import run_worker
 from tests.support.queues import places
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 
 def test_tasks_that_were_claimed_together_with_a_killer_are_done(

@@ -17,12 +17,16 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from tests.chaos.stocks import plan
 from tests.chaos.stocks.verdict import Verdict
 from tests.commands.processes import Command
 from tests.support.postgres import PostgresServer
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = ("-m", "tests.chaos.stocks.crew")
 _BEAT = 0.2  # seconds between two acts of trouble

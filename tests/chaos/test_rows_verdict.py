@@ -11,6 +11,8 @@ import pytest
 from tests.chaos.stocks import plan
 from tests.chaos.stocks.verdict import Verdict
 
+pytestmark = pytest.mark.slow
+
 ROW = 60  # on no schedule: good for a second
 SCHEDULED = 1
 

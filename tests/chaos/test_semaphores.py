@@ -29,6 +29,8 @@ from tests.support.proxy import LossyProxy
 from tests.support.semaphores import queued
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = 16
 SECONDS = 8.0  # of trouble
 FORGOTTEN = 6.0  # seconds after the last heartbeat of a dead waiter, in which all of it is gone

@@ -18,6 +18,8 @@ from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import claim, options, places
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 APPEND, FAIL = "tests.tasks.append", "tests.tasks.fail"
 LEASE = "1"  # second, the shortest that there is
 

@@ -54,6 +54,7 @@ class Scene:
         assert self.there
 
 
+@pytest.mark.slow
 def test_what_can_be_answered_is_answered_and_the_rest_is_marked(nodes: list[Node]) -> None:
     scene = Scene(nodes, "joe", "jill")
     inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
@@ -82,6 +83,7 @@ def test_what_can_be_answered_is_answered_and_the_rest_is_marked(nodes: list[Nod
     assert set(inbox.chats().unavailable) == lost
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_so_do_coroutines_the_api_and_the_page(nodes: list[Node]) -> None:
     joe, jill = (User.objects.create_user(name) for name in ("joe", "jill"))
@@ -139,6 +141,7 @@ def test_a_list_is_asked_for_again_if_its_reply_was_lost(redis_server: EmbeddedS
                 assert proxy.lost == before + 1, (command, call)
 
 
+@pytest.mark.slow
 def test_who_knows_of_chats_is_told_of_them_though_the_inbox_is_on_the_dead_node(nodes: list[Node]) -> None:
     for chat_id in CHATS:
         Chat.create("jill", members=["joe"], text="hello", id=chat_id)

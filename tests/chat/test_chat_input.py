@@ -238,6 +238,7 @@ def test_messages_are_recognised_as_long_as_they_are_in_the_history(redis: Redis
     assert sum(redis.hlen(part) for part in parts) == chat.info().messages
 
 
+@pytest.mark.slow
 def test_a_message_of_100_bytes_costs_at_most_216(redis: Redis) -> None:
     chat = Chat.create("user 1", settings=ChatSettings(rate_limit=0, max_messages=10_000))
     for _ in range(3_000):

@@ -103,6 +103,7 @@ def sizes(redis: Redis, chat: Chat) -> Iterator[tuple[str, int]]:
         yield f"ChatKeys.{kind}", measures[redis.type(key)](key)
 
 
+@pytest.mark.slow
 def test_use_does_not_let_a_chat_grow(redis: Redis) -> None:
     settings = replace(FREE, max_messages=MOST, max_members=PEOPLE, rate_limit=10**6, is_open=True)
     chat = Chat.create("joe", members=["jack", "mary"], settings=settings)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -19,6 +20,8 @@ from components.exceptions import ChatExists, ChatNotFound, ComponentsError
 from components.services.chat import Chat, ChatMessage, ChatSettings, Inbox, Position
 from tests.chat.chat_model import Model, Said
 from tests.support.chats import let_pass
+
+pytestmark = pytest.mark.slow
 
 PEOPLE = ["joe", "jack 7", "j:ill/é", "mary"]
 # So long that what the test itself takes does not count.

@@ -54,6 +54,7 @@ def all_begin(tasks: list[Held]) -> bool:
     return all(task.has_begun() for task in tasks)
 
 
+@pytest.mark.slow
 def test_several_processes_work_at_the_same_time(
     server: EmbeddedServer, queue: TaskQueue, hold: HoldMany
 ) -> None:
@@ -77,6 +78,7 @@ def test_several_processes_work_at_the_same_time(
 # --- When a process ends unasked -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_killed_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) -> None:
     with run_workers(server.url, 2) as parent:
         first, second = working(parent, 2)
@@ -90,6 +92,7 @@ def test_a_killed_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) ->
         assert parent.exit_code() == 0
 
 
+@pytest.mark.slow
 def test_a_child_that_an_operator_stops_makes_room_for_another_at_once(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
@@ -101,6 +104,7 @@ def test_a_child_that_an_operator_stops_makes_room_for_another_at_once(
         assert first not in working(parent, 2)
 
 
+@pytest.mark.slow
 def test_children_that_keep_failing_are_started_less_and_less_often(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
@@ -114,6 +118,7 @@ def test_children_that_keep_failing_are_started_less_and_less_often(
         assert parent.exit_code() == 1
 
 
+@pytest.mark.slow
 def test_a_child_that_has_reached_a_limit_is_replaced_at_once(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
@@ -126,6 +131,7 @@ def test_a_child_that_has_reached_a_limit_is_replaced_at_once(
     assert "ended with 0; starting another." in parent.output
 
 
+@pytest.mark.slow
 def test_after_a_burst_no_child_is_replaced(server: EmbeddedServer, queue: TaskQueue) -> None:
     for _ in range(10):
         queue.push("tests.tasks.echo")
@@ -136,6 +142,7 @@ def test_after_a_burst_no_child_is_replaced(server: EmbeddedServer, queue: TaskQ
     assert "starting another" not in parent.output
 
 
+@pytest.mark.slow
 def test_when_the_parent_is_killed_no_child_goes_on_and_no_task_is_lost(
     server: EmbeddedServer, queue: TaskQueue, hold: HoldMany
 ) -> None:
@@ -158,6 +165,7 @@ def test_when_the_parent_is_killed_no_child_goes_on_and_no_task_is_lost(
 # --- Stopping --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_signal_lets_the_tasks_of_all_end(
     server: EmbeddedServer, queue: TaskQueue, hold: HoldMany, number: signal.Signals
@@ -177,6 +185,7 @@ def test_the_first_signal_lets_the_tasks_of_all_end(
     assert "Traceback" not in parent.output
 
 
+@pytest.mark.slow
 def test_a_service_manager_may_signal_parent_and_children_alike(
     server: EmbeddedServer, queue: TaskQueue, hold: HoldMany
 ) -> None:
@@ -195,6 +204,7 @@ def test_a_service_manager_may_signal_parent_and_children_alike(
     assert queue.get(task.id).state == "successful"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_second_signal_ends_all_at_once_and_gives_back_what_runs(
     server: EmbeddedServer, queue: TaskQueue, hold: HoldMany, number: signal.Signals
@@ -263,6 +273,7 @@ def test_without_redis_it_ends_with_2_and_one_clear_line(tmp_path: Path) -> None
 # --- Other signals ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_quiet_parent_has_quiet_children_from_their_first_moment(
     server: EmbeddedServer, queue: TaskQueue
 ) -> None:
@@ -282,6 +293,7 @@ def test_a_quiet_parent_has_quiet_children_from_their_first_moment(
     assert places() == {"ready": [waiting]}
 
 
+@pytest.mark.slow
 def test_every_child_shows_its_stacks_one_after_the_other(
     server: EmbeddedServer, queue: TaskQueue, hold: HoldMany
 ) -> None:
@@ -294,6 +306,7 @@ def test_every_child_shows_its_stacks_one_after_the_other(
         assert eventually(lambda: parent.output.count("Current thread") == 2)
 
 
+@pytest.mark.slow
 def test_every_child_has_a_heartbeat_file(server: EmbeddedServer, queue: TaskQueue, tmp_path: Path) -> None:
     with run_workers(server.url, 2, "--heartbeat-file", str(tmp_path / "beat")) as parent:
         working(parent, 2)

@@ -27,6 +27,7 @@ def is_replaced(before: set[str]) -> bool:
     return eventually(lambda: bool(now := ids()) and now.isdisjoint(before))
 
 
+@pytest.mark.slow
 def test_a_stuck_worker_becomes_a_new_one_in_the_same_process(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
@@ -43,6 +44,7 @@ def test_a_stuck_worker_becomes_a_new_one_in_the_same_process(
     assert worker.output.count("INFO Stub") == 2
 
 
+@pytest.mark.slow
 def test_the_new_one_holds_the_lifeline_of_the_old_one(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
@@ -63,6 +65,7 @@ def test_the_new_one_holds_the_lifeline_of_the_old_one(
         os.close(lifeline)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_with_0(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:
@@ -76,6 +79,7 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_anew_does_so_and_ends_wit
     assert worker.output.count("INFO Stub") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_to_stop_waits_for_the_new_process_though_a_stuck_thread_would_accept_it(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, number: signal.Signals

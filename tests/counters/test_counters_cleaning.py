@@ -121,6 +121,7 @@ def test_nothing_else_is_touched(redis: Redis, prefix: str) -> None:
     assert {key: after[key] for key in before} == before
 
 
+@pytest.mark.slow
 def test_two_may_clean_at_once_and_are_told_how_far_they_are(redis: Redis) -> None:
     now = seconds(redis)
     for number in range(1_500):

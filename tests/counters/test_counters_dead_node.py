@@ -16,6 +16,8 @@ from components.services.counters.keys import CounterKeys
 from tests.support.cluster import Node, three_masters
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"page:{number}" for number in range(24)]
 
 

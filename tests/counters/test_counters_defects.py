@@ -32,6 +32,7 @@ def test_1_a_name_whose_samples_are_lost_goes_all_the_same(redis: Redis) -> None
     assert [info.name for info in CounterReader().page()] == ["hits"]
 
 
+@pytest.mark.slow
 def test_2_nothing_is_done_from_time_to_time_however_many_names_there_are(redis: Redis) -> None:
     """No thread and no command, but of who counts."""
     for number in range(2_000):

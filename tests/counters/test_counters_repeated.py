@@ -31,6 +31,7 @@ def total(names: list[str]) -> int:
     return sum(series.total for series in CounterReader().read(names, 86_400).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_known", [True, False], ids=["known script", "script unknown to the server"])
 @pytest.mark.parametrize("times", [1, 2, 3, 5, 8])
 def test_a_buffer_whose_replies_were_lost_counts_once(proxy: LossyProxy, times: int, is_known: bool) -> None:

@@ -143,6 +143,7 @@ def test_wrong_settings_are_the_same_errors_as_for_the_other_client() -> None:
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_it_follows_the_settings_within_a_loop(redis: Redis, tmp_path: Path) -> None:
     async def main() -> None:
         first = get_async_client()
@@ -259,6 +260,7 @@ def _knows_its_master(client: Redis) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_it_finds_the_server_by_sentinel(sentinel: int) -> None:
     options = {
         "CLIENT_CLASS": "django_redis.client.SentinelClient",
@@ -288,6 +290,7 @@ def test_a_loop_has_one_client_and_another_loop_another(redis: Redis) -> None:
     assert asyncio.run(main()) is not asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [lambda: asyncio.run(increase()), lambda: async_to_sync(increase)()])
 def test_many_short_loops_leave_nothing_behind(
     redis: Redis, server: EmbeddedServer, run: Callable[[], int]
@@ -302,6 +305,7 @@ def test_many_short_loops_leave_nothing_behind(
     assert eventually(lambda: connections(server) <= before)
 
 
+@pytest.mark.slow
 def test_connections_that_are_in_use_when_the_loop_ends_are_closed_too(
     redis: Redis, server: EmbeddedServer
 ) -> None:
@@ -318,6 +322,7 @@ def test_connections_that_are_in_use_when_the_loop_ends_are_closed_too(
     assert eventually(lambda: connections(server) <= before)
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_run_again_keeps_its_client(redis: Redis) -> None:
     async def main() -> object:
         await increase()
@@ -327,6 +332,7 @@ def test_a_loop_that_is_run_again_keeps_its_client(redis: Redis) -> None:
         assert runner.run(main()) is runner.run(main())
 
 
+@pytest.mark.slow
 def test_loops_of_several_threads_do_not_disturb_each_other(redis: Redis) -> None:
     together = threading.Barrier(3)
     seen: list[list[bytes | None]] = []
@@ -364,6 +370,7 @@ def test_a_loop_that_was_closed_carelessly_is_let_go_when_the_next_begins(redis:
     assert careless not in aclient._loops
 
 
+@pytest.mark.slow
 def test_a_child_process_leaves_the_connections_of_its_parent_alone(redis: Redis) -> None:
     async def main() -> None:
         waiting = asyncio.create_task(get_async_client().blpop(LIST, 0))
@@ -424,6 +431,7 @@ async def _run_script(client: AsyncRedis) -> object:
     return await client.eval("return 'somebody else'", 1, LIST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [_block, _read, _transact, _run_script])
 def test_a_cancelled_command_leaves_no_reply_for_the_next(
     redis: Redis, server: EmbeddedServer, act: Callable[[AsyncRedis], Awaitable[object]]
@@ -467,6 +475,7 @@ def test_a_timeout_around_a_command_leaves_no_reply_either(redis: Redis) -> None
         asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silently", [False, True], ids=["connection lost", "no answer"])
 def test_a_write_whose_reply_was_lost_is_not_sent_again(proxied: LossyProxy, silently: bool) -> None:
     async def main() -> None:
@@ -482,6 +491,7 @@ def test_a_write_whose_reply_was_lost_is_not_sent_again(proxied: LossyProxy, sil
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_it_goes_on_when_the_server_is_back(
     redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -510,6 +520,7 @@ def test_it_goes_on_when_the_server_is_back(
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_cluster_is_found_by_any_node_that_answers(redis_cluster_server: ClusterServer) -> None:
     away = redis_cluster_server.url.rpartition(":")[0] + ":1"
     with redis_at(f"{away},{redis_cluster_server.url}", **CLUSTER) as client, no_warnings():
@@ -517,6 +528,7 @@ def test_a_cluster_is_found_by_any_node_that_answers(redis_cluster_server: Clust
         assert asyncio.run(increase()) == 2
 
 
+@pytest.mark.slow
 def test_nobody_there_is_unavailable(redis_mode: str) -> None:
     async def main() -> None:
         with pytest.raises(RedisUnavailable, match="does not answer"), redis_errors():

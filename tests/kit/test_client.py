@@ -180,6 +180,7 @@ def test_a_cluster_without_any_node_is_unavailable() -> None:
         get_client()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_was_away_is_used_again(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     program = request.config.getoption("--redis-server")
     with ClusterServer(tmp_path, server=program) as server, redis_at(server.url, **CLUSTER):
@@ -195,6 +196,7 @@ def test_a_cluster_that_was_away_is_used_again(tmp_path: Path, request: pytest.F
         assert ids(claim(Consumer())) == [second]
 
 
+@pytest.mark.slow
 def test_a_cluster_client_repeats_no_write_either(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     server = AnnouncedServer(tmp_path, server=request.config.getoption("--redis-server"))
     with LossyProxy(server) as proxy:

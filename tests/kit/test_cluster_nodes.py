@@ -27,6 +27,8 @@ from components.testing import redis_at
 from tests.api.serving import serve
 from tests.support.masters import Masters, forget_clients, masters
 
+pytestmark = pytest.mark.slow
+
 CLUSTER = {"CLIENT_CLASS": "components.cache.ClusterClient"}
 TIMEOUT = 1.0
 

@@ -436,6 +436,7 @@ def test_every_case_is_one_of_a_script() -> None:
     assert CASES.keys() <= set(SCRIPTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["EVALSHA", "EVAL\r\n"], ids=["known", "unknown to the server"])
 @pytest.mark.parametrize(
     "case", [pytest.param(case, id=case.__name__) for cases in CASES.values() for case in cases]

@@ -122,6 +122,7 @@ def is_gone(lease: ref[Lease]) -> bool:
     return lease() is None
 
 
+@pytest.mark.slow
 def test_what_the_program_has_forgotten_is_not_renewed() -> None:
     lease = forgotten(renewals.keep)
 

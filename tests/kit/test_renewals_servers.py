@@ -52,6 +52,7 @@ def stopped(server: EmbeddedServer) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_threads_renew_what_lies_on_a_healthy_server(healthy: EmbeddedServer, other: EmbeddedServer) -> None:
     client = Redis.from_url(healthy.url)
     far = Redis.from_url(other.url, socket_timeout=SOCKET_TIMEOUT, retry=Retry(NoBackoff(), 0))
@@ -78,6 +79,7 @@ def test_threads_renew_what_lies_on_a_healthy_server(healthy: EmbeddedServer, ot
     far.close()
 
 
+@pytest.mark.slow
 def test_the_loop_renews_what_lies_on_a_healthy_server(
     healthy: EmbeddedServer, other: EmbeddedServer
 ) -> None:

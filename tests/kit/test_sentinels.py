@@ -31,6 +31,8 @@ from components.kit.errors import redis_errors
 from components.testing import _free_port, redis_at
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SHOP = "redis://shop/0"
 OURS = {

@@ -112,6 +112,7 @@ def listen() -> None:
         get_client().blpop(["list"], timeout=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [update, aupdate, push, read, listen])
 def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
     site: EmbeddedServer, act: Callable[[], None]
@@ -123,6 +124,7 @@ def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
         assert max(fails(act) for _ in range(5)) < AT_ONCE
 
 
+@pytest.mark.slow
 def test_who_waits_for_news_of_a_server_that_hangs_waits_for_one_timeout(site: EmbeddedServer) -> None:
     async def follow() -> None:
         await Inbox("ann").achanges({}, wait=20)
@@ -142,6 +144,7 @@ def test_who_waits_for_news_of_a_server_that_hangs_waits_for_one_timeout(site: E
         asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_what_one_thread_has_found_out_all_threads_and_loops_know(site: EmbeddedServer) -> None:
     update(), aupdate()
     with stopped(site):
@@ -152,6 +155,7 @@ def test_what_one_thread_has_found_out_all_threads_and_loops_know(site: Embedded
         assert max(each.result() for each in took) < AT_ONCE
 
 
+@pytest.mark.slow
 def test_what_a_loop_has_found_out_threads_know(site: EmbeddedServer) -> None:
     update(), aupdate()
     with stopped(site):
@@ -160,6 +164,7 @@ def test_what_a_loop_has_found_out_threads_know(site: EmbeddedServer) -> None:
         assert fails(update) < AT_ONCE
 
 
+@pytest.mark.slow
 def test_threads_that_ask_at_once_wait_for_one_timeout_each(site: EmbeddedServer) -> None:
     update()
     with stopped(site), ThreadPoolExecutor(8) as pool:
@@ -169,6 +174,7 @@ def test_threads_that_ask_at_once_wait_for_one_timeout_each(site: EmbeddedServer
         assert fails(update) < AT_ONCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [update, aupdate])
 def test_a_server_that_goes_on_is_asked_again_at_once(site: EmbeddedServer, act: Callable[[], None]) -> None:
     act()
@@ -186,6 +192,7 @@ def succeeds(act: Callable[[], None]) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_and_then_dies_and_comes_back_is_asked_again(server: EmbeddedServer) -> None:
     kind = CLUSTER if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, SOCKET_TIMEOUT=TIMEOUT, **kind):
@@ -208,6 +215,7 @@ def test_a_server_that_hangs_before_the_first_connection_is_found_out_too(tmp_pa
             assert fails(aupdate) < AT_ONCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [update, aupdate])
 def test_a_host_that_takes_no_connection_is_silent_until_it_does(act: Callable[[], None]) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as waiting:
@@ -234,6 +242,7 @@ def is_silent(act: Callable[[], None]) -> bool:
     return "and is not asked before it does" in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_behind_a_full_queue_of_connections_is_silent(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -262,6 +271,7 @@ def test_a_server_that_hangs_behind_a_full_queue_of_connections_is_silent(
         assert eventually(lambda: succeeds(listen), within=3)
 
 
+@pytest.mark.slow
 def test_it_is_said_what_is_the_matter_and_that_nothing_was_sent(server: EmbeddedServer) -> None:
     kind = CLUSTER if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, SOCKET_TIMEOUT=TIMEOUT, **kind) as client:
@@ -278,6 +288,7 @@ def test_it_is_said_what_is_the_matter_and_that_nothing_was_sent(server: Embedde
 # What makes nobody silent
 
 
+@pytest.mark.slow
 def test_a_blocking_command_of_ones_own_that_outlasts_the_socket_is_no_silence(site: EmbeddedServer) -> None:
     fails(lambda: blocks(5))
 
@@ -290,6 +301,7 @@ def blocks(seconds: float) -> None:
         get_client().blpop(["list"], timeout=seconds)
 
 
+@pytest.mark.slow
 def test_coroutines_that_block_disturb_nobody(site: EmbeddedServer) -> None:
     async def main() -> None:
         with redis_errors():
@@ -320,6 +332,7 @@ def test_a_reply_that_was_lost_is_no_silence(tmp_path: Path, request: pytest.Fix
         assert TaskQueue().stats("default").ready == 2
 
 
+@pytest.mark.slow
 def test_a_slow_script_is_no_silence_for_longer_than_it_runs(site: EmbeddedServer) -> None:
     update()
     source = "local n = redis.call('TIME')[1] + 3; while redis.call('TIME')[1] + 0 < n do end"
@@ -332,6 +345,7 @@ def test_a_slow_script_is_no_silence_for_longer_than_it_runs(site: EmbeddedServe
         assert eventually(lambda: succeeds(update), within=1)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_says_so_each_time(server: EmbeddedServer) -> None:
     kind = CLUSTER if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, SOCKET_TIMEOUT=TIMEOUT, **kind):
@@ -348,6 +362,7 @@ def test_a_server_that_is_away_says_so_each_time(server: EmbeddedServer) -> None
 # Who uses it
 
 
+@pytest.mark.slow
 def test_pages_cost_nothing_while_redis_hangs(site: EmbeddedServer, admin_client: Browser) -> None:
     page = "/admin/components/queue/"
     assert admin_client.get(page).status_code == 200
@@ -359,6 +374,7 @@ def test_pages_cost_nothing_while_redis_hangs(site: EmbeddedServer, admin_client
         assert time.monotonic() - began < AT_ONCE
 
 
+@pytest.mark.slow
 def test_a_worker_goes_on_as_after_any_outage(site: EmbeddedServer) -> None:
     consumer, outage = Consumer(), Outage(10)
     assert not claim(consumer)
@@ -418,6 +434,7 @@ def test_another_cache_at_the_server_costs_nothing_either(
             assert caches["pages"].get("a") == 1
 
 
+@pytest.mark.slow
 def test_a_forked_process_finds_out_by_itself(server: EmbeddedServer) -> None:
     kind = CLUSTER if isinstance(server, ClusterServer) else {}
     with redis_at(server.url, SOCKET_TIMEOUT=TIMEOUT, **kind):

@@ -257,6 +257,7 @@ def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ClusterS
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", [write, awrite, run_script, run_transaction])
 @pytest.mark.parametrize("knows_it", [False, True], ids=["found without", "lost since"])
 def test_a_cluster_without_its_slots_is_unavailable(
@@ -277,6 +278,7 @@ async def ask() -> None:
         await get_async_client().get("a")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_busy_when_it_is_asked_for_its_nodes_is_unavailable(cluster: ClusterServer) -> None:
     """redis-py says "cluster mode is not enabled" then, as to any error."""
     with (

@@ -88,6 +88,7 @@ def ause() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "act",
     [
@@ -108,6 +109,7 @@ def test_both_clients_say_what_is_wrong(wrong: tuple[str, str], act: Callable[[]
         assert isinstance(told.value, ImproperlyConfigured)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["runworker", "--no-reload"], ["queues"], ["counters"], ["logreport"]])
 def test_commands_end_with_one_clear_sentence(wrong: tuple[str, str], arguments: list[str]) -> None:
     url, said = wrong
@@ -155,6 +157,7 @@ def test_both_clients_say_that_a_user_has_not_the_permissions(guest: str, act: C
         act()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["runworker", "--no-reload"], ["queues"], ["counters"]])
 def test_commands_say_that_a_user_has_not_the_permissions(guest: str, arguments: list[str]) -> None:
     with Command(guest, *arguments) as command:

@@ -127,6 +127,7 @@ async def cancel(use: Use, chance: random.Random) -> None:
         await task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
 def test_nothing_is_held_however_often_its_holder_is_cancelled(redis: Redis, use: Use) -> None:
     chance = random.Random(7)

@@ -450,6 +450,7 @@ async def play(
         return list(await case(Stage(redis, plain, kind)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theirs", "ours"), [(TheirLock, Lock), (TheirAsyncLock, AsyncLock)], ids=["Lock", "AsyncLock"]
 )

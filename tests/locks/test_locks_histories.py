@@ -29,6 +29,8 @@ from tests.support.lock_histories import LockState, after
 from tests.support.proxy import LossyProxy
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 CLIENTS, CALLS = 4, 80
 _PATIENCE = 60  # seconds, for what takes a few
 

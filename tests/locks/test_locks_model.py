@@ -29,6 +29,8 @@ from components.services.locks.keys import LockKeys
 from components.services.locks.named import key_of
 from tests.support.lost_locks import release_again
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("a", "b")
 TIMEOUT = 1_000  # seconds; no test takes as long as any time here
 SLACK = 300  # seconds that may have passed

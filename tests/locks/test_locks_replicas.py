@@ -61,6 +61,7 @@ def test_it_is_held_if_enough_replicas_have_it(servers: tuple[Redis, Redis]) -> 
         assert held.fence
 
 
+@pytest.mark.slow
 def test_it_is_given_back_if_too_few_have_it(servers: tuple[Redis, Redis]) -> None:
     with pytest.raises(NotReplicated, match="reached 1 of 2 replicas"):
         lock("a", min_replicas=2).acquire()

@@ -166,6 +166,7 @@ def test_other_lines_of_web_servers_are_rejected_with_the_reason(line: str, reas
     assert Combined().read(line.encode()) is reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_times_of_web_servers_may_have_a_fraction_and_any_zone_or_none(kernel: str) -> None:
     block = [

@@ -192,6 +192,7 @@ def assert_same(found: Columns, expected: Columns) -> None:
         assert ours.tobytes() == theirs.tobytes(), (field.name, ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", FAST)
 @pytest.mark.parametrize("form", FORMATS.values(), ids=FORMATS)
 @settings(max_examples=300, deadline=None)
@@ -233,6 +234,7 @@ def test_ipv6_addresses_are_read_as_the_plain_loop_reads_them(kernel: str) -> No
     assert_same(found, choose_kernel("naive").columns(block, Book()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @settings(max_examples=100, deadline=None)
 @given(table=tables, data=st.data())
@@ -284,6 +286,7 @@ def where(starts: list[int], ends: list[int], places: list[int], address: int) -
     return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("form", [Book(), Combined()], ids=["book", "combined"])
 @settings(max_examples=100, deadline=None)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
@@ -14,6 +15,8 @@ from redis import Redis
 from components.exceptions import ChunksLost, LogsFull
 from components.services.logs import Aggregation, Chunk, Consumer, LogStream
 from tests.support.logs import append, bytes_in_flight, joined, let_leases_pass, stream
+
+pytestmark = pytest.mark.slow
 
 CHUNKS = 40
 LIMIT = 900  # bytes: a few chunks

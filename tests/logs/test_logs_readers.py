@@ -148,6 +148,7 @@ def numbered(sizes: list[int], has_end: bool) -> bytes:
     return b"\n".join((b"%d " % at * size)[:size] for at, size in enumerate(sizes)) + b"\n" * has_end
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @example([5 * SIZE, 600, 600, 3], "plain", 1 << 20, True)
 @example([5 * SIZE, SIZE - 1, 3], "gzip", 1 << 20, True)

@@ -57,6 +57,7 @@ def test_samples_that_cannot_be_read_are_shown_as_they_are(redis: Redis) -> None
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", JUNK)
 def test_a_worker_that_says_what_cannot_be_read_is_there_all_the_same(redis: Redis, junk: bytes) -> None:
     aggregation = joined()

@@ -19,6 +19,8 @@ from redis import Redis
 from components.exceptions import Blocked, MailboxFull
 from components.services.mailboxes import Fate, Mailbox, Pushed
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 4
 SENDERS = ("joe", "jill")
 

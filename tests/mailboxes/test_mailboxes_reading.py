@@ -20,6 +20,7 @@ def reader(redis: Redis) -> MailboxReader:
     return MailboxReader()
 
 
+@pytest.mark.slow
 def test_all_are_listed_once_whatever_the_pages(reader: MailboxReader) -> None:
     assert reader.count() == 70
     for size in (1, 7, 50, 100):

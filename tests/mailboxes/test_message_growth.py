@@ -35,6 +35,7 @@ def almost_full(redis: Redis, ago: int = 0, *, without: int = 0) -> None:
     redis.hset(key, mapping={f"other {number}": "1 1 call" for number in range(missing)})
 
 
+@pytest.mark.slow
 def test_what_is_known_of_pushes_is_bounded_whatever_comes(redis: Redis) -> None:
     jack = Mailbox("jack", limit=3, when_full="drop_oldest")
     for number in range(20):
@@ -160,6 +161,7 @@ def test_the_past_of_an_inbox_forgets_chats_in_which_nothing_of_theirs_can_be_le
     assert redis.exists(past) == 0
 
 
+@pytest.mark.slow
 def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(redis: Redis) -> None:
     past, hour = InboxKeys("jack").past, 3_600_000
     chats = [Chat.create("joe", members=["jack"], id=f"chat:{number}", settings=FREE) for number in range(60)]

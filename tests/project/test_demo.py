@@ -127,6 +127,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.slow
 def test_is_where_it_says_when_it_says_so_and_on_this_machine_only(start: StartDemo) -> None:
     demo = start("--no-log")
 
@@ -143,6 +144,7 @@ def test_is_where_it_says_when_it_says_so_and_on_this_machine_only(start: StartD
     assert listening == ["127.0.0.1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "options"), [(signal.SIGINT, []), (signal.SIGTERM, ["--no-log"])])
 def test_one_signal_stops_everything(
     start: StartDemo, checkout: Path, number: signal.Signals, options: list[str]
@@ -158,6 +160,7 @@ def test_one_signal_stops_everything(
     assert not is_running(checkout / "var" / "redis")
 
 
+@pytest.mark.slow
 def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
     demo = launch()
     demo.hear("started (pid=")
@@ -168,6 +171,7 @@ def test_an_early_ctrl_c_stops_it_as_well(launch: StartDemo) -> None:
     assert demo.has_left_nothing()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
 def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, number: signal.Signals) -> None:
     demo = start("--no-log")
@@ -178,6 +182,7 @@ def test_leaves_nothing_behind_when_nobody_listens_any_more(start: StartDemo, nu
     assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
 
 
+@pytest.mark.slow
 def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
     demo = start()
     demo.process.kill()
@@ -185,6 +190,7 @@ def test_leaves_nothing_behind_when_it_is_killed(start: StartDemo) -> None:
     assert eventually(demo.has_left_nothing), [process.cmdline() for process in demo.left()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "name"),
     [("pollqueue", "poller"), ("runworker", "worker"), ("cacherows", "rows"), ("uvicorn", "web")],
@@ -200,6 +206,7 @@ def test_ends_with_any_of_its_processes_and_says_which(start: StartDemo, word: s
     assert demo.has_left_nothing()
 
 
+@pytest.mark.slow
 def test_counts_what_players_do_and_goes_on_when_redis_is_back(start: StartDemo, checkout: Path) -> None:
     demo = start("--redis-pause", "0.5")
 
@@ -236,6 +243,7 @@ def test_a_taken_port_gets_a_clear_message(launch: StartDemo) -> None:
     assert f"make demo PORT={port + 1}" in demo.said
 
 
+@pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_is_told_of_the_first(start: StartDemo, launch: StartDemo) -> None:
     first = start("--no-log")
     second = launch()

@@ -37,6 +37,8 @@ from tests.support.queues import (
     to_retry,
 )
 
+pytestmark = pytest.mark.slow
+
 HOUR = 3_600  # seconds: later than any test
 SPAN = 2**43
 

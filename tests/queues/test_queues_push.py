@@ -119,6 +119,7 @@ def test_an_instant_survives_the_whole_life_of_a_task(queue: TaskQueue, redis: R
     assert (info.state, info.run_after) == ("successful", at)
 
 
+@pytest.mark.slow
 @given(st.lists(st.just(0.0) | st.floats(10, LONGEST_DELAY), min_size=1, max_size=20))
 @quick
 def test_what_a_push_returns_is_what_is_stored(redis: Redis, delays: list[float]) -> None:

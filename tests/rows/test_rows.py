@@ -444,6 +444,7 @@ def patient(redis: Redis) -> Iterator[Redis]:
         yield client
 
 
+@pytest.mark.slow
 def test_ten_thousand_readers_of_a_missing_row_make_one_load(patient: Redis) -> None:
     loads: list[Sequence[str]] = []
 
@@ -776,6 +777,7 @@ def test_a_row_that_is_scheduled_again_while_it_is_loaded_is_not_loaded_twice(re
     assert claimed(loader.claim()) == []
 
 
+@pytest.mark.slow
 def test_more_rows_of_a_bucket_are_stored_than_a_script_can_take(redis: Redis) -> None:
     wanted = [each for each in map(str, range(270_000)) if bucket(f"items:{each}") == "00"]
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis import Redis
@@ -16,6 +17,8 @@ from redis import Redis
 from components.exceptions import RowNotLoaded
 from components.services.rows import LEASE, Claim, Loader, Row
 from tests.support.rows import bodies, cache, let_pass, now
+
+pytestmark = pytest.mark.slow
 
 DELAY = 60.0
 LOADERS = 2

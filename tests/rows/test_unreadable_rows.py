@@ -97,6 +97,7 @@ def test_names_that_are_no_text_fail_no_list(redis: Redis, name: bytes) -> None:
     CounterReader().families()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
 @pytest.mark.parametrize("field", ["declared", "granted", "waits", "waited"])
 def test_figures_of_semaphores_that_cannot_be_read_fail_no_list(

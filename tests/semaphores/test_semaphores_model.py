@@ -22,6 +22,8 @@ from components.services.semaphores import Semaphore, semaphore
 from tests.semaphores.semaphore_model import Model
 from tests.support.semaphores import Waiter, let_pass, queued
 
+pytestmark = pytest.mark.slow
+
 # So long that what the test itself takes does not count; a step is neither of them.
 LEASE, LIFE, STEPS = 60_000.0, 80_000.0, (20_000.0, 60_000.0, 100_000.0)
 LIMIT, OTHER_LIMIT = 3, 4  # as declared by two releases of the same code

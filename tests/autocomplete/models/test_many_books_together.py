@@ -17,6 +17,8 @@ from tests.autocomplete.models.test_model_books import forget
 from tests.db.models import Box, Shelf
 from tests.fixtures.databases import alone
 
+pytestmark = pytest.mark.slow
+
 WRITERS, ROUNDS = 5, 25
 
 

@@ -82,6 +82,7 @@ def held(opened: Any) -> Held:
     return Held(opened(script=NO_ABORT))
 
 
+@pytest.mark.slow
 def test_typing_on_asks_nobody_where_all_is_known(opened: Any) -> None:
     page = opened()
     asked = requests(page)
@@ -111,6 +112,7 @@ def test_typing_on_after_a_hyphen_alone_asks_again(opened: Any) -> None:
     assert len(asked) > 1
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_overtaken_is_dropped_by_its_number_alone(held: Held) -> None:
     """All of them arrive: none is aborted. What is offered is always what fits the text that is in the field."""
     page = held.page
@@ -128,6 +130,7 @@ def test_an_answer_that_is_overtaken_is_dropped_by_its_number_alone(held: Held) 
     expect(field(page)).to_have_attribute("aria-expanded", "true")
 
 
+@pytest.mark.slow
 def test_an_answer_opens_no_list_that_was_closed_or_left_and_undoes_no_choice(held: Held) -> None:
     page = held.page
     field(page).focus()
@@ -169,6 +172,7 @@ def test_the_active_name_stays_so_when_an_answer_brings_more(held: Held) -> None
     assert field(page).get_attribute("aria-activedescendant") == active(page).get_attribute("id")
 
 
+@pytest.mark.slow
 def test_an_overtaken_request_is_given_up(opened: Any) -> None:
     page = opened()
     page.route("**/api/books/**", lambda route: None if "q=j&" in route.request.url else route.fallback())
@@ -183,6 +187,7 @@ def test_an_overtaken_request_is_given_up(opened: Any) -> None:
     expect(options(page)).to_have_text(["Jenny", "Ann Jensen"])
 
 
+@pytest.mark.slow
 def test_what_is_still_being_composed_asks_for_nothing_and_its_keys_are_its_own(opened: Any) -> None:
     page = opened()
     field(page).focus()
@@ -248,6 +253,7 @@ def test_who_is_refused_for_haste_gets_the_names_when_it_is_allowed(opened: Any)
     assert asked == ["je", "je"]
 
 
+@pytest.mark.slow
 def test_where_no_answer_comes_the_field_is_an_input(opened: Any) -> None:
     page = opened()
     away = "Names cannot be looked up now. You can type the whole name."
@@ -281,6 +287,7 @@ def test_what_was_typed_is_marked_wherever_it_stands_in_the_name(opened: Any) ->
     assert dict(zip(marked, found, strict=True)) == marked
 
 
+@pytest.mark.slow
 def test_the_browser_finds_by_a_prefix_whom_the_server_finds(opened: Any) -> None:
     """Names in twelve scripts; and beginnings of words in them, as they are and otherwise written."""
     chosen, pairs = Random(10), []

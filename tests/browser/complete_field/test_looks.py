@@ -74,6 +74,7 @@ def test_nobody_is_shut_out_in_light_or_dark(opened: Any, joe: User, book: Addre
     assert_accessible(page)
 
 
+@pytest.mark.slow
 def test_forced_colours_show_which_name_is_active_and_where_the_list_ends(opened: Any) -> None:
     page = opened(context={"forced_colors": "active"})
     type_je(page)

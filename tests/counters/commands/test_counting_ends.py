@@ -28,6 +28,7 @@ def total(name: str = "hits") -> int:
     return Counter(name).get(3_600).total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("manner", "code", "expected"),
     [
@@ -59,6 +60,7 @@ def test_sigterm_ends_it_as_before_and_what_was_counted_is_sent(
     assert total() == expected
 
 
+@pytest.mark.slow
 def test_sigterm_ends_a_process_that_holds_what_sending_needs(server: EmbeddedServer) -> None:
     """What it counted last is lost; the handler waits two seconds for it, and no longer."""
     with Command(server.url, "wait_with_a_held_lock", program=PROGRAM) as process:
@@ -81,6 +83,7 @@ def test_sigterm_ends_a_process_whose_redis_is_away(server: EmbeddedServer) -> N
     assert "10 counts are lost" in process.output
 
 
+@pytest.mark.slow
 def test_who_ignores_sigterm_goes_on_to_ignore_it(server: EmbeddedServer) -> None:
     with Command(server.url, "ignore_the_signal", program=PROGRAM) as process:
         assert process.says("counted")
@@ -103,6 +106,7 @@ def test_who_is_killed_takes_what_he_had_not_sent_with_him(server: EmbeddedServe
     assert eventually(process.has_ended)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_worker_has_sent_what_its_tasks_counted_and_what_it_counted_of_them(
     server: EmbeddedServer, tmp_path: Path, killed: bool

@@ -158,6 +158,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_wherever_an_import_is_killed_the_table_of_before_is_whole_and_the_next_import_goes_on(
     redis_server: EmbeddedServer, redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

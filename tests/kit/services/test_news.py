@@ -245,6 +245,7 @@ def test_a_short_loop_leaves_nothing_behind(redis: Redis, server: EmbeddedServer
     assert eventually(lambda: connections(server) <= before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_a_loop_that_ends_while_the_listener_does_leaves_nothing_behind(redis: Redis) -> None:
     async def main(steps: int) -> None:
@@ -324,6 +325,7 @@ def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, serv
     run(main)
 
 
+@pytest.mark.slow
 def test_who_waits_outlasts_an_outage_and_who_comes_in_it_is_told(
     redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -378,6 +380,7 @@ def test_two_ticks_are_at_most_five_seconds() -> None:
     assert 2 * news._TICK <= 5
 
 
+@pytest.mark.slow
 def test_a_quiet_connection_that_lives_is_kept(
     redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_others_may_be_as_late_as_a_third_of_the_lease_or_two_seconds(
     assert outage.grace == longest + 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["worker", "poller"])
 def test_after_an_outage_nobody_takes_over_at_once_and_everybody_in_the_end(
     backend: RedisBackend,

@@ -31,6 +31,7 @@ class Nothing:
     def block(self, columns: Any) -> None: ...
 
 
+@pytest.mark.slow
 def test_it_counts_until_it_is_told_to_stop(server: EmbeddedServer, tmp_path: Path) -> None:
     pulse = tmp_path / "pulse"
     with redis_at(server.url):

@@ -15,6 +15,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from random import Random
 
+import pytest
 import zstandard
 from redis import Redis
 
@@ -24,6 +25,8 @@ from components.services.logs.lines import Counting, PlaceTable, Ranges, Reason,
 from tests.logs.commands.test_copylogs import start
 from tests.support.logs import joined, lines
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 LIMIT = 150_000  # bytes: the last file has more, compressed, and so waits
 ENDLESS = 256 << 20  # bytes of a line; in a sparse file they need no disk

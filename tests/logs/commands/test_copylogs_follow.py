@@ -229,6 +229,7 @@ def test_a_file_that_is_followed_is_not_forgotten_although_nothing_comes(
     assert copied() == each_once(lines(0, 200))
 
 
+@pytest.mark.slow
 def test_the_command_follows_until_it_is_stopped(redis_server: object, redis: Redis, log: Path) -> None:
     process = start(redis_server.url, log, "--follow")  # type: ignore[attr-defined]
     assert eventually(lambda: redis.xlen(JobKeys("default").stream) == 1)

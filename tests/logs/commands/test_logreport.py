@@ -226,6 +226,7 @@ execute_from_command_line(["manage.py", "logreport", *sys.argv[1:]])
 """
 
 
+@pytest.mark.slow
 def test_it_needs_nothing_of_what_counting_does(
     redis_server: EmbeddedServer, redis: Redis, tmp_path: Path
 ) -> None:

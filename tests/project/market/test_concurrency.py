@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.project.market.crowd import FLASH, FUNDS, PRICE, STOCK, VISITORS, Crowd, assert_books_balance
+
+pytestmark = pytest.mark.slow
 
 
 def test_of_many_who_want_one_thing_exactly_one_gets_it(crowd: Crowd) -> None:

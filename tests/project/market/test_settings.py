@@ -66,6 +66,7 @@ def test_all_that_is_missing_is_named_at_once() -> None:
     assert "needs SECRET_KEY, ALLOWED_HOSTS, REDIS_URL in its environment" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_production_site_passes_the_deployment_check() -> None:
     result = python("manage.py", "check", "--deploy", "--fail-level", "INFO", environment=PRODUCTION)
 
@@ -107,6 +108,7 @@ def test_the_prefix_keeps_the_cache_apart_too() -> None:
     assert found["CACHES"]["default"]["KEY_PREFIX"] == "staging:cache"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "ours", "default"),
     [
@@ -131,12 +133,14 @@ def test_queues_and_the_default_cache_have_different_databases(
     assert found["CACHES"]["default"]["LOCATION"] == default
 
 
+@pytest.mark.slow
 def test_the_embedded_server_holds_both_databases() -> None:
     found = settings("CACHES")["CACHES"]
 
     assert found["default"]["LOCATION"] == f"{found['components']['LOCATION']}?db=1"
 
 
+@pytest.mark.slow
 def test_a_cluster_is_asked_for_by_the_environment_and_may_have_several_urls() -> None:
     nodes = "redis://a.example,redis://b.example"
     found = settings("CACHES", REDIS_URL=nodes, REDIS_CLUSTER="1")["CACHES"]
@@ -192,6 +196,7 @@ def test_a_site_behind_a_proxy_redirects_nobody_who_came_by_https() -> None:
     }
 
 
+@pytest.mark.slow
 def test_https_can_be_left_to_a_private_network() -> None:
     found = settings(
         "SECURE_SSL_REDIRECT", "SESSION_COOKIE_SECURE", "SECURE_HSTS_SECONDS", **PRODUCTION, HTTPS="0"

@@ -7,10 +7,13 @@ import sys
 from email import message_from_bytes
 from pathlib import Path
 
+import pytest
 from redis import Redis
 
 from components.embedded import EmbeddedServer
 from tests.project.market.crowd import PRICE, ROOT, Crowd
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_worker_sends_the_mail_of_a_sale(

@@ -28,6 +28,7 @@ def country(address: str) -> str:
     return "unknown"
 
 
+@pytest.mark.slow
 def test_the_same_crowd_does_the_same_each_time(crowd: Crowd) -> None:
     again = Crowd(LOCATIONS)
 
@@ -45,6 +46,7 @@ def test_a_line_has_an_address_a_day_a_time_and_an_event(crowd: Crowd) -> None:
         assert event
 
 
+@pytest.mark.slow
 def test_more_is_played_where_it_is_evening(crowd: Crowd) -> None:
     def countries(hour: int) -> Counter[str]:
         lines = crowd.lines(NOON.replace(hour=hour), MOMENTS[:400], Random(1))

@@ -20,6 +20,7 @@ BEATS = {"LEASE": "1"}  # a heartbeat every third of it
 # --- Signals ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_quiet_worker_ends_what_runs_and_takes_nothing_more(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
@@ -78,6 +79,7 @@ def grow_old(path: Path) -> float:
     return path.stat().st_mtime
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["runworker", "pollqueue"])
 def test_the_heartbeat_file_is_touched_also_while_redis_is_away(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, command: str
@@ -120,6 +122,7 @@ def test_a_heartbeat_file_that_cannot_be_touched_is_said_once_and_stops_nothing(
 # --- Limits ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_worker_that_has_run_long_enough_ends_when_its_running_tasks_have(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:

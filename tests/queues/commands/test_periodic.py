@@ -6,12 +6,15 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.services.queues import TaskQueue
 from tests.commands.processes import Command, run_worker
 from tests.support.waiting import eventually
 
 
+@pytest.mark.slow
 def test_each_tick_is_run_once_however_many_processes_tick(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from components.services.queues import TaskQueue
 from tests.commands.processes import Command
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 WATCHED = 2.0  # seconds
 
 

@@ -98,6 +98,7 @@ def test_what_takes_longer_than_the_shutdown_timeout_is_given_back(
     assert claim_one(Consumer()).id == held.id
 
 
+@pytest.mark.slow
 def test_a_burst_ends_with_0_also_when_tasks_have_failed(server: EmbeddedServer, queue: TaskQueue) -> None:
     queue.push("tests.tasks.fail")
     queue.push("tests.tasks.echo")
@@ -108,6 +109,7 @@ def test_a_burst_ends_with_0_also_when_tasks_have_failed(server: EmbeddedServer,
     assert (stats.successful, stats.dead) == (1, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", ["1", "4"])
 @pytest.mark.parametrize(
     ("options", "busy", "shares"),
@@ -148,6 +150,7 @@ def test_a_worker_ends_with_0_after_its_last_task(server: EmbeddedServer, queue:
     assert (stats.successful, stats.ready) == (2, 1)
 
 
+@pytest.mark.slow
 def test_a_full_server_is_drained_by_a_worker_that_runs_and_by_one_that_has_just_started(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
@@ -227,6 +230,7 @@ def test_a_read_only_replica_is_named_as_such(server: EmbeddedServer, command: s
     assert "Is it running?" not in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -316,6 +320,7 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_when_code_changes_a_worker_ends_its_tasks_and_starts_anew(
     server: EmbeddedServer, queue: TaskQueue, held: Held, module: Path
 ) -> None:
@@ -341,6 +346,7 @@ def returns(queue: TaskQueue, task_id: str) -> object:
     return queue.get(task_id).return_value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_worker_that_reloads_stops_like_any_other(
     server: EmbeddedServer, queue: TaskQueue, held: Held, number: signal.Signals
@@ -356,6 +362,7 @@ def test_a_worker_that_reloads_stops_like_any_other(
     assert "starting anew" not in worker.output
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_while_it_ends_tasks_for_a_reload_does_not_start_anew(
     server: EmbeddedServer, queue: TaskQueue, held: Held, module: Path
 ) -> None:
@@ -372,6 +379,7 @@ def test_a_worker_that_is_stopped_while_it_ends_tasks_for_a_reload_does_not_star
     assert "starting anew" not in worker.output
 
 
+@pytest.mark.slow
 def test_a_quiet_worker_stays_quiet_when_code_changes(
     server: EmbeddedServer, queue: TaskQueue, module: Path
 ) -> None:
@@ -390,6 +398,7 @@ def test_a_quiet_worker_stays_quiet_when_code_changes(
     assert places()["ready"] == [waiting]
 
 
+@pytest.mark.slow
 def test_each_of_several_processes_starts_anew_when_code_changes(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path
 ) -> None:

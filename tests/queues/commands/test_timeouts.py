@@ -7,11 +7,15 @@ import signal
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from components.embedded import EmbeddedServer
 from components.services.queues import TaskQueue
 from tests.commands.processes import Command, Held, run_worker
 from tests.support.queues import found
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 OVERRUN = "tests.commands.jobs.overrun"
 

@@ -263,6 +263,7 @@ def test_what_is_no_interval_is_refused(given_: dict[str, Any], message: str) ->
 # --- Cron expressions ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @few
 @example(Field("30", frozenset({30})), Field("2", frozenset({2})), "Europe/Berlin", utc(2026, 3, 28, 22))
 @example(Field("30", frozenset({30})), Field("2", frozenset({2})), "Europe/Berlin", utc(2026, 10, 25, 1, 10))

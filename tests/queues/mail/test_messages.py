@@ -80,6 +80,7 @@ def hello(**options: Any) -> EmailMessage:
     return EmailMessage(**{"subject": "Hello", "body": "World", "to": ["b@example.com"]} | options)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(messages())
 def test_every_field_comes_out_as_it_went_in(sent: EmailMessage) -> None:
@@ -90,6 +91,7 @@ def test_every_field_comes_out_as_it_went_in(sent: EmailMessage) -> None:
     assert received.recipients() == sent.recipients()
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(messages())
 def test_a_mail_goes_over_the_wire_as_it_would_have_gone_without_the_queue(sent: EmailMessage) -> None:

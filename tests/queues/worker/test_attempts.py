@@ -288,6 +288,7 @@ def test_starts_that_are_cut_off_are_no_attempts_and_are_remembered(
     assert (info.state, info.starts, len(info.worker_ids), info.cut_off) == ("successful", 1, 1, 2)
 
 
+@pytest.mark.slow
 def test_a_worker_with_a_stuck_function_does_not_end_while_redis_is_away(
     backend: RedisBackend, make_worker: MakeWorker, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

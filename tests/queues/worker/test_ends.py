@@ -120,6 +120,7 @@ def test_a_request_has_so_many_bytes_of_ends_or_one_end(backend: RedisBackend) -
 # --- Refused ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
     own: Redis, backend: RedisBackend, make_worker: MakeWorker, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,6 +143,7 @@ def test_an_end_that_redis_refuses_keeps_no_other_from_being_handed_in(
     assert [backend.queue.get(task_id).starts for task_id in others] == [1] * 20
 
 
+@pytest.mark.slow
 def test_a_worker_with_a_stuck_function_waits_quietly_for_an_end_that_redis_refuses(
     own: Redis, backend: RedisBackend, make_worker: MakeWorker
 ) -> None:

@@ -94,6 +94,7 @@ def test_delayed_tasks_run_when_they_are_due(backend: RedisBackend, redis: Redis
     assert [info.id for info in run_tasks()] == [task_id]
 
 
+@pytest.mark.slow
 def test_when_more_are_due_than_one_step_moves_all_of_them_run(backend: RedisBackend, redis: Redis) -> None:
     new = [NewTask(name=NOTE, args=[number], delay=60, priority=number // 2_000) for number in range(2_001)]
     tasks = [info.id for info in backend.queue.push_many(new) if info]

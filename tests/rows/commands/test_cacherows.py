@@ -45,12 +45,14 @@ def test_it_says_so_if_redis_does_not_answer() -> None:
     assert "Is it running?" in daemon.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", [["--batch", "0"], ["--lease", "0"], ["--lease", "x"]])
 def test_wrong_options_are_refused(server: EmbeddedServer, option: list[str]) -> None:
     with Command(server.url, "cacherows", *option, **SITE) as daemon:
         assert daemon.exit_code() == 2
 
 
+@pytest.mark.slow
 def test_without_cached_models_it_has_nothing_to_do(server: EmbeddedServer) -> None:
     with Command(server.url, "cacherows") as daemon:
         assert daemon.exit_code() == 2

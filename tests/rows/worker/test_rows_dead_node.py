@@ -19,6 +19,8 @@ from tests.support.cluster import Node, three_masters
 from tests.support.rows import SHAPE, bodies, cache, claimed
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 KEYS = [str(number) for number in range(40)]
 
 

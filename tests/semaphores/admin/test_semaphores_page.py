@@ -287,6 +287,7 @@ def test_a_holder_that_has_left_meanwhile_is_not_evicted(operator):
     assert "Nobody to evict: that permit of the semaphore api is not held any more." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AWKWARD)
 def test_a_semaphore_of_any_name_can_be_listed_found_changed_and_looked_up(operator, name):
     permit = holdings.permit(name)
