@@ -25,7 +25,7 @@ def test_without_the_setting_all_is_as_documented() -> None:
         assert (conf().prefix, conf().cache, conf().embedded) == ("components", "default", None)
 
 
-def test_what_is_set_is_used() -> None:
+def test_configured_values_are_used() -> None:
     given = {"PREFIX": "staging", "CACHE": "redis", "EMBEDDED": Path("var"), "MAIL_QUEUE": "mail"}
     with override_settings(COMPONENTS=given):
         found = conf()
@@ -175,7 +175,7 @@ def test_samples_of_counters_are_bounded(value: Any, say: str) -> None:
     assert say in problem
 
 
-def test_what_counters_are_set_to_is_used() -> None:
+def test_settings_of_counters_are_used() -> None:
     given = {"COUNTER_PRECISIONS": [60, 3_600], "COUNTER_SAMPLES": 10, "COUNT_REQUESTS": False}
     with override_settings(COMPONENTS=given):
         assert (conf().counter_precisions, conf().counter_samples, conf().count_requests) == (

@@ -43,7 +43,7 @@ def test_names_are_those_of_the_users_that_there_are(joe: User, jill: User) -> N
     assert people().names([]) == {}
 
 
-def test_who_was_deactivated_keeps_his_name_and_is_not_found(joe: User) -> None:
+def test_a_deactivated_person_keeps_their_name_and_is_not_found(joe: User) -> None:
     User.objects.update(is_active=False)
 
     assert people().names([str(joe.pk)]) == {str(joe.pk): "joe"}
@@ -70,7 +70,7 @@ def test_who_was_deactivated_keeps_his_name_and_is_not_found(joe: User) -> None:
         "\ud800",
     ],
 )
-def test_what_is_no_id_is_nobodys(id: str, joe: User) -> None:
+def test_a_malformed_id_belongs_to_nobody(id: str, joe: User) -> None:
     User.objects.filter(pk=joe.pk).update(id=1)
 
     assert people().names([id, "1"]) == {"1": "joe"}

@@ -89,7 +89,7 @@ def test_the_alias_is_what_it_was_when_the_test_is_over(redis_server: EmbeddedSe
     assert before == settings.CACHES
 
 
-def test_who_waits_from_an_earlier_test_takes_nothing_of_the_next(redis_server: EmbeddedServer) -> None:
+def test_a_wait_of_an_earlier_test_takes_nothing_of_the_next(redis_server: EmbeddedServer) -> None:
     with empty(redis_server) as client, ThreadPoolExecutor() as pool:
         wait = pool.submit(lambda: Consumer().wait(["default"], 60))
         assert eventually(lambda: client.info("clients")["blocked_clients"] == 1)

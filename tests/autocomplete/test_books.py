@@ -66,7 +66,7 @@ def test_letters_within_a_word_begin_none(book: AddressBook) -> None:
     assert book.complete("न") == book.complete("द") == []
 
 
-def test_who_is_called_so_is_found_among_those_whose_names_go_on_or_end_so(book: AddressBook) -> None:
+def test_a_whole_name_matches_among_names_that_contain_it(book: AddressBook) -> None:
     book.load([(number, f"Ann Smith {number}") for number in range(300)])
     book.load([(f"end {number:03}", "Joe Ann Smith") for number in range(300)])
     book.load([("x", "ÁNN  smith"), ("y", "Ann Smith"), ("z", "ann-smith")], words=False)
@@ -80,7 +80,7 @@ def test_who_is_called_so_is_found_among_those_whose_names_go_on_or_end_so(book:
         AddressBook("guild:8").called("ann smith")
 
 
-def test_what_was_not_selected_comes_by_the_alphabet(book: AddressBook) -> None:
+def test_unselected_names_come_in_alphabetical_order(book: AddressBook) -> None:
     book.load([(1, "bob"), (2, "Alan"), (3, "ánna"), (4, "bea alwin"), (5, "al")])
 
     assert labels(book.complete("al")) == ["al", "Alan", "bea alwin"]
@@ -96,7 +96,7 @@ def test_a_page_says_whether_more_match(book: AddressBook) -> None:
     assert book.complete("n", limit=29).is_whole is False
 
 
-def test_what_is_selected_comes_first_and_what_more_often_before_it(book: AddressBook) -> None:
+def test_selected_names_come_first_and_more_often_selected_ones_before_them(book: AddressBook) -> None:
     book.load([(1, "anna"), (2, "annb"), (3, "annc")])
 
     assert book.select(2)
@@ -120,7 +120,7 @@ def test_joining_again_renames(book: AddressBook) -> None:
     assert book.complete("b").version > before
 
 
-def test_only_who_is_there_is_renamed(book: AddressBook) -> None:
+def test_only_existing_people_are_renamed(book: AddressBook) -> None:
     book.add("ann", id=1)
 
     assert book.rename(1, "bea")
@@ -128,7 +128,7 @@ def test_only_who_is_there_is_renamed(book: AddressBook) -> None:
     assert (book.get(1), book.get(2), book.count()) == (Entry("1", "bea"), None, 1)
 
 
-def test_who_leaves_is_found_no_more(book: AddressBook) -> None:
+def test_a_former_member_is_found_no_more(book: AddressBook) -> None:
     book.load([(1, "ann smith"), (11, "ann other")])
     book.select(1)
 

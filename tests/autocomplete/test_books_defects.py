@@ -33,7 +33,7 @@ def ids(found: Completions | list[RankedEntry]) -> list[str]:
     return [entry.id for entry in found]
 
 
-def test_of_a_book_that_is_not_there_nothing_is_stored_or_listed(book: AddressBook, redis: Redis) -> None:
+def test_nothing_is_stored_or_listed_for_a_missing_book(book: AddressBook, redis: Redis) -> None:
     assert not book.remove(1)
     assert not book.rename(1, "ann")
     with pytest.raises(BookNotFound, match="There is no address book 'guild:7'"):
@@ -104,7 +104,7 @@ def test_when_some_of_the_best_have_left_the_others_of_them_stay(book: AddressBo
     assert_whole(redis, book.name)
 
 
-def test_who_is_selected_when_few_of_the_best_are_left_is_among_them(book: AddressBook) -> None:
+def test_a_selected_name_is_found_when_few_of_the_best_are_left(book: AddressBook) -> None:
     book.load((number, f"a{number:04}") for number in range(1_200))
     for number in range(1_199):
         book.select(number)

@@ -25,7 +25,7 @@ def labels(found: Completions) -> list[str]:
     return [entry.label for entry in found]
 
 
-def test_many_are_added_and_progress_is_told(book: AddressBook) -> None:
+def test_many_are_added_and_progress_is_reported(book: AddressBook) -> None:
     book.add("before", id="x")
     told: list[int] = []
 
@@ -73,7 +73,7 @@ def test_the_old_answers_until_the_new_is_whole(book: AddressBook) -> None:
     assert (book.complete("old"), book.count(), book.info().loading) == ([], 2_100, None)
 
 
-def test_what_changes_during_a_load_counts_and_not_what_is_loaded(book: AddressBook) -> None:
+def test_changes_during_a_load_win_over_the_loaded_state(book: AddressBook) -> None:
     book.load([("early", "a0"), ("late", "a1"), ("left", "a2"), ("gone", "a3"), ("kept", "a4")])
 
     def entries() -> Iterator[tuple[str, str]]:
@@ -114,7 +114,7 @@ def test_a_load_of_nothing_empties_the_book(book: AddressBook) -> None:
     assert (book.complete("n"), book.count()) == ([], 0)
 
 
-def test_what_an_interrupted_load_leaves_expires_and_harms_nothing(book: AddressBook, redis: Redis) -> None:
+def test_an_interrupted_load_expires_and_does_no_harm(book: AddressBook, redis: Redis) -> None:
     book.load([(1, "ann")])
     before = snapshot(redis)
 

@@ -20,7 +20,7 @@ def write(redis: Redis, call: str, *rows: str) -> Any:
     return at_once(WRITE.run(redis, keys, token="", mode="put", folding=FOLDING, call=call, given=rows))
 
 
-def test_a_removal_that_is_repeated_does_not_remove_who_came_back(redis: Redis) -> None:
+def test_a_repeated_removal_does_not_remove_a_returned_member(redis: Redis) -> None:
     book = AddressBook("guild")
     book.add("ann", id=1)
 
@@ -50,7 +50,7 @@ def test_a_selection_that_is_repeated_counts_once(redis: Redis) -> None:
     assert [round(ranked.weight) for ranked in book.top()] == [1]
 
 
-def test_a_touch_that_is_repeated_does_not_pass_who_was_touched_since(redis: Redis) -> None:
+def test_a_repeated_touch_does_not_overtake_later_touches(redis: Redis) -> None:
     recent = RecentContacts("jack")
     again = {"contact": "jill", "label": "Jill", "limit": 100, "call": "call"}
 
@@ -61,7 +61,7 @@ def test_a_touch_that_is_repeated_does_not_pass_who_was_touched_since(redis: Red
     assert [contact.id for contact in recent.list()] == ["joe", "jill"]
 
 
-def test_a_removal_of_a_contact_that_is_repeated_leaves_who_was_touched_since(redis: Redis) -> None:
+def test_a_repeated_removal_leaves_a_contact_touched_since(redis: Redis) -> None:
     recent = RecentContacts("jack")
     recent.touch("jill")
 

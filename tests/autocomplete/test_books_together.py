@@ -50,7 +50,7 @@ def test_readers_see_each_once_and_all_who_stay_whatever_other_processes_do(
     assert_whole(redis, book.name)
 
 
-def test_who_is_renamed_is_shown_under_one_name_at_any_time(redis: Redis) -> None:
+def test_a_renamed_person_has_one_name_at_any_time(redis: Redis) -> None:
     """Both names begin alike, so one script finds exactly one of them."""
     book, stop = AddressBook("guild"), Event()
     book.add("ann old", id=1)

@@ -21,7 +21,7 @@ def test_a_name_is_found_however_it_is_typed(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize(("label", "typed"), NOT_OTHERWISE)
-def test_what_is_another_name_finds_nobody(redis: Redis, label: str, typed: str) -> None:
+def test_another_name_finds_nobody(redis: Redis, label: str, typed: str) -> None:
     book = AddressBook("guild")
     book.add(label, id=1)
 
@@ -59,7 +59,7 @@ def test_words_in_another_order_come_behind_those_in_order_and_the_best_selected
     assert not book.complete("smith ann", limit=3).is_whole
 
 
-def test_of_very_many_with_the_rarest_word_a_thousand_are_looked_at(redis: Redis) -> None:
+def test_a_search_looks_at_a_thousand_candidates_of_the_rarest_word(redis: Redis) -> None:
     """The answer says that it need not be all; who was selected is found beyond them."""
     book = AddressBook("guild")
     book.load((number, f"Ann{number:04} Smith{number:04}") for number in range(1_500))
@@ -73,7 +73,7 @@ def test_of_very_many_with_the_rarest_word_a_thousand_are_looked_at(redis: Redis
     assert [each.id for each in book.complete("smith ann1499")] == ["1499"]
 
 
-def test_a_book_of_an_older_release_says_that_it_must_be_loaded_anew(redis: Redis) -> None:
+def test_a_book_of_an_older_release_says_that_it_must_be_loaded_again(redis: Redis) -> None:
     book = AddressBook("guild")
     book.add("Ann", id=1)
     assert not book.info().is_outdated

@@ -65,7 +65,7 @@ def test_searches_are_counted_and_nothing_else(book: AddressBook) -> None:
     assert counted("none") == NOBODY
 
 
-def test_of_a_minute_all_processes_are_summed_up_and_the_slowest_search_is_kept(redis: Redis) -> None:
+def test_a_minute_sums_all_processes_and_keeps_the_slowest_search(redis: Redis) -> None:
     AddressBook("guild:7").add("ann", id=1)
     for sent in ([(3, 0.5), (1, 0.25)], [(2, 0.75)], [(9, 0.5)]):  # as three processes would
         for length, seconds in sent:
@@ -177,7 +177,7 @@ def test_a_search_succeeds_where_no_thread_can_be_started_and_is_counted_later(
     assert counted().searches == 2
 
 
-def test_what_redis_does_not_take_is_lost_and_logged_once(
+def test_counts_that_redis_refuses_are_lost_and_logged_once(
     book: AddressBook, caplog: pytest.LogCaptureFixture
 ) -> None:
     with redis_at("unix:///nowhere/at/all"), caplog.at_level(logging.WARNING, usage.__name__):
@@ -208,9 +208,7 @@ def test_a_forked_child_sends_what_is_its_own(book: AddressBook, started: list[T
     assert counted().searches == 2
 
 
-def test_what_was_searched_in_a_server_that_is_gone_is_told_to_no_other(
-    redis: Redis, book: AddressBook
-) -> None:
+def test_searches_on_a_server_that_is_gone_are_reported_to_no_other(redis: Redis, book: AddressBook) -> None:
     with redis_at("unix:///nowhere/at/all"):
         usage.note("guild:7", 2, 0.1)
 

@@ -26,7 +26,7 @@ def ids(found: list[Contact]) -> list[str]:
     return [contact.id for contact in found]
 
 
-def test_who_is_touched_comes_first(recent: RecentContacts) -> None:
+def test_a_touched_contact_comes_first(recent: RecentContacts) -> None:
     for contact in ("jill", "joe", "jill"):
         recent.touch(contact)
 
@@ -60,7 +60,7 @@ def test_a_contact_is_found_by_words_of_its_label_and_id_newest_first(recent: Re
     assert ids(recent.complete("7")) == ["7"]
 
 
-def test_what_is_removed_is_gone_whoever_else_stays(recent: RecentContacts, redis: Redis) -> None:
+def test_a_removed_name_is_gone_whoever_stays(recent: RecentContacts, redis: Redis) -> None:
     for contact in "ab":
         recent.touch(contact)
 
@@ -134,7 +134,7 @@ def test_any_sequence_of_calls_does_as_a_list_of_python(
 
 
 @pytest.mark.parametrize("contact", ["", "x" * 501, "a\0", "a\n", "\ud800", None, 7])
-def test_what_is_no_contact_is_refused_and_nothing_stored(redis: Redis, contact: Any) -> None:
+def test_an_unknown_contact_is_refused_and_nothing_is_stored(redis: Redis, contact: Any) -> None:
     recent = RecentContacts("jack")
     for act in (recent.touch, recent.remove):
         with pytest.raises(InvalidEntry):
@@ -144,7 +144,7 @@ def test_what_is_no_contact_is_refused_and_nothing_stored(redis: Redis, contact:
     assert snapshot(redis) == {}
 
 
-def test_what_is_no_label_prefix_or_limit_is_refused(redis: Redis) -> None:
+def test_an_invalid_label_prefix_or_limit_is_refused(redis: Redis) -> None:
     recent = RecentContacts("jack")
     for label in ("x" * 201, "a\0", "\ud800", " "):
         with pytest.raises(InvalidEntry):
@@ -166,7 +166,7 @@ def test_a_touch_without_a_label_leaves_the_one_there_is(recent: RecentContacts)
     assert recent.list() == [Contact("7", "Jill", ANY), Contact("8", "8", ANY)]
 
 
-def test_several_are_touched_at_once_and_those_without_a_label_are_told(recent: RecentContacts) -> None:
+def test_several_are_touched_at_once_and_those_without_a_label_are_reported(recent: RecentContacts) -> None:
     recent.touch("7", label="Jill")
 
     assert recent.touch_all({"8": "", "9": "Joe", "7": ""}) == ["8"]
@@ -175,14 +175,14 @@ def test_several_are_touched_at_once_and_those_without_a_label_are_told(recent: 
     assert recent.touch_all({}) == []
 
 
-def test_of_several_none_is_touched_if_one_is_no_contact(recent: RecentContacts, redis: Redis) -> None:
+def test_one_unknown_contact_refuses_the_whole_list(recent: RecentContacts, redis: Redis) -> None:
     for labels in ({"a": "", "": ""}, {"a": "", "b": "\0"}):
         with pytest.raises(InvalidEntry):
             recent.touch_all(labels)
     assert snapshot(redis) == {}
 
 
-def test_who_is_erased_forgets_and_is_forgotten(recent: RecentContacts) -> None:
+def test_an_erased_person_forgets_and_is_forgotten(recent: RecentContacts) -> None:
     recent.touch("jill")
     for other in ("jill", "joe", "ann"):
         RecentContacts(other).touch("jack", label="Jack")

@@ -79,7 +79,7 @@ def test_a_book_is_rebuilt_and_a_prefix_tried_by_keyboard_and_without_scripts(wi
 
 
 @pytest.mark.slow
-def test_what_is_typed_stays_while_the_figures_are_renewed(window, admin, guilds):
+def test_typed_text_stays_while_the_figures_refresh(window, admin, guilds):
     opened = window(admin)
     stop_clock(opened.page)
     page = opened.open(PAGES["book"])

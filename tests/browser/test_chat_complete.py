@@ -55,7 +55,7 @@ def mentions(chat, user):
 
 
 @pytest.mark.slow
-def test_whom_one_writes_to_is_offered_for_the_next_chat(enter, served):
+def test_recent_contacts_are_offered_for_the_next_chat(enter, served):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     of_two = Chat.create(jack, members=[joe], title="Two", text="hi")
     window = enter("joe")
@@ -148,7 +148,7 @@ def test_the_list_of_members_goes_round_and_tells_itself(opened):
 
 
 @pytest.mark.slow
-def test_only_who_writes_a_name_is_offered_names(opened, served, chat):
+def test_names_are_offered_only_while_a_name_is_typed(opened, served, chat):
     page = opened.page
     listbox = page.get_by_role("listbox")
     for text in ("@@", "me@j", "@ j", "@ann ", "@jacky"):
@@ -185,7 +185,7 @@ def test_only_who_writes_a_name_is_offered_names(opened, served, chat):
 
 
 @pytest.mark.slow
-def test_what_an_input_method_composes_is_no_name_yet(opened):
+def test_text_in_an_input_method_is_not_a_name_yet(opened):
     page = opened.page
     page.keyboard.type("@")
     expect(offered(page)).to_have_count(5)

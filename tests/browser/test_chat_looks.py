@@ -180,7 +180,7 @@ def test_the_policy_allows_nothing_that_is_not_from_here(enter, pages):
         assert "unsafe" not in policy
 
 
-def test_who_wants_less_motion_gets_none(enter, chat):
+def test_reduced_motion_is_respected(enter, chat):
     page = enter("joe", reduced_motion="reduce").chat(f"/chat/{chat.id}/")
     page.get_by_role("textbox", name="Message to").fill("calm")
     page.keyboard.press("Enter")

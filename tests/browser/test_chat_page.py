@@ -46,7 +46,7 @@ def stored(chat, user):
 
 
 @pytest.mark.slow
-def test_what_is_said_while_one_is_offline_is_there_when_he_is_back(enter, served, chat):
+def test_messages_sent_while_a_member_is_offline_are_there_on_return(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack")
     Chat.create(served.ids["jack"], title="Elsewhere", text="alone")
     page = jack.chat("/chat/")
@@ -97,7 +97,7 @@ def test_a_long_list_is_loaded_in_parts_and_shown_in_parts(enter, served):
 
 
 @pytest.mark.slow
-def test_what_was_erased_goes_from_open_pages_and_counts(enter, served, chat):
+def test_erased_people_disappear_from_open_pages_and_counts(enter, served, chat):
     joe, jack, jill = (served.ids[name] for name in ("joe", "jack", "jill"))
     chat.add([jill])
     chat.send(jill, "secret one", mentions=[jack])
@@ -168,7 +168,7 @@ def test_a_chat_that_was_left_before_its_messages_came_is_not_taken_for_read(ent
 
 
 @pytest.mark.slow
-def test_who_wrote_sees_that_it_was_read(enter, chat):
+def test_senders_see_that_their_message_was_read(enter, chat):
     joe = enter("joe").chat(f"/chat/{chat.id}/")
     say(joe, "Read this.")
     expect(said(joe)).to_have_text([KEYS, "Read this."])
@@ -180,7 +180,7 @@ def test_who_wrote_sees_that_it_was_read(enter, chat):
 
 
 @pytest.mark.slow
-def test_who_has_seen_a_message_is_kept_up_to_date(enter, served):
+def test_readers_of_a_message_are_kept_up_to_date(enter, served):
     jack, jill = (served.ids[name] for name in ("jack", "jill"))
     chat = Chat.create(served.ids["joe"], members=[jack, jill], title="Keepers")
     joe = enter("joe").chat(f"/chat/{chat.id}/")
@@ -195,7 +195,7 @@ def test_who_has_seen_a_message_is_kept_up_to_date(enter, served):
 
 
 @pytest.mark.slow
-def test_what_was_written_offline_is_sent_once_and_in_order(enter, served, chat):
+def test_messages_written_offline_are_sent_once_and_in_order(enter, served, chat):
     joe, jack = enter("joe").chat(f"/chat/{chat.id}/"), enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(joe)).to_have_count(1)
     joe.context.set_offline(True)
@@ -238,7 +238,7 @@ def test_an_answer_that_is_lost_makes_no_second_message(enter, served, chat):
 
 
 @pytest.mark.slow
-def test_what_is_unsent_outlives_the_page(enter, served, chat):
+def test_unsent_messages_survive_leaving_the_page(enter, served, chat):
     page = enter("joe").chat(f"/chat/{chat.id}/")
     expect(said(page)).to_have_count(1)
     page.route(
@@ -308,7 +308,7 @@ def test_tabs_of_one_person_send_what_was_written_once(enter, served, chat):
 
 
 @pytest.mark.slow
-def test_what_is_written_too_fast_is_sent_a_little_later(enter, served, chat):
+def test_messages_sent_too_fast_go_out_a_little_later(enter, served, chat):
     chat.configure(rate_limit=2, rate_period=6.0)  # the third comes within 3 s of the first, however slow
     window = enter("jack")
     page = window.chat(f"/chat/{chat.id}/")
@@ -364,7 +364,7 @@ def test_a_restart_of_the_server_loses_nothing(enter, served, chat):
 
 
 @pytest.mark.slow
-def test_what_the_server_refuses_stays_and_can_be_edited(enter, served, chat):
+def test_a_message_refused_by_the_server_stays_and_can_be_edited(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")
     say(page, "x" * 4_001)
@@ -493,7 +493,7 @@ def test_history_is_plain_and_only_the_live_end_is_read_out(enter, chat):
 
 
 @pytest.mark.slow
-def test_who_leaves_or_is_removed_has_the_chat_no_more(enter, served, chat):
+def test_a_former_member_has_the_chat_no_more(enter, served, chat):
     joe = enter("joe").open(f"/chat/{chat.id}/members/")
     jack = enter("jack").chat(f"/chat/{chat.id}/")
     expect(said(jack)).to_have_text([KEYS])
@@ -507,7 +507,7 @@ def test_who_leaves_or_is_removed_has_the_chat_no_more(enter, served, chat):
 
 
 @pytest.mark.slow
-def test_who_is_logged_out_is_told_and_keeps_what_he_wrote(enter, served, chat):
+def test_a_logged_out_person_is_told_and_keeps_their_text(enter, served, chat):
     window = enter("joe")
     page = window.chat(f"/chat/{chat.id}/")
     expect(said(page)).to_have_count(1)

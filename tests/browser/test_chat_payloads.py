@@ -43,7 +43,7 @@ def chat(served):
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
-def test_what_people_write_lies_inert(enter, chat, scripts):
+def test_text_from_people_is_inert(enter, chat, scripts):
     window = enter("joe", java_script_enabled=scripts)
     dialogs = []
     window.page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))

@@ -116,7 +116,7 @@ def test_the_pointer_shows_what_was_counted_under_it(window, admin, pages, minut
     expect(page.locator(".chart-cursor")).to_be_hidden()
 
 
-def test_what_the_pointer_shows_names_every_line(window, admin, pages, minute):
+def test_the_tooltip_names_every_line(window, admin, pages, minute):
     page = window(admin).open(pages["eight"])
 
     point(page, part_of(page, minute - 30))
@@ -125,7 +125,7 @@ def test_what_the_pointer_shows_names_every_line(window, admin, pages, minute):
         expect(tip(page)).to_contain_text(f"{number} sales:{number}")
 
 
-def test_what_the_pointer_shows_stays_inside_a_small_window(window, admin, pages):
+def test_the_tooltip_stays_inside_a_small_window(window, admin, pages):
     page = window(admin, viewport={"width": 360, "height": 640}).open(pages["long name"])
     page.locator("[data-chart-surface]").scroll_into_view_if_needed()
 

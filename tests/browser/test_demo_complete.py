@@ -114,7 +114,7 @@ def test_a_letter_is_addressed_without_scripts(opened: Any, keepers: Guild, joe:
 
 
 @pytest.mark.slow
-def test_what_is_chosen_in_the_market_is_shown(opened: Any, joe: Player) -> None:
+def test_the_chosen_listing_is_shown(opened: Any, joe: Player) -> None:
     jack = player("jack")
     for name in ("Épée de Midi", "Épée de Minuit", "Glass Acorn"):
         Listing.objects.create(item=Item.objects.create(name=name, owner=joe), seller=joe, price=20)

@@ -121,7 +121,7 @@ def test_all_works_without_scripts(window, admin, redis):
     assert SemaphoreControls("api").holders() == []
 
 
-def test_what_can_be_no_limit_is_said_at_the_field(window, admin, redis):
+def test_an_invalid_limit_is_shown_at_its_field(window, admin, redis):
     holdings.permit("api")
     page = window(admin).open(f"{SEMAPHORES}limit/?semaphore=api")
 

@@ -260,7 +260,7 @@ def test_after_some_failures_refresh_stops_and_says_so(overview, live_server):
     assert len(seen) == 6
 
 
-def test_who_was_logged_out_is_told(overview):
+def test_a_logged_out_person_is_told(overview):
     overview.context.clear_cookies()
 
     overview.clock.fast_forward(5_000)
@@ -329,7 +329,7 @@ def test_text_has_the_contrast_of_wcag_aa_where_dark_was_chosen(window, admin, i
     assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
 
 
-def test_what_scrolls_can_be_scrolled_with_the_keyboard(window, admin, ids):
+def test_scrollable_regions_scroll_with_the_keyboard(window, admin, ids):
     page = window(admin, viewport={"width": 360, "height": 640}).open(ROOT)
     region = page.get_by_role("region", name=re.compile("^Queues of"))
     assert region.evaluate("node => node.scrollWidth > node.clientWidth")

@@ -78,7 +78,7 @@ def test_a_running_task_is_cancelled_from_its_page(window, admin):
     expect(page.locator(".facts")).to_contain_text("Running, asked to end")
 
 
-def test_who_thinks_better_of_it_comes_back_and_nothing_has_happened(window, admin):
+def test_a_person_who_goes_back_has_changed_nothing(window, admin):
     task_id = scene.dead()
     page = window(admin).open(f"{ROOT}task/?alias=default&id={task_id}")
     address = page.url
@@ -158,7 +158,7 @@ def test_a_page_is_selected_as_a_whole_without_a_script(window, admin):
     assert (stats.ready, stats.dead) == (1, 50)
 
 
-def test_what_is_searched_for_is_not_taken_for_an_address(window, admin):
+def test_a_search_text_is_not_taken_for_an_address(window, admin):
     scene.ready(kwargs={"to": "a&queue=b#c"})
     page = window(admin).open(f"{ROOT}tasks/{MAIL}")
 

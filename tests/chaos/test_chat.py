@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 _PATIENCE = 120 + plan.MESSAGES / 250  # seconds for what takes a half
 
 
-def test_each_has_seen_exactly_what_was_said_while_he_was_there_whatever_happens(
+def test_members_see_exactly_the_messages_of_their_time_whatever_happens(
     server: EmbeddedServer, tmp_path: Path, record_property: Any
 ) -> None:
     began, cpu = time.monotonic(), processor_seconds()

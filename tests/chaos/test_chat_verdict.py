@@ -122,7 +122,7 @@ def test_a_message_that_was_deleted_and_is_there_is_found() -> None:
         [[1], [10, 11, 12]],  # he was not quick before he left
     ],
 )
-def test_who_got_what_was_said_while_he_was_there_does_not_complain(answers: list[list[int]]) -> None:
+def test_a_reader_who_got_all_messages_does_not_complain(answers: list[list[int]]) -> None:
     assert complaints_of(*answers) == []
 
 
@@ -137,11 +137,11 @@ def test_who_got_what_was_said_while_he_was_there_does_not_complain(answers: lis
         ([[1, 2, 3], [8, 10, 11, 12]], "was not there"),
     ],
 )
-def test_what_a_reader_lacks_or_may_not_have_is_found(answers: list[list[int]], word: str) -> None:
+def test_missing_and_forbidden_keys_of_a_reader_are_found(answers: list[list[int]], word: str) -> None:
     assert any(word in complaint for complaint in complaints_of(*answers))
 
 
-def test_who_reads_by_his_own_position_must_get_what_he_has_said_himself() -> None:
+def test_a_reader_with_their_own_position_must_get_their_own_messages() -> None:
     assert complaints_of([1, 2, 3], [8, 10, 11, 12], sees_his_own=True) == []  # he left before he looked
     reading = Reading("joe", chronicle())
     reading.note(0, tokens(1, 2, 4, 5, 6, 7, 8, 10, 11, 12))
@@ -149,7 +149,7 @@ def test_who_reads_by_his_own_position_must_get_what_he_has_said_himself() -> No
     assert any("never got [3]" in complaint for complaint in reading.check(sees_his_own=True))
 
 
-def test_what_is_missing_by_retention_must_be_told_by_number() -> None:
+def test_messages_lost_to_retention_are_counted() -> None:
     reading = Reading("joe", chronicle())
     reading.note(0, tokens(1))
     reading.note(3, tokens(5, 6, 7, 8, 10, 11, 12))
@@ -160,7 +160,7 @@ def test_what_is_missing_by_retention_must_be_told_by_number() -> None:
         assert any("was told of" in complaint for complaint in reading.check(sees_his_own=True))
 
 
-def test_what_comes_again_after_it_was_acknowledged_is_found() -> None:
+def test_a_message_pulled_again_after_its_acknowledgement_is_found() -> None:
     reading = Reading("jack", chronicle())
     reading.note(0, tokens(1, 2, 3))
     reading.note_acknowledged(2)
@@ -169,7 +169,7 @@ def test_what_comes_again_after_it_was_acknowledged_is_found() -> None:
     assert any("had acknowledged 2" in complaint for complaint in reading.check(sees_his_own=False))
 
 
-def test_what_was_never_said_is_found() -> None:
+def test_a_message_never_sent_is_found_out() -> None:
     reading = Reading("jack", chronicle())
     reading.note(0, ["2=jill.0", "3:muted"])
 

@@ -34,7 +34,7 @@ _PATIENCE = 120 + COUNTS / 20_000  # seconds
 PROGRAM = ("-m", "tests.chaos.counting")
 
 
-def test_what_is_counted_is_what_was_noted_whatever_happens(
+def test_the_counts_equal_the_notes_whatever_happens(
     server: EmbeddedServer, tmp_path: Path, record_property: Any
 ) -> None:
     folder = tmp_path / "notes"

@@ -39,7 +39,7 @@ def words_of(person: str) -> dict[str, int]:
     return found
 
 
-def test_nobody_is_left_behind_whom_no_repeated_erasure_finds(url: str) -> None:
+def test_an_erasure_that_is_repeated_finds_everybody(url: str) -> None:
     with ExitStack() as stack:
         for place in range(PLACES):
             program = ("-m", "tests.chaos.chats.adders")
@@ -57,7 +57,7 @@ def test_nobody_is_left_behind_whom_no_repeated_erasure_finds(url: str) -> None:
     assert words_of("jack") == {}
 
 
-def test_who_is_about_to_be_added_while_they_are_erased_is_found_by_the_next_erasure(
+def test_an_addition_beside_an_erasure_is_found_by_the_next_erasure(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two add the same person at once. They are erased in between, and the second dies as soon as they are in."""
@@ -88,7 +88,9 @@ def test_who_is_about_to_be_added_while_they_are_erased_is_found_by_the_next_era
     assert words_of("jack") == {}
 
 
-def test_who_adds_beside_an_erasure_notes_it_anew(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_adds_a_person_beside_an_erasure_notes_it_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was noted before the erasure is gone, so it is noted again, and they are in."""
     chat = Chat.create("joe")
     enter, looks = ENTER.run, []
@@ -106,7 +108,7 @@ def test_who_adds_beside_an_erasure_notes_it_anew(url: str, monkeypatch: pytest.
     assert [each.chat_id for each in Inbox("jack").chats()] == [chat.id]
 
 
-def test_what_nobody_is_about_to_enter_leaves_nothing_in_the_inbox(url: str) -> None:
+def test_a_cancelled_join_leaves_nothing_in_the_inbox(url: str) -> None:
     for number in range(3):
         Chat.create("joe", members=["jack"], id=f"chat:{number}")
     Chat("chat:0").leave("jack")

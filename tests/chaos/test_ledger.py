@@ -57,7 +57,7 @@ def all_have_ended() -> bool:
     return not any(stats.ready + stats.delayed + stats.running for stats in TaskQueue().all_stats())
 
 
-def test_what_was_accepted_is_done_whatever_happens(
+def test_accepted_tasks_are_done_whatever_happens(
     server: EmbeddedServer, queue: TaskQueue, tmp_path: Path, record_property: Any
 ) -> None:
     began = time.monotonic()

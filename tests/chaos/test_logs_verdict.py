@@ -29,9 +29,7 @@ LINES, RAW = 10, 470
 TABLES = {"daily:country:2011-10-10": {"US": 3, "DE": 1}, "days": {"2011-10-10": 4}}
 
 
-def test_what_is_summed_up_while_lines_are_written_is_what_a_loop_reads_in_them(
-    redis: Redis, tmp_path: Path
-) -> None:
+def test_a_sum_during_writes_equals_a_loop_over_the_lines(redis: Redis, tmp_path: Path) -> None:
     import_networks(tmp_path, world.records())
     loop = Loop()
     logs = tmp_path / "logs"
@@ -95,7 +93,7 @@ def judge(redis: Redis) -> list[str]:
     return Verdict(redis, TABLES, lines=LINES, raw=RAW).complaints
 
 
-def test_what_is_as_it_should_be_is_no_complaint(counted: Redis) -> None:
+def test_correct_settings_raise_no_complaint(counted: Redis) -> None:
     assert judge(counted) == []
 
 
@@ -116,7 +114,7 @@ BAD: dict[str, Callable[[Redis], object]] = {
 
 
 @pytest.mark.parametrize("says", BAD)
-def test_what_is_not_is_one(counted: Redis, says: str) -> None:
+def test_a_missing_setting_is_a_complaint(counted: Redis, says: str) -> None:
     BAD[says](counted)
 
     [complaint] = judge(counted)
@@ -124,7 +122,7 @@ def test_what_is_not_is_one(counted: Redis, says: str) -> None:
     assert says in complaint
 
 
-def test_what_somebody_holds_is_one(counted: Redis) -> None:
+def test_a_held_lock_is_a_lock(counted: Redis) -> None:
     counted.xadd(JobKeys(plan.JOB).stream, {"file": "a.log"}, id="1-0")
     counted.xreadgroup(PLACES, "somebody", {JobKeys(plan.JOB).stream: ">"})
     counted.xdel(JobKeys(plan.JOB).stream, "1-0")
@@ -132,7 +130,7 @@ def test_what_somebody_holds_is_one(counted: Redis) -> None:
     assert judge(counted) == ["1 chunks are held in places."]
 
 
-def test_what_is_shown_of_rejected_lines_is_one_if_it_should_not_be(counted: Redis) -> None:
+def test_only_valid_samples_are_shown_of_rejected_lines(counted: Redis) -> None:
     counted.zpopmin(JobKeys(plan.JOB).samples(PLACES))
     _keep(plan.EVENTS, [Sample("date", "a.log", 100, 0, BAD_LINE)])
 

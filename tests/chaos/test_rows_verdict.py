@@ -59,12 +59,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("notes", GOOD)
-def test_what_may_be_is_no_complaint(tmp_path: Path, notes: list[dict[str, Any]]) -> None:
+def test_an_allowed_value_raises_no_complaint(tmp_path: Path, notes: list[dict[str, Any]]) -> None:
     assert judge(tmp_path, *notes) == []
 
 
 @pytest.mark.parametrize("says", BAD)
-def test_what_may_not_be_is_one(tmp_path: Path, says: str) -> None:
+def test_a_forbidden_value_is_a_complaint(tmp_path: Path, says: str) -> None:
     [complaint] = judge(tmp_path, *BAD[says])
 
     assert says in complaint

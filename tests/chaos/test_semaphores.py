@@ -189,7 +189,7 @@ def test_no_more_hold_a_permit_than_may_whatever_happens(
     assert semaphore.info().waiting == 0
 
 
-def test_what_killed_holders_held_is_held_by_others_within_a_lease_and_a_second(
+def test_permits_of_killed_holders_are_taken_within_a_lease_and_a_second(
     server: EmbeddedServer, semaphore: Semaphore, crowd: Crowd
 ) -> None:
     with redis_at(server.url) as redis:

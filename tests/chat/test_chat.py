@@ -17,7 +17,7 @@ def texts(messages: object) -> list[str]:
     return [message.text or message.event.kind for message in messages]  # type: ignore[attr-defined]
 
 
-def test_what_was_said_while_away_is_there_on_coming_back(redis: Redis) -> None:
+def test_messages_sent_while_away_are_there_on_return(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack", "jill"], text="hello", title="Party")
     chat.send("joe", "who brings the cake?", mentions=["jill", "nobody"])
 
@@ -84,7 +84,7 @@ def test_the_history_is_read_both_ways(redis: Redis) -> None:
     assert (texts(newer.messages), newer.has_more) == (["9"], True)
 
 
-def test_who_joins_leaves_and_joins_again_sees_what_he_may(redis: Redis) -> None:
+def test_a_person_who_joins_again_sees_what_they_may(redis: Redis) -> None:
     chat = Chat.create("joe", text="secret", settings=replace(FREE, is_open=True, history=0))
     chat.join("jack")
     chat.send("joe", "for jack")
@@ -176,7 +176,7 @@ def test_a_message_says_to_whom_it_speaks(redis: Redis) -> None:
     assert Chat.create("joe").send("joe", "alone").spoken_to == ()
 
 
-def test_who_is_too_fast_is_told_when_there_is_room(redis: Redis) -> None:
+def test_a_sender_over_the_rate_learns_when_there_is_room(redis: Redis) -> None:
     chat = Chat.create("joe", settings=ChatSettings(rate_limit=2, rate_period=60))
     chat.send("joe", "1")
     chat.send("joe", "2", client_id="a")

@@ -55,7 +55,7 @@ class Scene:
 
 
 @pytest.mark.slow
-def test_what_can_be_answered_is_answered_and_the_rest_is_marked(nodes: list[Node]) -> None:
+def test_available_results_are_returned_and_the_rest_is_marked(nodes: list[Node]) -> None:
     scene = Scene(nodes, "joe", "jill")
     inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
 
@@ -85,7 +85,7 @@ def test_what_can_be_answered_is_answered_and_the_rest_is_marked(nodes: list[Nod
 
 @pytest.mark.slow
 @pytest.mark.django_db
-def test_so_do_coroutines_the_api_and_the_page(nodes: list[Node]) -> None:
+def test_coroutines_the_api_and_the_page_do_the_same(nodes: list[Node]) -> None:
     joe, jill = (User.objects.create_user(name) for name in ("joe", "jill"))
     scene = Scene(nodes, str(joe.pk), str(jill.pk))
     inbox, since, lost, there = scene.inbox, scene.since, scene.lost, scene.there
@@ -142,7 +142,9 @@ def test_a_list_is_asked_for_again_if_its_reply_was_lost(redis_server: EmbeddedS
 
 
 @pytest.mark.slow
-def test_who_knows_of_chats_is_told_of_them_though_the_inbox_is_on_the_dead_node(nodes: list[Node]) -> None:
+def test_a_reader_with_known_chats_hears_of_them_though_the_inbox_is_on_a_dead_node(
+    nodes: list[Node],
+) -> None:
     for chat_id in CHATS:
         Chat.create("jill", members=["joe"], text="hello", id=chat_id)
     since = dict.fromkeys(CHATS, Position(1))

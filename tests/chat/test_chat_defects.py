@@ -40,7 +40,7 @@ def test_2_and_3_there_is_one_reading_position_and_the_slowest_member_loses_noth
     assert texts(Inbox("jack").fetch()[0].messages) == ["created", "hello"]
 
 
-def test_4_acknowledging_makes_no_ghost_of_who_has_left(redis: Redis) -> None:
+def test_4_acknowledging_makes_no_ghost_of_a_former_member(redis: Redis) -> None:
     chat = make("jack")
     chat.leave("jack")
 
@@ -51,7 +51,7 @@ def test_4_acknowledging_makes_no_ghost_of_who_has_left(redis: Redis) -> None:
     assert redis.zscore(ChatKeys(chat.id).reads, "jack") is None
 
 
-def test_5_who_has_left_reads_no_more_whatever_his_inbox_says(redis: Redis) -> None:
+def test_5_a_former_member_reads_no_more_whatever_their_inbox_says(redis: Redis) -> None:
     chat = make("jack")
     chat.leave("jack")
     redis.zadd(InboxKeys("jack").hints, {chat.id: 1})
@@ -71,7 +71,7 @@ def test_6_the_reading_position_never_moves_back(redis: Redis) -> None:
     assert chat.news("jack").read_seq == 2
 
 
-def test_7_who_joins_with_a_lower_position_finds_what_he_may_see(redis: Redis) -> None:
+def test_7_a_member_who_joins_with_a_lower_position_finds_what_they_may_see(redis: Redis) -> None:
     chat = make("jack", settings=ChatSettings(rate_limit=0, drop_read_after=3600))
     for person in ("joe", "jack"):
         chat.acknowledge(person, 2)
@@ -226,7 +226,7 @@ def test_22_what_a_crash_leaves_between_inbox_and_chat_is_repaired(redis: Redis)
         chat.kick("mary")
 
 
-def test_23_who_never_reads_keeps_nothing_for_ever_and_is_told_of_the_gap(redis: Redis) -> None:
+def test_23_a_member_who_never_reads_keeps_nothing_for_ever_and_hears_of_the_gap(redis: Redis) -> None:
     chat = make("jack", settings=ChatSettings(max_messages=5, rate_limit=0))
 
     for number in range(10):

@@ -42,7 +42,7 @@ def test_an_erasure_is_an_event_after_which_counts_are_right(chat: Chat) -> None
     assert texts(chat.history("jack").messages) == ["created", "0", "1", "2", "left", "erased"]
 
 
-def test_all_parts_of_an_erasure_are_told(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_parts_of_an_erasure_are_reported(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     """The event comes with the first part; a client that syncs between two parts still counts right at the end."""
     monkeypatch.setattr(erasure, "_LOOKED_AT", 2)
     seen: list[tuple[Position, int]] = []
@@ -64,7 +64,7 @@ def test_all_parts_of_an_erasure_are_told(chat: Chat, monkeypatch: pytest.Monkey
     assert len({position for position, _unread in seen}) == 3
 
 
-def test_what_is_said_after_an_erasure_is_told_by_another_event(chat: Chat) -> None:
+def test_messages_after_an_erasure_come_with_another_event(chat: Chat) -> None:
     Inbox("jill").erase()
     chat.add(["jill"])
     chat.send("jill", "once more")
@@ -76,7 +76,7 @@ def test_what_is_said_after_an_erasure_is_told_by_another_event(chat: Chat) -> N
     assert Inbox("jack").chats()[0].unread == 3
 
 
-def test_who_said_nothing_is_erased_without_a_word(chat: Chat) -> None:
+def test_erasing_a_silent_person_says_nothing(chat: Chat) -> None:
     Inbox("jack").erase()
 
     assert texts(chat.history("joe").messages)[-1] == "left"

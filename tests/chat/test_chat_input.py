@@ -55,7 +55,7 @@ SELF.append(SELF)
         ("a" * 1_000_000, None),
     ],
 )
-def test_what_is_no_message_is_refused(redis: Redis, text: Any, data: Any) -> None:
+def test_a_value_that_is_no_message_is_refused(redis: Redis, text: Any, data: Any) -> None:
     chat = Chat.create("joe")
 
     with pytest.raises(InvalidMessage):
@@ -69,7 +69,7 @@ def test_what_is_no_message_is_refused(redis: Redis, text: Any, data: Any) -> No
 
 
 @pytest.mark.parametrize("depth", [1, 31, 32])
-def test_what_is_nested_32_deep_comes_back(redis: Redis, depth: int) -> None:
+def test_values_nested_32_deep_come_back(redis: Redis, depth: int) -> None:
     chat = Chat.create("joe")
 
     chat.send("joe", "a", data=nested(depth))
@@ -79,7 +79,7 @@ def test_what_is_nested_32_deep_comes_back(redis: Redis, depth: int) -> None:
 
 
 @pytest.mark.parametrize("client_id", ["", "a" * 65, "a\n", "\ud800", 7])
-def test_what_is_no_client_id_is_refused(redis: Redis, client_id: Any) -> None:
+def test_an_invalid_client_id_is_refused(redis: Redis, client_id: Any) -> None:
     chat = Chat.create("joe")
 
     with pytest.raises(InvalidMessage):
@@ -87,7 +87,7 @@ def test_what_is_no_client_id_is_refused(redis: Redis, client_id: Any) -> None:
 
 
 @pytest.mark.parametrize("chat_id", ["", "a/b", "-a", "a" * 65, "a b", "é", "a\n", "{a}", 7, None])
-def test_what_no_chat_can_be_called_is_found_nowhere_and_not_made(redis: Redis, chat_id: Any) -> None:
+def test_an_invalid_chat_id_is_found_nowhere_and_makes_no_chat(redis: Redis, chat_id: Any) -> None:
     chat = Chat(chat_id)
 
     for act in (
@@ -108,7 +108,7 @@ def test_what_no_chat_can_be_called_is_found_nowhere_and_not_made(redis: Redis, 
 
 
 @pytest.mark.parametrize("person", ["", "a" * 501, "\ud800", None, 7])
-def test_what_is_no_person_is_refused(redis: Redis, person: Any) -> None:
+def test_an_invalid_person_is_refused(redis: Redis, person: Any) -> None:
     chat = Chat.create("joe")
 
     for act in (
@@ -130,7 +130,7 @@ def test_what_is_no_person_is_refused(redis: Redis, person: Any) -> None:
     "asked",
     [{"before": -1}, {"after": -1}, {"before": 1, "after": 1}, {"limit": 0}, {"limit": 201}, {"limit": True}],
 )
-def test_what_is_no_page_is_refused(redis: Redis, asked: dict[str, Any]) -> None:
+def test_an_invalid_page_is_refused(redis: Redis, asked: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"must be|only one"):
         Chat.create("joe").history("joe", **asked)
 
@@ -209,7 +209,7 @@ _json = st.recursive(
 
 @settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=60)
 @given(sender=_text, text=_text, data=_json, mentioned=_text)
-def test_what_is_said_is_what_is_read(
+def test_sent_messages_are_the_ones_read(
     redis: Redis, sender: str, text: str, data: Any, mentioned: str
 ) -> None:
     redis.flushall()

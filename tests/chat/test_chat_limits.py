@@ -72,7 +72,7 @@ def test_a_person_puts_so_many_people_into_chats_in_a_while(redis: Redis) -> Non
         assert chat.add([f"more {number}" for number in range(9)]) != []  # the system may do all
 
 
-def test_who_asks_for_more_than_all_has_to_wait_for_all(redis: Redis) -> None:
+def test_a_request_for_all_permits_waits_for_all(redis: Redis) -> None:
     with limited():
         chat = create("joe")
         many = [f"p{number}" for number in range(9)]
@@ -184,7 +184,7 @@ def test_nought_is_no_limit(redis: Redis) -> None:
     assert [key for key in redis.keys("*:rate:joe/*") if b"/call/" not in key] == []
 
 
-def test_what_is_counted_of_a_person_goes_with_them(redis: Redis) -> None:
+def test_counts_about_a_person_are_erased_with_them(redis: Redis) -> None:
     create("joe", "jack")
     assert redis.exists(_created("joe"))
 

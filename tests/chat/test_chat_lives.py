@@ -149,7 +149,7 @@ def test_deleted_messages_are_forgotten_when_they_are_many(redis: Redis) -> None
         assert {each.user: each.unread for each in chat.members()}["jack"] == len(kept)
 
 
-def test_so_many_can_be_blocked(redis: Redis) -> None:
+def test_the_number_of_blocked_senders_is_limited(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack"], settings=FREE)
     blocked = ChatKeys(chat.id).blocked
     redis.hset(blocked, mapping={f"p{number}": 1 for number in range(9_999)})

@@ -65,7 +65,7 @@ def test_a_member_may_not_do_what_owners_do_and_a_stranger_learns_nothing(
     assert texts(chat.history("joe").messages) == before
 
 
-def test_who_is_muted_may_read_and_not_speak_until_it_ends(chat: Chat, redis: Redis) -> None:
+def test_a_muted_member_reads_and_does_not_write_until_it_ends(chat: Chat, redis: Redis) -> None:
     chat.mute("jack", seconds=60, by="mod")
     with pytest.raises(Muted):
         chat.send("jack", "but")
@@ -89,7 +89,7 @@ def test_who_is_muted_may_read_and_not_speak_until_it_ends(chat: Chat, redis: Re
     assert [member.muted_until for member in chat.members()] == [None] * 4
 
 
-def test_who_is_blocked_cannot_come_back_until_he_is_unblocked(chat: Chat) -> None:
+def test_a_blocked_person_cannot_return_until_unblocked(chat: Chat) -> None:
     chat.configure(is_open=True)
     chat.block("jack", by="mod")
     chat.block("mary")
@@ -121,7 +121,7 @@ def test_who_is_blocked_cannot_come_back_until_he_is_unblocked(chat: Chat) -> No
         ),
     ],
 )
-def test_a_mute_holds_on_for_who_leaves_and_comes_back(
+def test_a_mute_lasts_through_leaving_and_coming_back(
     chat: Chat, go: Callable[[Chat], object], come: Callable[[Chat], object], by: str, seconds: float | None
 ) -> None:
     chat.configure(is_open=True)
@@ -142,7 +142,7 @@ def test_a_mute_holds_on_for_who_leaves_and_comes_back(
     assert chat.send("jack", "at last").seq
 
 
-def test_a_mute_can_be_taken_back_from_who_has_left(chat: Chat) -> None:
+def test_a_mute_of_a_former_member_can_be_lifted(chat: Chat) -> None:
     chat.configure(is_open=True)
     chat.mute("jack")
     chat.leave("jack")
@@ -301,7 +301,7 @@ def test_a_deleted_chat_leaves_nothing_but_how_far_it_came(redis: Redis, chat: C
     assert Inbox("jack").fetch() == []
 
 
-def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat) -> None:
+def test_erasing_a_person_removes_their_messages_everywhere(redis: Redis, chat: Chat) -> None:
     past = Chat.create("jill", members=["jack"], settings=FREE)
     past.send("jack", "secret of the past", mentions=["jill"])
     past.leave("jack")
@@ -324,7 +324,7 @@ def test_erasing_a_person_takes_what_he_said_everywhere(redis: Redis, chat: Chat
         assert b"jack" not in redis.hkeys(ChatKeys(chat_id).members)
 
 
-def test_what_is_too_old_is_hidden_before_it_is_gone(redis: Redis, chat: Chat) -> None:
+def test_too_old_rows_are_hidden_before_they_are_gone(redis: Redis, chat: Chat) -> None:
     chat.configure(max_age=1000)
     chat.send("joe", "old")
     let_pass(redis, chat.id, 600)
@@ -343,7 +343,7 @@ def test_what_is_too_old_is_hidden_before_it_is_gone(redis: Redis, chat: Chat) -
     assert [member.unread for member in chat.members()] == [1, 1, 0, 1]
 
 
-def test_what_all_have_read_goes_if_that_is_wanted(redis: Redis, chat: Chat) -> None:
+def test_messages_read_by_all_are_dropped_if_configured(redis: Redis, chat: Chat) -> None:
     chat.configure(drop_read_after=60)
     chat.send("joe", "read by all")
     chat.send("joe", "not by jill")

@@ -50,7 +50,7 @@ def test_a_page_is_full_whatever_the_hints_say(redis: Redis) -> None:
     assert [len(page) for page in pages(Inbox("joe"), 5)] == [5, 5, 1]
 
 
-def test_who_speaks_after_an_event_of_the_same_second_is_first(redis: Redis) -> None:
+def test_a_writer_after_an_event_of_the_same_second_is_first(redis: Redis) -> None:
     ids = spam(redis, 5)
     chat = Chat(ids[-1])
     chat.rename("Party")

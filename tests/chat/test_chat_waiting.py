@@ -37,7 +37,7 @@ async def while_waiting(
     return await asyncio.wait_for(task, LONG)
 
 
-def test_who_waits_is_woken_by_a_message(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_reader_is_woken_by_a_message(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         chat = await Chat.acreate("joe", members=["jack"], settings=FREE)
         inbox = Inbox("jack")
@@ -54,7 +54,7 @@ def test_who_waits_is_woken_by_a_message(redis: Redis, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("what", ["created", "added", "kicked", "read", "deleted"])
-def test_who_waits_is_woken_by_what_happens_to_his_chats(
+def test_a_waiting_reader_is_woken_by_events_of_their_chats(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     async def main() -> None:
@@ -83,7 +83,7 @@ def test_who_waits_is_woken_by_what_happens_to_his_chats(
     asyncio.run(main())
 
 
-def test_who_is_cancelled_while_he_reads_waits_no_more(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cancelled_read_stops_waiting(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.11 loses some cancellations while a command is sent: here, this one."""
 
     async def main() -> None:
@@ -122,7 +122,7 @@ def test_waiting_ends_with_nothing_new(redis: Redis) -> None:
     asyncio.run(main())
 
 
-def test_what_is_there_already_is_not_waited_for(redis: Redis) -> None:
+def test_existing_results_are_not_waited_for(redis: Redis) -> None:
     async def main() -> None:
         chat = await Chat.acreate("joe", text="hello")
         changes = await Inbox("joe").achanges({}, wait=LONG)

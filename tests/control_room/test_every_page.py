@@ -120,7 +120,7 @@ def test_the_anonymous_are_sent_to_the_log_in(db, query, page):
 
 
 @pytest.mark.parametrize("page", set(PAGES) - CHANGING)
-def test_who_may_view_can_look_and_not_post(viewer, query, page):
+def test_permission_to_view_shows_and_does_not_post(viewer, query, page):
     # "change" leads to the page of what the log points to, which may be gone.
     gone = {
         f"{model} change"
@@ -133,7 +133,7 @@ def test_who_may_view_can_look_and_not_post(viewer, query, page):
 
 
 @pytest.mark.parametrize("page", CHANGING)
-def test_who_may_only_view_can_change_nothing(viewer, query, page):
+def test_permission_to_view_changes_nothing(viewer, query, page):
     before = what_can_change()
 
     answers = {method: getattr(viewer, method)(PAGES[page] + query(page)).status_code for method in METHODS}
@@ -156,7 +156,7 @@ def test_each_change_needs_its_permission_and_no_other(operator, remover, query,
     assert what_can_change() != before
 
 
-def test_who_may_delete_and_not_look_can_do_neither(staff, query):
+def test_permission_to_delete_without_view_allows_neither(staff, query):
     client = staff("delete_queue")
 
     for page in PAGES:
@@ -284,7 +284,7 @@ NOT_THERE = [
 
 
 @pytest.mark.parametrize(("page", "asked", "reason"), NOT_THERE)
-def test_what_is_not_there_is_a_404_in_words(redis, staff, page, asked, reason):
+def test_a_missing_object_is_a_404_page(redis, staff, page, asked, reason):
     response = staff(*CHANGES, *DELETES, *READS).get(PAGES[page], asked)
 
     assert response.status_code == 404

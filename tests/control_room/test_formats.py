@@ -43,7 +43,7 @@ def test_a_duration_has_its_two_largest_units(seconds, written):
     ("seconds", "written"),
     [(None, DASH), (0, "0 ms"), (0.000_314, "0.31 ms"), (0.009_9, "9.9 ms"), (0.01, "10 ms"), (2, "2 s")],
 )
-def test_what_a_search_took_is_told_below_a_millisecond(seconds, written):
+def test_search_times_below_a_millisecond_are_recorded(seconds, written):
     assert took(seconds) == written
 
 
@@ -57,7 +57,7 @@ def test_an_instant_has_its_distance_from_now(use_tz):
     assert (future["distance"], future["is_past"], future["is_today"]) == ("3 d", False, False)
 
 
-def test_what_never_happened_is_a_dash():
+def test_a_time_that_never_was_is_a_dash():
     assert moment(None) == {"instant": None}
     assert since(None, NOON) == since(NOON, None) == DASH
 
@@ -90,7 +90,7 @@ def test_json_is_indented_and_keeps_its_letters():
         ("", ""),
     ],
 )
-def test_what_cannot_be_seen_in_a_name_is_written_out(text, shown):
+def test_invisible_characters_of_a_name_are_written_out(text, shown):
     assert legible(text) == shown
 
 

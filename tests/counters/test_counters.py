@@ -30,7 +30,7 @@ def begin(redis: Redis, precision: int) -> int:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_what_is_counted_is_in_the_slice_that_is_not_yet_over(redis: Redis, precision: int) -> None:
+def test_a_count_falls_in_the_current_slice(redis: Redis, precision: int) -> None:
     before = seconds(redis)
     Counter("hits").update()
     Counter("hits").update(4)
@@ -258,14 +258,14 @@ def test_the_first_of_a_family_are_found(redis: Redis) -> None:
     assert len(CounterReader().top("hits", 100)) == 50
 
 
-def test_of_those_that_counted_alike_the_first_by_name_comes_first(redis: Redis) -> None:
+def test_equal_counts_are_ordered_by_name(redis: Redis) -> None:
     for name in "dbca":
         Counter(f"hits:{name}").update(5)
 
     assert [each.name for each in CounterReader().top("hits", 2)] == ["hits:a", "hits:b"]
 
 
-def test_of_a_bucket_those_that_counted_most_are_taken(redis: Redis) -> None:
+def test_the_highest_counts_of_a_bucket_are_returned(redis: Redis) -> None:
     names = [name for name in (f"hits:{number}" for number in range(400)) if bucket(name) == "07"]
     for number, name in enumerate(names):
         Counter(name).update(number)
@@ -277,7 +277,7 @@ def test_of_a_bucket_those_that_counted_most_are_taken(redis: Redis) -> None:
     ]
 
 
-def test_who_was_seen_first_in_the_same_hour_is_among_the_first_of_its_last_seconds(redis: Redis) -> None:
+def test_first_seen_counters_of_an_hour_are_listed_to_its_last_seconds(redis: Redis) -> None:
     """A name is noted as seen once an hour."""
     Counter("hits:/a").update()
     now = seconds(redis)

@@ -94,7 +94,7 @@ def test_threads_lose_nothing(redis: Redis) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_who_is_interrupted_while_he_counts_loses_nothing(redis: Redis) -> None:
+def test_an_interrupted_count_loses_nothing(redis: Redis) -> None:
     """A handler of a signal counts, also while the thread that it interrupts holds the buffer."""
     numbers, handled = itertools.count(), list[int]()
 
@@ -121,7 +121,7 @@ def test_who_is_interrupted_while_he_counts_loses_nothing(redis: Redis) -> None:
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_nobody_waits_for_who_holds_the_buffer(redis: Redis) -> None:
+def test_callers_do_not_wait_for_the_holder_of_the_buffer(redis: Redis) -> None:
     with buffer._buffer.guard:
         count("hits", 5)
     flush()
@@ -145,7 +145,7 @@ def test_a_buffer_that_is_never_let_go_loses_nothing(redis: Redis, monkeypatch: 
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_what_cannot_be_counted_is_said_at_once(redis: Redis) -> None:
+def test_an_uncountable_value_is_reported_at_once(redis: Redis) -> None:
     names: list[Any] = ["", "x" * 501, None, 7, b"hits", ["hits"], "\ud800"]
     numbers: list[Any] = [True, 1.0, float("nan"), "1", None, MAX_COUNT + 1, -MAX_COUNT - 1]
     for name in names:
@@ -200,7 +200,7 @@ def test_while_redis_is_away_counts_are_kept(
     assert total() == 31
 
 
-def test_what_a_flush_could_not_send_is_sent_by_itself(
+def test_a_failed_flush_is_retried_by_itself(
     failing: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the thread had nothing to wait for."""
@@ -252,7 +252,7 @@ def test_a_call_that_nobody_answered_for_long_is_dropped_and_told(
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_what_redis_refuses_is_dropped_and_the_rest_is_counted(
+def test_refused_counts_are_dropped_and_the_rest_is_counted(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = seconds(redis)

@@ -23,7 +23,7 @@ def ends(redis: Redis) -> dict[bytes, bool]:
     return {key: redis.ttl(key) > 0 for key in redis.keys("*")}
 
 
-def test_what_is_right_stays_as_it_is(redis: Redis) -> None:
+def test_a_correct_value_stays_as_it_is(redis: Redis) -> None:
     for name in NAMES:
         count(name)
     flush()
@@ -35,7 +35,7 @@ def test_what_is_right_stays_as_it_is(redis: Redis) -> None:
     assert done == Cleaned(looked=len(before))
 
 
-def test_what_has_no_end_gets_the_one_that_it_had(redis: Redis) -> None:
+def test_a_record_without_expiry_gets_back_the_one_it_had(redis: Redis) -> None:
     for name in NAMES:
         Counter(name).update()
     before = {key: redis.ttl(key) for key in redis.keys("*")}
@@ -49,7 +49,7 @@ def test_what_has_no_end_gets_the_one_that_it_had(redis: Redis) -> None:
     assert clean() == Cleaned(looked=len(before))
 
 
-def test_what_is_over_goes(redis: Redis) -> None:
+def test_finished_listings_are_removed(redis: Redis) -> None:
     now = seconds(redis)
     for precision, kept in plan().kept.items():
         redis.hset(samples_key("hits", precision, now - kept - 121 * precision), "0", "1")
@@ -71,7 +71,7 @@ def test_an_end_that_is_too_far_is_drawn_nearer(redis: Redis) -> None:
     assert all(0 < ttl <= bound for ttl, bound in zip(found, bounds, strict=True))
 
 
-def test_what_is_none_of_counters_goes(redis: Redis) -> None:
+def test_keys_that_are_not_counters_are_removed(redis: Redis) -> None:
     tag = bucket("hits")
     wrong = [
         f"{CounterKeys(tag).samples}:hits",

@@ -43,7 +43,7 @@ def totals(names: list[str]) -> set[int]:
     return {Counter(name).get(3_600).total for name in names}
 
 
-def test_what_a_dead_node_leaves_unanswered_holds_nothing_of_the_others_up(nodes: list[Node]) -> None:
+def test_a_dead_node_delays_no_result_of_the_others(nodes: list[Node]) -> None:
     dead = nodes[1]
     lost, there = names_of(dead), [name for node in (nodes[0], nodes[2]) for name in names_of(node)]
     assert lost

@@ -109,7 +109,7 @@ def test_a_time_that_is_no_longer_kept_is_refused(redis: Redis, precision: int, 
         refuse(redis, InvalidRange, say, act)
 
 
-def test_what_is_asked_for_by_default_is_what_is_kept(redis: Redis) -> None:
+def test_the_default_range_is_the_kept_range(redis: Redis) -> None:
     """Until lies so long ago that less than 120 slices before it are kept."""
     begun = seconds(redis) // 60 * 60
 

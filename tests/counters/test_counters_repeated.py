@@ -75,7 +75,7 @@ def test_a_call_that_comes_too_late_counts_no_more(redis: Redis) -> None:
     assert stored(redis, "hits") == {1: 10, 60: 10, 3_600: 10}
 
 
-def test_what_was_refused_in_part_stays_refused_and_adds_nothing_more(redis: Redis) -> None:
+def test_a_partly_refused_request_stays_so_and_adds_nothing_more(redis: Redis) -> None:
     """Nobody knows which part of it was done; the next call of its source is one like any other."""
     tag = bucket("hits")
     wrong = next(f"wrong:{number}" for number in range(999) if bucket(f"wrong:{number}") == tag)
@@ -112,7 +112,7 @@ def test_a_source_is_forgotten_an_hour_after_its_last_call(redis: Redis) -> None
     assert 3_590 < redis.ttl(key) <= 3_600
 
 
-def test_what_is_remembered_grows_with_those_who_send_not_with_what_they_send(redis: Redis) -> None:
+def test_memory_grows_with_the_senders_and_not_with_their_messages(redis: Redis) -> None:
     forget()
     for number in range(300):
         Counter("hits").update()

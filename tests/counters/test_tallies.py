@@ -158,7 +158,9 @@ def test_nothing_is_counted_where_it_is_not_asked_for(redis: Redis, settings: An
     assert not any(thread.name == "counters" for thread in threading.enumerate())
 
 
-def test_what_has_no_few_names_is_counted_as_others(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_with_too_many_values_is_counted_as_others(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(measuring, "_MOST", 2)
 
     tally_each("tasks:enqueued", [f"customer-{number}" for number in range(4)])
@@ -182,7 +184,7 @@ def nowhere(tmp_path: Path) -> Iterator[None]:
         yield
 
 
-def test_what_fails_for_redis_is_not_counted_and_says_nothing_of_counts(
+def test_a_call_that_redis_refused_is_not_counted_and_reports_no_counts(
     nowhere: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(RedisUnavailable):

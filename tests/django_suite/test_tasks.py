@@ -120,5 +120,5 @@ def test_every_test_of_a_backend_is_here_once() -> None:
     assert all(names_of(case) for case in here)
 
 
-def test_what_is_listed_is_a_test_of_djangos() -> None:
+def test_listed_tests_exist_in_djangos_suite() -> None:
     assert {name for case in CASES.values() for name in names_of(case)} >= FAILURES.keys()

@@ -135,7 +135,7 @@ def test_a_city_without_region_is_no_region() -> None:
 @pytest.mark.parametrize(
     "ip", ["", "1.2.3", "1.2.3.256", "01.2.3.4", "1.2.3.4 ", "localhost", "::g", "x" * 999, 5, b"abcd"]
 )
-def test_what_is_no_address_is_told(redis: Redis, tmp_path: Path, ip: Any) -> None:
+def test_an_invalid_address_is_reported(redis: Redis, tmp_path: Path, ip: Any) -> None:
     import_networks(tmp_path, NETWORKS)
 
     with pytest.raises(InvalidAddress, match="is not an address") as refused:
@@ -163,7 +163,7 @@ def test_tables_of_several_names_do_not_meet(redis: Redis, tmp_path: Path) -> No
     assert [place and place.country for place in found] == ["US", "DE"]
 
 
-def test_an_import_is_told(redis: Redis, tmp_path: Path) -> None:
+def test_an_import_is_reported(redis: Redis, tmp_path: Path) -> None:
     networks = {**NETWORKS, "1.0.3.0/24": NETWORKS["1.0.2.0/24"], "9.0.0.0/8": {}}
 
     done = import_networks(tmp_path, networks)
@@ -237,7 +237,7 @@ def test_a_version_can_come_back(redis: Redis, tmp_path: Path) -> None:
     assert parts(redis) == {old.version: False, new.version: True}
 
 
-def test_nobody_looks_for_another_version_each_time(redis: Redis, tmp_path: Path) -> None:
+def test_the_version_is_not_looked_up_for_each_call(redis: Redis, tmp_path: Path) -> None:
     import_networks(tmp_path, NETWORKS)
     locate("1.0.0.1")
     asked = redis.info("commandstats")["cmdstat_hget"]["calls"]
@@ -278,7 +278,7 @@ def test_a_killed_import_leaves_the_table_and_parts_that_expire(redis: Redis, tm
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_of_imports_at_once_one_is_whole_and_the_others_expire(redis: Redis, tmp_path: Path) -> None:
+def test_concurrent_imports_leave_one_whole_table_and_the_others_expire(redis: Redis, tmp_path: Path) -> None:
     names = ["US", "DE", "FR", "JP"]
     files = [write_mmdb(tmp_path / name, {"1.0.0.0/8": city(name), **ELSEWHERE}) for name in names]
     barrier = threading.Barrier(8)
@@ -300,7 +300,7 @@ def test_of_imports_at_once_one_is_whole_and_the_others_expire(redis: Redis, tmp
 
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_who_loads_while_another_version_comes_gets_a_whole_one(
+def test_a_load_beside_another_version_gets_a_whole_one(
     redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_gone: bool
 ) -> None:
     """The old one, whose parts are still there; if they are gone, the new one."""
@@ -396,7 +396,7 @@ def test_a_damaged_manifest_is_told_and_mended(
     assert locate("1.0.0.1") is not None
 
 
-def test_a_manifest_that_does_not_fit_its_table_is_told(redis: Redis, tmp_path: Path) -> None:
+def test_a_manifest_that_does_not_fit_its_table_is_reported(redis: Redis, tmp_path: Path) -> None:
     key = TableKeys("default").manifest(import_networks(tmp_path, NETWORKS).version)
     good = json.loads(redis.get(key))
     for ranges in ({"ipv4": 0}, {"ipv6": good["ipv6"] + 1}):
@@ -423,7 +423,7 @@ def test_a_table_whose_import_has_no_instant_is_looked_at_all_the_same(
 
 
 @pytest.mark.parametrize("junk", [b"", b"\xff", b"nonsense"])
-def test_a_version_that_nobody_has_stored_is_told(redis: Redis, tmp_path: Path, junk: bytes) -> None:
+def test_a_version_that_nobody_has_stored_is_reported(redis: Redis, tmp_path: Path, junk: bytes) -> None:
     import_networks(tmp_path, NETWORKS)
     redis.hset(TableKeys("default").current, mapping={"version": junk, "parts": "x"})
 
@@ -435,7 +435,7 @@ def test_a_version_that_nobody_has_stored_is_told(redis: Redis, tmp_path: Path, 
     assert locate("1.0.0.1") is not None
 
 
-def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> None:
+def test_a_table_of_a_newer_release_is_reported(redis: Redis, tmp_path: Path) -> None:
     done = import_networks(tmp_path, NETWORKS)
     redis.set(TableKeys("default").manifest(done.version), b'{"format": 2}')
 
@@ -443,7 +443,7 @@ def test_a_table_of_a_newer_release_is_told(redis: Redis, tmp_path: Path) -> Non
         locate("1.0.0.1")
 
 
-def test_a_server_that_evicts_parts_is_told(
+def test_a_server_that_evicts_parts_is_reported(
     redis: Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = importing.put
@@ -482,7 +482,7 @@ def test_while_redis_is_away_the_table_at_hand_is_used(
     assert "away" in caplog.text
 
 
-def test_without_redis_and_without_a_table_it_is_told() -> None:
+def test_without_redis_and_without_a_table_it_is_reported() -> None:
     with redis_at("redis://127.0.0.1:1"), pytest.raises(RedisUnavailable):
         locate("1.0.0.1")
 

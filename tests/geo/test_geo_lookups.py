@@ -190,7 +190,7 @@ def test_ranges_that_overlap_are_both_told(
 
 
 @pytest.mark.parametrize(("start", "end"), [(2, 1), (-1, 1), (0, V4 + 1)])
-def test_a_range_that_cannot_be_is_told(start: int, end: int) -> None:
+def test_a_range_that_cannot_be_is_reported(start: int, end: int) -> None:
     builder = Builder()
     builder.begin("blocks.csv")
 

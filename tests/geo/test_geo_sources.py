@@ -115,7 +115,7 @@ def refused(*paths: Path, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("kept", [0, 1, 100, -1, -30, -60])
-def test_a_maxmind_db_that_is_cut_off_is_told(redis: Redis, tmp_path: Path, kept: int) -> None:
+def test_a_maxmind_db_that_is_cut_off_is_reported(redis: Redis, tmp_path: Path, kept: int) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
     content = path.read_bytes()
     path.write_bytes(content[:kept])
@@ -123,7 +123,7 @@ def test_a_maxmind_db_that_is_cut_off_is_told(redis: Redis, tmp_path: Path, kept
     assert f"{path} is not a whole MaxMind DB" in refused(path)
 
 
-def test_a_maxmind_db_that_lost_its_middle_is_told(redis: Redis, tmp_path: Path) -> None:
+def test_a_maxmind_db_that_lost_its_middle_is_reported(redis: Redis, tmp_path: Path) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
     content = path.read_bytes()
     path.write_bytes(content[:-400] + content[-300:])
@@ -131,7 +131,7 @@ def test_a_maxmind_db_that_lost_its_middle_is_told(redis: Redis, tmp_path: Path)
     assert str(path) in refused(path)
 
 
-def test_a_maxmind_db_of_something_else_is_told(redis: Redis, tmp_path: Path) -> None:
+def test_a_maxmind_db_of_something_else_is_reported(redis: Redis, tmp_path: Path) -> None:
     record = {"autonomous_system_number": 15169}
     path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Test-ASN")
 
@@ -149,7 +149,7 @@ def test_a_maxmind_db_of_something_else_is_told(redis: Redis, tmp_path: Path) ->
         5,
     ],
 )
-def test_a_record_of_another_form_is_told(redis: Redis, tmp_path: Path, record: Any) -> None:
+def test_a_record_of_another_form_is_reported(redis: Redis, tmp_path: Path, record: Any) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", {"1.0.0.0/8": record}, database_type="Flat")
 
     said = refused(path)
@@ -176,7 +176,7 @@ def test_a_maxmind_db_whose_metadata_lie_is_told(
     assert said in refused(write_mmdb(tmp_path / "any.mmdb", NETWORKS, metadata=changed))
 
 
-def test_a_maxmind_db_that_leads_in_a_circle_is_told(redis: Redis, tmp_path: Path) -> None:
+def test_a_maxmind_db_that_leads_in_a_circle_is_reported(redis: Redis, tmp_path: Path) -> None:
     path = write_mmdb(tmp_path / "any.mmdb", {"128.0.0.0/1": city("US")}, ip_version=4)
     content = path.read_bytes()
     assert content[:6] == bytes((0, 0, 1, 0, 0, 17))  # the only node: nothing, and the first record
@@ -249,7 +249,7 @@ def test_locations_that_are_wrong_are_told_with_file_and_line(
     assert said in refused(blocks, locations)
 
 
-def test_locations_that_are_not_in_utf_8_are_told(redis: Redis, tmp_path: Path) -> None:
+def test_locations_that_are_not_in_utf_8_are_reported(redis: Redis, tmp_path: Path) -> None:
     blocks, locations = write_new_csv(tmp_path, [("1.0.0.0/24", "1")])
     locations.write_bytes(locations.read_bytes().replace("ü".encode(), b"\xfc"))
 
@@ -265,14 +265,14 @@ def test_junk_in_blocks_is_told_with_file_and_line(redis: Redis, tmp_path: Path)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 999, b"\xff\xd8\xff" * 999, b"a,b,c\n1,2,3\n", b"{}\n"])
-def test_a_file_of_no_known_kind_is_told(redis: Redis, tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_no_known_kind_is_reported(redis: Redis, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "any"
     path.write_bytes(content)
 
     assert f"{path} is not a MaxMind DB" in refused(path)
 
 
-def test_files_that_do_not_belong_together_are_told(redis: Redis, tmp_path: Path) -> None:
+def test_files_that_do_not_belong_together_are_reported(redis: Redis, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     mmdb = write_mmdb(tmp_path / "any.mmdb", NETWORKS)
     blocks, locations = write_old_csv(tmp_path, [(1, 5, 1)], OLD)
@@ -291,7 +291,9 @@ def test_files_that_do_not_belong_together_are_told(redis: Redis, tmp_path: Path
 
 
 @pytest.mark.parametrize("make", [lambda path: None, Path.mkdir], ids=["nothing", "a folder"])
-def test_what_cannot_be_opened_is_told_by_the_system(redis: Redis, tmp_path: Path, make: Any) -> None:
+def test_a_file_that_cannot_be_opened_is_reported_with_the_system_error(
+    redis: Redis, tmp_path: Path, make: Any
+) -> None:
     for name in ("any.mmdb", "any.csv"):
         make(tmp_path / name)
 

@@ -529,7 +529,7 @@ def test_a_cluster_is_found_by_any_node_that_answers(redis_cluster_server: Clust
 
 
 @pytest.mark.slow
-def test_nobody_there_is_unavailable(redis_mode: str) -> None:
+def test_a_missing_node_raises_unavailable(redis_mode: str) -> None:
     async def main() -> None:
         with pytest.raises(RedisUnavailable, match="does not answer"), redis_errors():
             await increase()

@@ -126,7 +126,7 @@ def test_a_cluster_that_moves_its_slots_disturbs_nobody(site: Masters) -> None:
     assert [each for each in asyncio.run(main()) if isinstance(each, BaseException)] == []
 
 
-def test_what_redis_py_raises_when_its_connections_are_closed_under_it_is_an_outage(site: Masters) -> None:
+def test_errors_of_connections_closed_by_redis_py_are_outages(site: Masters) -> None:
     async def main() -> None:
         client: Any = get_async_client()
         await client.set("key:0", 0)

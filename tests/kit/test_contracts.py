@@ -57,7 +57,7 @@ def test_keys_come_from_an_entity_and_arguments_by_their_names() -> None:
 
 
 @pytest.mark.parametrize("parts", [("b",), ("b", "a")])
-def test_what_follows_may_be_in_parts(redis: Redis, parts: tuple[str, ...]) -> None:
+def test_the_text_after_a_marker_may_come_in_parts(redis: Redis, parts: tuple[str, ...]) -> None:
     tables = (Table("shares", parts), Table("words"), Table("tasks", parts))
     made = Contract("a/b", Names(("one",), (Table("queues", parts),)), Names(("x",), tables), "")
     entries = [SimpleNamespace(a=number, b=-number) for number in (1, 2)]
@@ -84,7 +84,7 @@ def test_keys_in_parts_that_are_not_given_are_an_error() -> None:
         made.keys_of(SimpleNamespace(), {})
 
 
-def test_of_a_key_that_takes_a_part_the_script_gets_the_beginning() -> None:
+def test_a_key_with_a_part_reaches_the_script_as_a_prefix() -> None:
     made = Contract("a/b", Names(("result",)), Names(), "")
 
     assert made.keys_of(SimpleNamespace(result=lambda part: f"result:{part}"), {}) == ["result:"]
@@ -130,7 +130,7 @@ def test_both_languages_read_older_newer_and_damaged_records_alike(
     assert MEMBER.read(written) == MEMBER.read(text)
 
 
-def test_what_cannot_be_written_is_an_error() -> None:
+def test_a_failed_write_is_an_error() -> None:
     with pytest.raises(TypeError, match="A member has the fields role, joined, muted"):
         MEMBER.write(role="owner")
     with pytest.raises(ValueError, match="no blanks"):

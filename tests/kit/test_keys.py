@@ -137,7 +137,7 @@ def test_a_key_reads_prefix_pattern_name_part(label: str) -> None:
 
 
 @pytest.mark.parametrize("label", SCHEMA)
-def test_a_key_says_its_type_and_who_lets_it_go(label: str) -> None:
+def test_a_keys_docstring_has_its_type_and_its_end(label: str) -> None:
     doc = SCHEMA[label].doc
 
     assert re.match(r"(HASH|SET|ZSET|LIST|STRING|STREAM)\b", doc)
@@ -370,7 +370,7 @@ def entity(key: str) -> str:
     return bucket("default") if key.startswith(_IN_BUCKETS) else "default"
 
 
-def test_what_is_stored_is_what_the_schema_says(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_rows_match_the_schema(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks_module, "ALIVE", 60_000_000)
     consumer, queue = Consumer(), TaskQueue()
     *_ready, delayed = push_many(7), queue.push(ECHO, delay=60)

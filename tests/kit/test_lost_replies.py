@@ -579,7 +579,7 @@ def test_a_version_that_was_made_current_before_another_is_not_made_current_agai
     assert redis.hget(TableKeys("default").current, "version") == b"newer"
 
 
-def test_what_was_claimed_by_another_since_is_not_given_back_twice(
+def test_a_task_claimed_by_another_since_is_not_released_twice(
     redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
 ) -> None:
     [task_id] = push_many(1)
@@ -594,7 +594,7 @@ def test_what_was_claimed_by_another_since_is_not_given_back_twice(
     assert info.worker_ids == (other.id,)
 
 
-def test_what_was_taken_over_since_is_not_claimed_twice(
+def test_a_task_taken_over_since_is_not_claimed_twice(
     redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
 ) -> None:
     [task_id] = push_many(1)
@@ -634,7 +634,7 @@ def test_a_permit_that_expired_before_its_request_is_repeated_is_granted_once(
     assert (info.used, info.granted, info.expired) == (1, 2, 1)
 
 
-def test_who_waits_keeps_its_place_when_the_reply_to_its_waiting_is_lost(
+def test_a_waiting_request_keeps_its_place_when_its_reply_is_lost(
     redis_server: EmbeddedServer, proxy: LossyProxy, redis: Redis
 ) -> None:
     semaphore = Semaphore("api", limit=1)

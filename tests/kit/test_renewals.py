@@ -99,7 +99,7 @@ def test_the_loss_is_told_in_time_though_a_renewal_hangs() -> None:
         answered.set()
 
 
-def test_what_is_dropped_is_neither_renewed_nor_lost() -> None:
+def test_a_dropped_claim_is_neither_renewed_nor_lost() -> None:
     dropped, other = Lease(True, lease=0.9), Lease(lease=1.2)
     renewals.keep(dropped)
     renewals.drop(dropped)
@@ -123,13 +123,13 @@ def is_gone(lease: ref[Lease]) -> bool:
 
 
 @pytest.mark.slow
-def test_what_the_program_has_forgotten_is_not_renewed() -> None:
+def test_a_lock_the_program_has_forgotten_is_not_renewed() -> None:
     lease = forgotten(renewals.keep)
 
     assert eventually(lambda: is_gone(lease), within=5)
 
 
-def test_what_is_watched_is_not_renewed_and_its_end_is_told() -> None:
+def test_a_watched_lock_is_not_renewed_and_its_end_is_reported() -> None:
     lease = Lease(True, lease=0.05)
 
     renewals.watch(lease)

@@ -77,7 +77,7 @@ def test_answers_come_in_the_order_of_the_calls_to_a_server_that_knows_the_scrip
         assert many(SET, []) == []
 
 
-def test_what_was_answered_is_not_asked_again_when_the_script_was_unknown_to_the_others(
+def test_answered_calls_are_not_repeated_when_a_script_is_unknown_to_other_nodes(
     redis: Redis, many: Many, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another client may load the script while the server works through a pipeline."""

@@ -125,7 +125,7 @@ def test_a_server_that_hangs_costs_one_timeout_and_then_nothing(
 
 
 @pytest.mark.slow
-def test_who_waits_for_news_of_a_server_that_hangs_waits_for_one_timeout(site: EmbeddedServer) -> None:
+def test_a_wait_for_news_from_a_hanging_server_lasts_one_timeout(site: EmbeddedServer) -> None:
     async def follow() -> None:
         await Inbox("ann").achanges({}, wait=20)
 
@@ -145,7 +145,7 @@ def test_who_waits_for_news_of_a_server_that_hangs_waits_for_one_timeout(site: E
 
 
 @pytest.mark.slow
-def test_what_one_thread_has_found_out_all_threads_and_loops_know(site: EmbeddedServer) -> None:
+def test_a_discovery_of_one_thread_is_known_to_all_threads_and_loops(site: EmbeddedServer) -> None:
     update(), aupdate()
     with stopped(site):
         fails(update)
@@ -156,7 +156,7 @@ def test_what_one_thread_has_found_out_all_threads_and_loops_know(site: Embedded
 
 
 @pytest.mark.slow
-def test_what_a_loop_has_found_out_threads_know(site: EmbeddedServer) -> None:
+def test_a_discovery_of_one_loop_is_known_to_threads(site: EmbeddedServer) -> None:
     update(), aupdate()
     with stopped(site):
         fails(aupdate)

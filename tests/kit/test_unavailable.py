@@ -180,7 +180,7 @@ def test_a_server_that_cannot_write_now_is_unavailable(
         act(client)
 
 
-def test_who_waits_at_a_server_that_becomes_a_replica_learns_that_it_is_unavailable(
+def test_a_wait_at_a_server_that_becomes_a_replica_raises_unavailable(
     server: EmbeddedServer,
 ) -> None:
     with redis_at(server.url) as client, ThreadPoolExecutor() as pool:
@@ -228,7 +228,7 @@ def test_a_process_that_uses_all_its_connections_is_told_so(server: EmbeddedServ
         assert TaskQueue().push(ECHO)
 
 
-def test_nobody_there_is_unavailable(tmp_path: Path) -> None:
+def test_a_missing_node_raises_unavailable(tmp_path: Path) -> None:
     with redis_at(f"unix://{tmp_path}/redis.sock"), pytest.raises(RedisUnavailable, match="does not answer"):
         TaskQueue().push(ECHO)
     with redis_at("redis://127.0.0.1:1"), pytest.raises(RedisUnavailable, match="does not answer"):

@@ -47,7 +47,7 @@ def test_a_holder_may_write_twice(redis: Redis) -> None:
     assert value.get() == b"second"
 
 
-def test_what_is_deleted_is_gone_for_older_holders_too(redis: Redis) -> None:
+def test_a_deleted_row_is_gone_for_older_holders_too(redis: Redis) -> None:
     value = FencedValue("report")
     value.set("first", fence=1)
 
@@ -130,7 +130,7 @@ def test_fences_are_compared_as_numbers_and_exactly(redis: Redis, older: int, ne
 
 
 @pytest.mark.parametrize("fence", [0, -1, MAX + 1, True, 5.0, "5", None])
-def test_what_is_no_fence_is_refused(redis: Redis, fence: Any) -> None:
+def test_an_invalid_fence_is_refused(redis: Redis, fence: Any) -> None:
     value = FencedValue("report")
     for write in (lambda: value.set("a", fence=fence), lambda: value.delete(fence=fence)):
         with pytest.raises(InvalidFence):
@@ -140,7 +140,7 @@ def test_what_is_no_fence_is_refused(redis: Redis, fence: Any) -> None:
 
 
 @pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf"), True, "5"])
-def test_what_is_no_duration_is_refused(redis: Redis, ttl: Any) -> None:
+def test_an_invalid_duration_is_refused(redis: Redis, ttl: Any) -> None:
     with pytest.raises(InvalidDuration, match="ttl"):
         FencedValue("report").set("a", fence=1, ttl=ttl)
     with pytest.raises(InvalidDuration, match="keep"):
@@ -150,13 +150,13 @@ def test_what_is_no_duration_is_refused(redis: Redis, ttl: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a" * 501, None, 5])
-def test_what_is_no_name_is_refused(name: Any) -> None:
+def test_an_invalid_name_is_refused(name: Any) -> None:
     with pytest.raises(InvalidName, match="A fenced value cannot be called"):
         FencedValue(name)
 
 
 @pytest.mark.parametrize("value", [None, 5, {"a": 1}, bytearray(b"a")])
-def test_what_is_neither_bytes_nor_text_is_refused(redis: Redis, value: Any) -> None:
+def test_values_other_than_bytes_and_text_are_refused(redis: Redis, value: Any) -> None:
     with pytest.raises(TypeError, match="serialize it first"):
         FencedValue("report").set(value, fence=1)
 
@@ -187,7 +187,7 @@ def test_without_redis_it_says_so() -> None:
             act()
 
 
-def test_of_many_writers_at_once_the_newest_is_the_last(redis: Redis) -> None:
+def test_the_newest_of_concurrent_writes_is_the_last(redis: Redis) -> None:
     def write(fence: int) -> bool:
         try:
             FencedValue("report").set(str(fence), fence=fence)

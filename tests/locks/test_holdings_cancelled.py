@@ -146,7 +146,7 @@ def test_nothing_is_held_however_often_its_holder_is_cancelled(redis: Redis, use
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
-def test_nobody_waits_however_often_they_are_cancelled(redis: Redis, use: Use) -> None:
+def test_a_cancelled_call_does_not_wait_however_often_it_is_cancelled(redis: Redis, use: Use) -> None:
     chance = random.Random(8)
     holder, permit = lock("a", timeout=None), Semaphore("a", limit=1, lease=600).acquire()
     holder.acquire()
@@ -187,7 +187,7 @@ def test_nothing_is_held_when_the_loop_ends_while_its_holder_is_being_cancelled(
         assert left(redis) == {}
 
 
-def test_what_is_begun_to_its_end_is_awaited_and_the_cancellation_is_raised_then() -> None:
+def test_an_uninterruptible_call_ends_before_the_cancellation_is_raised() -> None:
     began: list[int] = []
 
     async def main() -> None:

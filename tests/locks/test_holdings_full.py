@@ -160,7 +160,7 @@ def test_a_fenced_value_is_deleted(redis: Redis) -> None:
         lambda: FencedValue("a").set("x", fence=1),
     ],
 )
-def test_who_asks_for_more_is_told_so_at_once_and_leaves_nothing(
+def test_a_request_above_the_limit_fails_at_once_and_leaves_nothing(
     redis: Redis, take_more: Callable[[], Any]
 ) -> None:
     with full(redis), pytest.raises(RedisUnavailable, match="maxmemory"):

@@ -63,7 +63,7 @@ def test_a_lock_that_was_released_while_nobody_waited_leaves_nothing_of_its_own(
     assert all(DAY < redis.pttl(key) < 2 * DAY for key in redis.keys("*:held"))
 
 
-def test_so_does_one_with_a_token_of_the_callers(redis: Redis) -> None:
+def test_a_request_with_the_callers_token_does_the_same(redis: Redis) -> None:
     for timeout in (None, 30):
         held = lock("a", timeout=timeout)
         assert held.acquire(token="mine")
@@ -122,7 +122,7 @@ def test_a_loss_is_told_however_many_have_held_it_since(redis: Redis) -> None:
         held.release()
 
 
-def test_what_was_lost_is_listed_for_a_day(redis: Redis) -> None:
+def test_lost_locks_are_listed_for_a_day(redis: Redis) -> None:
     for name in ("lost", "lost too"):
         lock(name).acquire()
         redis.delete(key_of(name))
@@ -241,7 +241,7 @@ def test_everything_of_what_is_held_waited_for_lost_and_ended_expires(
             assert {redis.pttl(each) > 0 for each in of_it} == {name not in NEVER_EXPIRES}, name
 
 
-def test_what_dead_holders_of_permits_held_goes_with_the_next_who_asks(redis: Redis) -> None:
+def test_permits_of_dead_holders_go_with_the_next_request(redis: Redis) -> None:
     take(Semaphore("a", limit=100), 100, weight=1)
     take(Semaphore("a", limit=200), 50, weight=2)
     let_pass(redis, "a", 31)

@@ -58,7 +58,7 @@ def test_a_lock_by_name_has_a_timeout_of_half_a_minute() -> None:
     assert lock("a").timeout == 30
 
 
-def test_who_comes_too_late_is_told_so(redis: Redis) -> None:
+def test_a_late_buyer_is_refused(redis: Redis) -> None:
     with lock("a"), pytest.raises(LockNotAcquired, match="not free in time"), lock("a", blocking_timeout=0):
         pytest.fail("both hold it")
 
@@ -99,7 +99,7 @@ def test_the_fence_is_of_the_holder_only(redis: Redis) -> None:
         _ = held.fence
 
 
-def test_a_release_wakes_who_waits(redis: Redis) -> None:
+def test_a_release_wakes_the_waiters(redis: Redis) -> None:
     holder, got = lock("a", timeout=None), Event()
     holder.acquire()
 
@@ -118,7 +118,7 @@ def test_a_release_wakes_who_waits(redis: Redis) -> None:
         waiter.join()
 
 
-def test_who_waited_in_vain_leaves_nothing_behind(redis: Redis) -> None:
+def test_a_wait_in_vain_leaves_nothing_behind(redis: Redis) -> None:
     with lock("a"):
         before = redis.dbsize()
 
@@ -127,7 +127,7 @@ def test_who_waited_in_vain_leaves_nothing_behind(redis: Redis) -> None:
         assert redis.dbsize() == before
 
 
-def test_a_fair_lock_passes_nobody_who_waits(redis: Redis) -> None:
+def test_a_fair_lock_keeps_the_order_of_requests(redis: Redis) -> None:
     held = lock("a", fair=True)
     held.acquire()
     first, second = lock("a", fair=True), lock("a", fair=True)
@@ -180,7 +180,7 @@ def test_a_release_wakes_the_first_and_a_waiter_who_leaves_the_next(redis: Redis
     assert redis.llen(f"{wake}:second") == 1
 
 
-def test_who_lost_it_is_told_at_release(redis: Redis) -> None:
+def test_a_lost_lock_is_reported_at_release(redis: Redis) -> None:
     held = lock("a")
     held.acquire()
     end(redis, "a")
@@ -194,7 +194,7 @@ def test_who_lost_it_is_told_at_release(redis: Redis) -> None:
         held.release()
 
 
-def test_what_goes_wrong_inside_is_not_hidden_by_a_loss(
+def test_an_inner_error_is_not_hidden_by_the_loss_of_the_lock(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     def work() -> None:
@@ -278,7 +278,7 @@ def test_an_owner_and_where_it_is_can_be_read_off_the_token(redis: Redis) -> Non
 
 
 @pytest.mark.parametrize("token", ["", "test", "a/b/c/d/e", "a/1/c"])
-def test_of_other_tokens_nothing_is_known(token: str) -> None:
+def test_other_tokens_are_unknown(token: str) -> None:
     assert Holder.of(token) == Holder()
 
 
@@ -332,7 +332,7 @@ def test_durations_given_later_are_checked_as_well(redis: Redis) -> None:
     assert 29_000 < redis.pttl(key_of("a")) <= 30_000
 
 
-def test_what_is_extended_by_less_than_nothing_ends_sooner_or_is_lost(redis: Redis) -> None:
+def test_a_negative_extension_shortens_or_loses_the_lock(redis: Redis) -> None:
     held = lock("a")
     held.acquire()
 

@@ -455,7 +455,7 @@ async def play(
     ("theirs", "ours"), [(TheirLock, Lock), (TheirAsyncLock, AsyncLock)], ids=["Lock", "AsyncLock"]
 )
 @pytest.mark.parametrize("name", CASES)
-def test_what_redis_py_does_ours_do(
+def test_drop_ins_do_what_redis_py_does(
     redis: Redis, redis_server: EmbeddedServer, name: str, theirs: type, ours: type
 ) -> None:
     case = CASES[name]
@@ -467,7 +467,7 @@ def test_what_redis_py_does_ours_do(
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_what_is_listed_as_different_is_different(
+def test_tests_listed_as_different_really_differ(
     redis: Redis, redis_server: EmbeddedServer, name: str
 ) -> None:
     kinds = [(TheirLock, Lock), (TheirAsyncLock, AsyncLock)]

@@ -94,7 +94,7 @@ def check(folder: Path, record_property: Any) -> Counter[str]:
     return counts
 
 
-def test_what_processes_saw_is_linearizable(
+def test_histories_of_processes_are_linearizable(
     redis: Redis, server: EmbeddedServer, tmp_path: Path, record_property: Any
 ) -> None:
     name = "ClusterClient" if isinstance(server, ClusterServer) else "Client"
@@ -108,7 +108,7 @@ def test_what_processes_saw_is_linearizable(
 
 
 @pytest.mark.parametrize("redis_mode", ["plain"])
-def test_what_processes_saw_is_linearizable_though_replies_are_lost(
+def test_histories_of_processes_are_linearizable_though_replies_are_lost(
     redis: Redis, server: EmbeddedServer, tmp_path: Path, record_property: Any
 ) -> None:
     """Nobody uses force: who loses a lock before having heard that it is granted, is granted it anew."""

@@ -123,7 +123,7 @@ def test_a_coroutines_token_goes_with_the_news_that_it_is_lost(proxy: LossyProxy
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["released", "lost"])
-def test_a_release_leaves_the_token_of_who_has_acquired_it_meanwhile(redis: Redis, is_lost: bool) -> None:
+def test_a_release_leaves_the_token_of_the_next_holder(redis: Redis, is_lost: bool) -> None:
     """Threads that share one token, as thread_local=False has it."""
 
     class Overtaken(Lock):
@@ -150,7 +150,7 @@ def test_a_release_leaves_the_token_of_who_has_acquired_it_meanwhile(redis: Redi
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["released", "lost"])
-def test_a_coroutines_release_leaves_the_token_of_who_has_acquired_it_meanwhile(
+def test_a_coroutines_release_leaves_the_token_of_the_next_holder(
     redis: Redis, proxy: LossyProxy, is_lost: bool
 ) -> None:
     class Overtaken(AsyncLock):

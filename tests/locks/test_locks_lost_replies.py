@@ -106,7 +106,7 @@ def test_each_thing_is_done_once_for_coroutines(redis: Redis, proxy: LossyProxy)
     assert proxy.lost == 3 * LOST
 
 
-def test_who_waits_is_granted_it_once(redis: Redis, client: Redis, proxy: LossyProxy) -> None:
+def test_a_waiting_request_is_granted_once(redis: Redis, client: Redis, proxy: LossyProxy) -> None:
     """Replies to what makes it wait, to its sleep, and to what grants it, are lost."""
     holder, waiter = Lock(redis, "a", timeout=100), Lock(client, "a", timeout=100, thread_local=False)
     holder.acquire()
@@ -186,7 +186,7 @@ def meanwhile(
         return answer.result(20)
 
 
-def test_what_another_has_acquired_since_is_not_ours(redis: Redis, proxy: LossyProxy) -> None:
+def test_a_lock_acquired_by_another_since_is_not_ours(redis: Redis, proxy: LossyProxy) -> None:
     other = Lock(redis, "a", timeout=100)
 
     def runs_out() -> None:
@@ -201,7 +201,7 @@ def test_what_another_has_acquired_since_is_not_ours(redis: Redis, proxy: LossyP
     assert other.owned()
 
 
-def test_a_release_sent_again_leaves_who_has_acquired_it_since_alone(redis: Redis, proxy: LossyProxy) -> None:
+def test_a_repeated_release_leaves_the_next_holder_alone(redis: Redis, proxy: LossyProxy) -> None:
     held, other = Lock(redis, "a", timeout=100, thread_local=False), Lock(redis, "a", timeout=100)
     held.acquire()
 
@@ -215,9 +215,7 @@ def test_a_release_sent_again_leaves_who_has_acquired_it_since_alone(redis: Redi
     other.release()
 
 
-def test_an_extension_sent_again_adds_nothing_to_the_time_of_who_has_acquired_it_since(
-    redis: Redis, proxy: LossyProxy
-) -> None:
+def test_a_repeated_extension_adds_nothing_to_the_next_holders_time(redis: Redis, proxy: LossyProxy) -> None:
     held, other = Lock(redis, "a", timeout=100, thread_local=False), Lock(redis, "a", timeout=100)
     held.acquire()
 

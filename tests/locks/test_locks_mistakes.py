@@ -94,7 +94,7 @@ def test_a_second_release_is_told_and_changes_nothing(redis: Redis, held: Lock) 
 
 
 @pytest.mark.parametrize("do", [Lock.release, lambda held: held.extend(5), Lock.reacquire, Lock.ensure_held])
-def test_what_is_done_to_a_lock_that_is_another_holders_by_now_leaves_that_one_alone(
+def test_using_a_lock_that_has_a_new_holder_leaves_the_new_holder_alone(
     redis: Redis, held: Lock, do: Callable[[Lock], Any]
 ) -> None:
     redis.delete("a")

@@ -24,7 +24,7 @@ def fresh_reader() -> None:
     reader = LockReader()
 
 
-def test_what_is_held_is_listed_with_who_holds_it(redis: Redis) -> None:
+def test_locks_are_listed_with_their_holders(redis: Redis) -> None:
     held = lock("a", timeout=20, owner="jill")
     held.acquire()
     lock("b", timeout=None).acquire()
@@ -67,7 +67,7 @@ def test_a_long_list_has_pages(redis: Redis) -> None:
     assert reader.count() == 120
 
 
-def test_who_waits_is_shown_first_come_first(redis: Redis) -> None:
+def test_waiting_requests_are_shown_in_their_order(redis: Redis) -> None:
     lock("a").acquire()
     for token in (b"h/1/t/jack/x", b"h/1/t/jill/y", b"h/1/t/dead/z"):
         assert at_once(lock("a")._try(token, waits=True))
@@ -146,7 +146,7 @@ def test_a_forced_release_is_for_the_holder_that_was_seen(redis: Redis) -> None:
         held.release()
 
 
-def test_a_forced_release_wakes_who_waits(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forced_release_wakes_the_waiters(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drop_ins, "ALIVE", 60_000_000)  # there is no heartbeat here
     lock("a").acquire()
     assert at_once(lock("a")._try(b"waiter", waits=True))
@@ -178,7 +178,7 @@ def test_a_lock_without_end_is_found_after_its_figures_are_forgotten(redis: Redi
     assert info.is_held
 
 
-def test_what_is_no_lock_is_not_read(redis: Redis) -> None:
+def test_a_key_that_is_no_lock_is_not_read(redis: Redis) -> None:
     redis.set("session:1", "secret")
     redis.hset("profile:1", "name", "secret")
 
@@ -213,7 +213,7 @@ def test_a_name_may_be_as_long_as_names_may_be(redis: Redis) -> None:
     assert info.name == name
 
 
-def test_who_was_made_to_release_does_not_take_anothers_acquisition_with_the_same_token_for_their_own(
+def test_a_forced_release_does_not_adopt_another_acquisition_with_the_same_token(
     redis: Redis, redis_mode: str
 ) -> None:
     first, second = (Lock(redis, "report", timeout=60) for _ in range(2))

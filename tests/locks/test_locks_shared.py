@@ -142,7 +142,7 @@ def test_the_children_of_a_coroutine_share_what_it_holds(redis: Redis) -> None:
     asyncio.run(main())
 
 
-def test_what_a_child_has_acquired_is_its_parents_when_it_has_ended(redis: Redis) -> None:
+def test_a_lock_acquired_in_a_nested_block_belongs_to_its_parent_afterwards(redis: Redis) -> None:
     """asyncio.wait_for() makes a child before Python 3.12."""
 
     async def main() -> None:
@@ -266,7 +266,7 @@ def test_an_interrupt_in_the_block_releases_it(redis: Redis, alarm: Any) -> None
     assert left_behind(redis, "a") == NOTHING
 
 
-def test_who_waits_is_woken_though_the_first_was_interrupted(redis: Redis, alarm: Any) -> None:
+def test_a_waiting_call_is_woken_though_the_first_was_interrupted(redis: Redis, alarm: Any) -> None:
     holder, second = lock("a", timeout=None), lock("a", fair=True)
     holder.acquire()
     alarm(0.05)

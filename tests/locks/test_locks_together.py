@@ -39,7 +39,7 @@ def lock_fence(name: str) -> int:
     return info.fence
 
 
-def test_none_is_held_if_one_is_not_free(redis: Redis) -> None:
+def test_no_permit_is_held_unless_all_are_free(redis: Redis) -> None:
     with lock("b"):
         assert not locks(NAMES).acquire(blocking=False)
         with pytest.raises(LockNotAcquired, match="a, b, c"), locks(NAMES, blocking_timeout=0.05):
@@ -76,7 +76,7 @@ def test_there_must_be_names(names: list[str]) -> None:
         locks(names)
 
 
-def test_what_has_grown_old_while_others_were_waited_for_is_started_anew(redis: Redis) -> None:
+def test_a_lock_that_grew_old_in_the_wait_for_others_is_acquired_anew(redis: Redis) -> None:
     both = locks(["a", "b"], timeout=20)
     first = both._locks["a"]
     acquire = first.acquire
@@ -94,7 +94,7 @@ def test_what_has_grown_old_while_others_were_waited_for_is_started_anew(redis: 
     assert first.remaining > 15
 
 
-def test_what_is_lost_while_others_were_waited_for_is_taken_again(redis: Redis) -> None:
+def test_a_lock_lost_in_the_wait_for_others_is_acquired_again(redis: Redis) -> None:
     both = locks(["a", "b"], timeout=20)
     first = both._locks["a"]
     acquire = first.acquire
@@ -193,7 +193,7 @@ def test_coroutines_renew_those_that_they_hold_while_they_wait(redis: Redis) -> 
     assert free() == ["a", "b", "c"]
 
 
-def test_who_gives_up_renews_nothing_any_more(redis: Redis) -> None:
+def test_a_caller_that_gives_up_renews_nothing_any_more(redis: Redis) -> None:
     other, before = lock("b", timeout=None), len(list(renewals._starter.get()._kept))
     other.acquire()
 

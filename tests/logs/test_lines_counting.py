@@ -38,7 +38,7 @@ def counting(request: pytest.FixtureRequest) -> Counting:
     return Counting(table(), Book(), kernel=request.param)
 
 
-def test_what_was_taken_is_not_taken_again(counting: Counting) -> None:
+def test_a_chunk_that_was_taken_is_not_taken_again(counting: Counting) -> None:
     counting.add(GOOD * 3 + b"junk\n", source="a.log")
 
     first, second = counting.take(), counting.take()

@@ -125,7 +125,7 @@ def test_days_are_those_of_the_years_1_to_9999(day: date, form: Format) -> None:
         WEB.replace("GET / HTTP/1.0", ""),
     ],
 )
-def test_a_visitor_cannot_choose_the_day_on_which_he_is_counted(line: str) -> None:
+def test_a_visitor_cannot_choose_the_day_on_which_they_are_counted(line: str) -> None:
     fields = Combined().read(line.encode())
 
     assert fields == (4, 0x01020304, DAY, line.index('] "') + 2)

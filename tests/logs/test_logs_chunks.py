@@ -72,7 +72,7 @@ def test_chunks_wait_for_the_first_aggregation(redis: Redis) -> None:
     assert redis.keys("*:chunk:*") == []
 
 
-def test_what_was_appended_is_told_even_when_it_is_gone(redis: Redis) -> None:
+def test_appended_chunks_are_reported_even_when_they_are_gone(redis: Redis) -> None:
     fill(stream(), 2)
     count_all(joined().consumer())
 
@@ -89,7 +89,7 @@ def test_a_chunk_that_does_not_go_on_where_the_last_ended_is_refused(redis: Redi
     assert stream().status().chunks == 1
 
 
-def test_of_two_producers_of_one_file_each_chunk_is_stored_once(redis: Redis) -> None:
+def test_two_producers_of_one_file_store_each_chunk_once(redis: Redis) -> None:
     one, other = stream(), stream()
 
     assert append(one, 0) == append(other, 0)
@@ -109,7 +109,7 @@ def test_no_more_bytes_are_in_flight_than_the_limit_however_many_append(redis: R
     assert bytes_in_flight(redis) == stream().status().bytes <= limit
 
 
-def test_what_was_refused_for_lack_of_room_left_nothing(redis: Redis) -> None:
+def test_a_request_refused_for_lack_of_room_left_nothing(redis: Redis) -> None:
     limit = room_for(1)
     append(stream(limit), 0)
     redis.delete(JobKeys("default").room)
@@ -191,7 +191,7 @@ def test_an_aggregation_that_comes_later_gets_what_is_there(redis: Redis) -> Non
     assert len(late.claim()) == 1
 
 
-def test_what_only_an_aggregation_that_left_needed_goes(redis: Redis) -> None:
+def test_chunks_needed_only_by_an_aggregation_that_left_are_removed(redis: Redis) -> None:
     fill(stream(), 3)
     leaving, other = joined("leaving"), joined("other").consumer()
     other.flush(other.claim(2), {})
@@ -204,7 +204,7 @@ def test_what_only_an_aggregation_that_left_needed_goes(redis: Redis) -> None:
         leaving.consumer().claim()
 
 
-def test_what_nobody_has_counted_stays_when_the_last_aggregation_leaves(redis: Redis) -> None:
+def test_uncounted_chunks_stay_when_the_last_aggregation_leaves(redis: Redis) -> None:
     fill(stream(), 2)
     joined().leave()
 
@@ -248,7 +248,7 @@ def test_chunks_of_a_consumer_that_died_go_to_another(redis: Redis) -> None:
     assert names == [living.id]
 
 
-def test_who_beats_keeps_his_chunks(redis: Redis) -> None:
+def test_a_worker_that_beats_keeps_its_chunks(redis: Redis) -> None:
     fill(stream(), 2)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -329,7 +329,7 @@ def test_a_flush_that_is_sent_again_adds_nothing(redis: Redis) -> None:
     assert aggregation.table("country:2011-10-10") == {"US": 3, "DE": 1}
 
 
-def test_who_claims_again_what_he_had_lost_does_not_count_it_twice(redis: Redis) -> None:
+def test_a_worker_that_claims_a_lost_chunk_again_counts_it_once(redis: Redis) -> None:
     fill(stream(), 1)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -341,7 +341,7 @@ def test_who_claims_again_what_he_had_lost_does_not_count_it_twice(redis: Redis)
     assert aggregation.table("country:2011-10-10") == {"US": 3, "DE": 1}
 
 
-def test_who_holds_already_what_they_claim_is_given_what_comes_after(redis: Redis) -> None:
+def test_a_worker_that_claims_what_it_holds_gets_what_comes_after(redis: Redis) -> None:
     """Nothing means that nothing is left, and not that all of a page was known."""
     to, aggregation = stream(), joined()
     appended = fill(to, 4)
@@ -355,7 +355,7 @@ def test_who_holds_already_what_they_claim_is_given_what_comes_after(redis: Redi
     assert to.status().chunks == 0
 
 
-def test_what_was_given_up_does_not_hide_what_comes_after(redis: Redis) -> None:
+def test_an_abandoned_request_does_not_hide_the_next(redis: Redis) -> None:
     to, aggregation = stream(), joined(tries=2)
     appended = fill(to, 3)
     for count in (3, 2):
@@ -368,7 +368,7 @@ def test_what_was_given_up_does_not_hide_what_comes_after(redis: Redis) -> None:
     assert consumer.claim(2) == []
 
 
-def test_what_was_lost_and_claimed_anew_is_not_in_a_flush_twice(redis: Redis) -> None:
+def test_a_chunk_lost_and_claimed_again_is_in_a_flush_once(redis: Redis) -> None:
     fill(stream(), 2)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -403,7 +403,7 @@ def test_a_flush_into_what_is_no_table_changes_nothing(redis: Redis) -> None:
 
 
 @pytest.mark.parametrize("count", [1.5, True, "3", 2**53])
-def test_what_is_counted_is_a_whole_number(redis: Redis, count: object) -> None:
+def test_counts_are_whole_numbers(redis: Redis, count: object) -> None:
     fill(stream(), 1)
     consumer = joined().consumer()
 
@@ -461,7 +461,7 @@ def test_a_dead_chunk_whose_lines_redis_has_evicted_can_be_discarded(redis: Redi
     assert (aggregation.dead(), stream().status().chunks) == ([], 0)
 
 
-def test_what_is_given_back_is_claimed_at_once_and_was_no_try(redis: Redis) -> None:
+def test_a_released_task_is_claimed_at_once_and_counts_no_attempt(redis: Redis) -> None:
     fill(stream(), 1)
     aggregation = joined()
     consumer = aggregation.consumer()
@@ -474,7 +474,7 @@ def test_what_is_given_back_is_claimed_at_once_and_was_no_try(redis: Redis) -> N
     assert consumer.held == {}
 
 
-def test_who_waits_is_told_of_a_new_chunk(redis: Redis) -> None:
+def test_a_waiting_worker_hears_of_a_new_chunk(redis: Redis) -> None:
     aggregation = joined()
     consumer = aggregation.consumer()
     assert consumer.claim() == []
@@ -487,7 +487,7 @@ def test_who_waits_is_told_of_a_new_chunk(redis: Redis) -> None:
     assert not consumer.wait(0.01)
 
 
-def test_lines_that_are_gone_are_told(redis: Redis) -> None:
+def test_lines_that_are_gone_are_reported(redis: Redis) -> None:
     fill(stream(), 1)
     consumer = joined().consumer()
     [chunk] = consumer.claim()

@@ -45,7 +45,7 @@ def work(redis: Redis, name: str, day: str) -> Aggregation:
     return aggregation
 
 
-def test_what_is_in_flight_goes_when_it_is_counted_and_all_else_has_an_end(redis: Redis) -> None:
+def test_data_in_flight_goes_when_counted_and_everything_else_ends(redis: Redis) -> None:
     fill(stream(), 5)
     one = work(redis, "one", "2011-10-10")
     Traffic().forget(date(2012, 1, 1))

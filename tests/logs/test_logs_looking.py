@@ -40,7 +40,7 @@ def test_jobs_are_listed_from_their_first_producer_on(redis: Redis) -> None:
     assert list_jobs() == ["default", "nightly"]
 
 
-def test_of_an_unknown_job_there_is_nothing(redis: Redis) -> None:
+def test_an_unknown_job_has_no_data(redis: Redis) -> None:
     status = look_at("nowhere")
 
     assert not status.is_used
@@ -48,7 +48,7 @@ def test_of_an_unknown_job_there_is_nothing(redis: Redis) -> None:
     assert status.aggregations == []
 
 
-def test_what_is_in_flight_is_told_with_the_limit_that_the_last_producer_had(redis: Redis) -> None:
+def test_data_in_flight_is_shown_with_the_limit_of_the_last_producer(redis: Redis) -> None:
     append(stream(5_000), 0)
     append(stream(6_000), 1)
 
@@ -154,7 +154,7 @@ def test_a_consumer_that_has_given_all_back_is_none_until_it_claims_again(redis:
     assert [each.id for each in look_at("default").aggregations[0].workers] == [first.id]
 
 
-def test_what_was_given_up_is_listed_and_is_neither_held_nor_waiting(redis: Redis) -> None:
+def test_an_abandoned_request_is_listed_and_neither_held_nor_waiting(redis: Redis) -> None:
     fill(stream(), 3)
     aggregation, other = joined(tries=1), joined("other", tries=1)
     give_up(redis, aggregation, 2)
@@ -182,7 +182,7 @@ def test_a_dead_chunk_whose_lines_are_gone_is_listed_all_the_same(redis: Redis) 
     assert (chunk.file, chunk.line, chunk.lines) == ("", 0, 0)
 
 
-def test_what_was_sent_again_waits_and_is_held_by_nobody(redis: Redis) -> None:
+def test_a_resent_task_waits_and_is_held_by_nobody(redis: Redis) -> None:
     fill(stream(), 2)
     aggregation = joined(tries=1)
     give_up(redis, aggregation, 2)

@@ -258,7 +258,7 @@ def test_a_server_that_is_killed_has_lost_nothing(server_with: Start, log: Path)
         assert_each_line_counted_once()
 
 
-def test_what_a_power_cut_takes_is_copied_and_counted_again(server_with: Start, log: Path) -> None:
+def test_lines_lost_in_a_power_cut_are_copied_and_counted_again(server_with: Start, log: Path) -> None:
     """With "everysec" the last second is lost: both what was copied then, and what was counted."""
     server = server_with("everysec")
     with redis_at(server.url):

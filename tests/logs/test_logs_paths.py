@@ -74,7 +74,7 @@ def test_links_that_are_named_are_followed(logs: Path) -> None:
     assert links == [str(logs / "folder" / "more")]
 
 
-def test_what_is_no_file_is_left_out_unless_it_is_named(logs: Path) -> None:
+def test_a_path_that_is_no_file_is_left_out_unless_it_is_named(logs: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(logs / "socket"))
     os.mkfifo(logs / "pipe")

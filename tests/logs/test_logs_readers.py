@@ -211,7 +211,7 @@ def test_a_file_that_is_read_while_it_grows_gives_the_lines_of_a_plain_split(
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(lengths, min_size=1, max_size=8), st.integers(1, 40))
-def test_of_a_gzip_file_that_ends_too_early_each_whole_line_is_read(sizes: list[int], cut: int) -> None:
+def test_a_truncated_gzip_file_is_read_up_to_its_last_whole_line(sizes: list[int], cut: int) -> None:
     whole = gzip.compress(numbered(sizes, True))
     packed = whole[: max(11, len(whole) - 8 - cut)]
     there = zlib.decompressobj(31).decompress(packed)
@@ -306,7 +306,7 @@ def test_a_gzip_member_whose_checksum_is_wrong_is_told() -> None:
     assert _until_damage(good + bytes(bad)).startswith(lines(0, 100)[:-60])
 
 
-def test_what_follows_the_last_gzip_member_is_told_unless_it_is_zeros() -> None:
+def test_data_after_the_last_gzip_member_is_reported_unless_it_is_zeros() -> None:
     whole = gzip.compress(LOG)
 
     assert read_all(whole + b"\0" * 600_000) == (LOG, [])
@@ -316,7 +316,7 @@ def test_what_follows_the_last_gzip_member_is_told_unless_it_is_zeros() -> None:
 
 
 @pytest.mark.parametrize(("cut", "reason"), [(-9, "ends too early"), (-300, "ends too early")])
-def test_a_zstd_file_that_ends_too_early_is_told(cut: int, reason: str) -> None:
+def test_a_zstd_file_that_ends_too_early_is_reported(cut: int, reason: str) -> None:
     whole, second = zstandard.compress(lines(0, 100)), zstandard.compress(lines(100, 400))
 
     with pytest.raises(FileDamaged, match=reason):
@@ -390,7 +390,7 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [".", "nothing"])
-def test_what_is_no_file_is_an_error_of_the_system(tmp_path: Path, path: str) -> None:
+def test_a_path_without_a_file_is_an_error_of_the_system(tmp_path: Path, path: str) -> None:
     with pytest.raises(OSError, match=path.replace(".", "directory")):
         list(readblocks(tmp_path / path))
 
@@ -455,7 +455,7 @@ class FailingDisk(io.BytesIO):
         raise OSError(errno.EIO, "Input/output error")
 
 
-def test_what_comes_before_bytes_that_cannot_be_read_is_read() -> None:
+def test_text_before_undecodable_bytes_is_read() -> None:
     reader = BlockReader(source_of(FailingDisk(LOG + b"half a l")), name="log", size=SIZE)
     found = []
 

@@ -163,7 +163,7 @@ def test_a_member_that_comes_twice_counts_once(redis: Redis, monkeypatch: pytest
     assert twice  # the last page may be empty
 
 
-def test_of_a_country_is_shown_what_is_known_no_finer(redis: Redis) -> None:
+def test_a_country_without_finer_data_shows_the_country(redis: Redis) -> None:
     count({DAY: {"US/CA/Palo Alto": 5, "US": 3, "US//Springfield": 2, "USA/CA": 9, "U": 9, "unknown": 9}})
     traffic = Traffic()
 
@@ -288,7 +288,7 @@ def test_rows_that_get_lines_meanwhile_add_up_all_the_same(
         ({"top": True}, InvalidLimit, "The top is True"),
     ],
 )
-def test_what_cannot_be_asked_is_said(asked: dict[str, Any], error: type[Exception], say: str) -> None:
+def test_an_invalid_question_is_reported(asked: dict[str, Any], error: type[Exception], say: str) -> None:
     with pytest.raises(error, match=say):
         Traffic().report(**{"first": DAY, "last": DAY, **asked})
 
@@ -310,7 +310,7 @@ def test_a_client_of_a_cluster_reads_the_same(redis: Redis, redis_mode: str, ser
         assert [each.lines for each in Traffic().days()] == [2, 4]
 
 
-def test_redis_that_is_away_is_told() -> None:
+def test_redis_that_is_away_is_reported() -> None:
     with redis_at("redis://127.0.0.1:1"):
         for ask in (lambda: Traffic().report(first=DAY, last=DAY), Traffic().days, Traffic().totals):
             with pytest.raises(RedisUnavailable):

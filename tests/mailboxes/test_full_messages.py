@@ -105,7 +105,7 @@ def test_a_person_can_be_erased_on_a_full_server(redis: Redis, has_spoken: bool)
     assert not [key for key in redis.keys("*inboxes*") if b"jack" in key]
 
 
-def test_what_is_old_goes_and_who_misbehaves_can_be_blocked_and_chats_be_deleted(redis: Redis) -> None:
+def test_trim_removes_old_messages_and_moderators_block_people_and_delete_chats(redis: Redis) -> None:
     chat = Chat.create("joe", members=["jack"], text="a", settings=ChatSettings(max_age=60))
     let_pass(redis, chat.id, 61)
 

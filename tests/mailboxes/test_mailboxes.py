@@ -50,7 +50,7 @@ def test_a_message_has_a_text_or_data_or_both(mailbox: Mailbox) -> None:
     assert [(mail.text, mail.data) for mail in mails] == [("look", picture), ("", []), ('["no data"]', None)]
 
 
-def test_what_was_pulled_comes_again_until_it_is_acknowledged(mailbox: Mailbox) -> None:
+def test_pulled_messages_come_again_until_they_are_acknowledged(mailbox: Mailbox) -> None:
     first, second = fill(mailbox, "one", "two")
 
     assert [mail.is_again for mail in mailbox.pull()] == [False, False]
@@ -83,7 +83,7 @@ def test_acknowledging_again_or_less_does_nothing(mailbox: Mailbox) -> None:
     assert mailbox.depth() == 1
 
 
-def test_what_was_never_handed_out_is_not_acknowledged(mailbox: Mailbox) -> None:
+def test_messages_never_handed_out_are_not_acknowledged(mailbox: Mailbox) -> None:
     *_, last = fill(mailbox, "one", "two")
 
     assert mailbox.acknowledge(last) == 0
@@ -101,7 +101,7 @@ def test_nothing_is_lost_by_pulling_the_newest(mailbox: Mailbox) -> None:
     assert texts(mailbox.pull()) == ["one", "two"]
 
 
-def test_what_arrives_after_a_pull_is_not_acknowledged_with_it(mailbox: Mailbox) -> None:
+def test_messages_that_arrive_after_a_pull_are_not_acknowledged_with_it(mailbox: Mailbox) -> None:
     fill(mailbox, "one")
     [mail] = mailbox.pull()
     fill(mailbox, "two")
@@ -220,7 +220,7 @@ def test_the_recipient_learns_how_many_were_dropped(redis: Redis) -> None:
     assert mailbox.pull().missed == 0
 
 
-def test_what_was_dropped_after_the_pull_is_told_by_the_next(redis: Redis) -> None:
+def test_messages_dropped_after_a_pull_are_reported_by_the_next(redis: Redis) -> None:
     mailbox = Mailbox("jack", limit=2, when_full="drop_oldest")
     fill(mailbox, *"abc")
     mails = mailbox.pull()
@@ -243,7 +243,7 @@ def test_an_old_acknowledgement_does_not_hide_what_was_dropped(redis: Redis) -> 
     assert mailbox.missed() == 1
 
 
-def test_the_sender_sees_what_became_of_his_message(mailbox: Mailbox) -> None:
+def test_the_sender_sees_what_became_of_their_message(mailbox: Mailbox) -> None:
     [message] = fill(mailbox, "one")
     waiting = mailbox.status(message)
     mailbox.pull()
@@ -258,7 +258,7 @@ def test_the_sender_sees_what_became_of_his_message(mailbox: Mailbox) -> None:
     assert acknowledged.pulled_at is not None
 
 
-def test_only_the_sender_learns_the_fate_if_he_is_named(mailbox: Mailbox, redis: Redis) -> None:
+def test_only_the_named_sender_learns_the_fate(mailbox: Mailbox, redis: Redis) -> None:
     [message] = fill(mailbox, "one")
 
     def fate() -> Fate:
@@ -296,7 +296,7 @@ def test_the_fate_of_what_never_was_is_not_found(mailbox: Mailbox) -> None:
             mailbox.status(message)
 
 
-def test_what_was_dropped_longer_ago_than_is_remembered_is_not_called_acknowledged(
+def test_messages_dropped_longer_ago_than_remembered_are_not_called_acknowledged(
     mailbox: Mailbox, redis: Redis
 ) -> None:
     first, second, third = fill(mailbox, "one", "two", "three")

@@ -47,7 +47,7 @@ def test_one_is_found_by_its_name(reader: MailboxReader) -> None:
     assert reader.find("person:71") is reader.find("") is None
 
 
-def test_who_only_pulls_has_a_mailbox_too(redis: Redis) -> None:
+def test_a_reader_who_only_pulls_has_a_mailbox_too(redis: Redis) -> None:
     Mailbox("jack").pull()
 
     assert [info.name for info in MailboxReader().page()] == ["jack"]
@@ -76,7 +76,7 @@ def test_messages_are_read_by_page_and_not_handed_out(redis: Redis) -> None:
     assert Mailbox("jack").info().handed_out == 0
 
 
-def test_what_was_not_used_for_a_year_leaves_the_list(redis: Redis) -> None:
+def test_objects_unused_for_a_year_leave_the_list(redis: Redis) -> None:
     old, new = NAMES[:2]
     mine = [name for name in NAMES if bucket(name) == bucket(old)][1]
     for name in (old, new):

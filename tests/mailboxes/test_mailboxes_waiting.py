@@ -60,7 +60,7 @@ def test_patience_ends(mailbox: Mailbox) -> None:
     assert asyncio.run(mailbox.apull(wait=0.02)) == []
 
 
-def test_what_is_acknowledged_is_not_waited_upon(mailbox: Mailbox, redis: Redis) -> None:
+def test_acknowledged_messages_need_no_wait(mailbox: Mailbox, redis: Redis) -> None:
     """What is left of the stream must not end the wait, nor hold what comes back."""
     mailbox.push("jill", "one")
     [mail] = mailbox.pull()

@@ -36,7 +36,7 @@ def almost_full(redis: Redis, ago: int = 0, *, without: int = 0) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_known_of_pushes_is_bounded_whatever_comes(redis: Redis) -> None:
+def test_memory_of_pushes_is_bounded(redis: Redis) -> None:
     jack = Mailbox("jack", limit=3, when_full="drop_oldest")
     for number in range(20):
         almost_full(redis, without=number % 3)
@@ -61,7 +61,7 @@ def test_a_push_is_known_until_as_many_came_after_it(redis: Redis) -> None:
     assert not jack.push("jill", "a", client_id="a").is_duplicate
 
 
-def test_who_sent_what_went_is_known_in_the_part_before_too(redis: Redis) -> None:
+def test_senders_of_dropped_messages_are_known_in_the_part_before_too(redis: Redis) -> None:
     jack = Mailbox("jack")
     pushed = jack.push("jill", "a")
     almost_full(redis, without=1)
@@ -101,7 +101,7 @@ def test_each_key_of_a_mailbox_has_an_end(redis: Redis) -> None:
     assert all(left <= TWO_DAYS for name, left in ends.items() if name.startswith("sent:"))
 
 
-def test_what_was_dropped_is_bounded(redis: Redis) -> None:
+def test_memory_of_dropped_messages_is_bounded(redis: Redis) -> None:
     jack = Mailbox("jack", limit=1, when_full="drop_oldest")
     jack.push("jill", "a")
     dropped = MailboxKeys("jack").dropped
@@ -187,7 +187,7 @@ def test_a_chat_is_kept_as_long_as_something_said_before_they_left_may_be_there(
     assert Inbox("jack").erase().messages == 30
 
 
-def test_who_comes_back_and_leaves_again_is_remembered_from_then_on(redis: Redis) -> None:
+def test_an_aggregation_that_returns_and_leaves_is_remembered_from_then_on(redis: Redis) -> None:
     past = InboxKeys("jack").past
     chat = Chat.create("joe", members=["jack"])
     chat.leave("jack")

@@ -59,7 +59,7 @@ ENDS: list[tuple[End, str | None]] = [
 
 
 @pytest.mark.parametrize(("end", "state"), ENDS, ids=lambda part: getattr(part, "__name__", part))
-def test_who_waits_for_a_task_is_woken_by_its_end(
+def test_a_wait_for_a_task_is_woken_by_its_end(
     queue: TaskQueue, redis: Redis, end: End, state: str | None
 ) -> None:
     task_id = queue.push(ECHO)
@@ -134,7 +134,7 @@ def test_steps_on_the_way_wake_nobody(queue: TaskQueue, redis: Redis) -> None:
         assert waiter.result() == found(task_id)
 
 
-def test_who_waits_asks_once_before_and_once_after(
+def test_a_wait_asks_once_before_and_once_after(
     queue: TaskQueue, redis: Redis, server: EmbeddedServer
 ) -> None:
     queue.wait_for(queue.push(ECHO), wait=0)
@@ -165,7 +165,7 @@ def test_a_task_that_does_not_end_in_time_is_told_as_it_is(queue: TaskQueue, cla
 
 
 @pytest.mark.parametrize("wait", [0, -1])
-def test_no_patience_is_one_look(queue: TaskQueue, wait: float, server: EmbeddedServer) -> None:
+def test_a_wait_of_zero_looks_once(queue: TaskQueue, wait: float, server: EmbeddedServer) -> None:
     task_id = queue.push(ECHO)
     queue.wait_for(task_id, wait=0)  # the server knows the scripts
 
@@ -176,7 +176,7 @@ def test_no_patience_is_one_look(queue: TaskQueue, wait: float, server: Embedded
     assert commands == ["EVALSHA", "EVALSHA", "ZSCORE", "ZSCORE"]
 
 
-def test_who_gave_up_leaves_nothing_when_the_task_has_ended(queue: TaskQueue, redis: Redis) -> None:
+def test_a_caller_that_gave_up_leaves_nothing_when_the_task_has_ended(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     queue.wait_for(task_id, wait=0.01)
     assert redis.smembers(AWAITED) == {task_id.encode()}
@@ -198,7 +198,7 @@ def test_a_task_that_has_ended_before_is_told_at_once(queue: TaskQueue, redis: R
     assert not redis.exists(keys.BackendKeys("default").ended(task_id))
 
 
-def test_what_is_not_there_is_none_at_once(queue: TaskQueue, redis: Redis) -> None:
+def test_a_missing_object_is_none_at_once(queue: TaskQueue, redis: Redis) -> None:
     assert queue.wait_for("nothing", wait=LONG) is None
 
     assert redis.scard(AWAITED) == 0

@@ -65,7 +65,7 @@ def test_a_task_that_is_cancelled_before_its_next_attempt_keeps_its_story(queue:
     assert info.finished_at >= info.last_attempted_at
 
 
-def test_a_running_task_that_is_cancelled_stays_with_its_worker_which_is_told(queue: TaskQueue) -> None:
+def test_a_running_task_that_is_cancelled_stays_with_its_worker_which_is_reported(queue: TaskQueue) -> None:
     first, second = push_many(2)
     consumer = Consumer()
     claimed = claim(consumer, 2)
@@ -158,7 +158,7 @@ def test_cancelling_again_changes_nothing(queue: TaskQueue, redis: Redis) -> Non
     assert snapshot(redis) == before
 
 
-def test_what_has_ended_cannot_be_cancelled(
+def test_an_ended_task_cannot_be_cancelled(
     queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
 ) -> None:
     before = snapshot(redis)

@@ -61,7 +61,7 @@ def test_a_dead_task_that_is_sent_again_has_all_its_attempts_and_keeps_its_error
     assert why(task_id) == ["builtins.ValueError"] * 2
 
 
-def test_who_is_sent_again_stands_behind_those_who_waited(queue: TaskQueue, redis: Redis) -> None:
+def test_a_resent_task_stands_behind_those_that_waited(queue: TaskQueue, redis: Redis) -> None:
     first, second = push_many(2)
     consumer = Consumer()
     hand_in(consumer, failed(claim_one(consumer)))
@@ -116,7 +116,7 @@ def test_a_dead_task_is_not_sent_again_while_another_has_its_unique_key(
     assert push_new(unique="a") == dead
 
 
-def test_of_two_dead_tasks_with_one_key_the_first_is_sent_again(queue: TaskQueue) -> None:
+def test_the_first_of_two_dead_tasks_with_one_unique_key_is_resent(queue: TaskQueue) -> None:
     consumer, dead = Consumer(), []
     for _ in range(2):
         dead.append(push_new(unique="a"))
@@ -128,9 +128,7 @@ def test_of_two_dead_tasks_with_one_key_the_first_is_sent_again(queue: TaskQueue
     assert places() == {"ready": dead[:1], "dead": dead[1:]}
 
 
-def test_what_is_not_dead_is_not_sent_again(
-    queue: TaskQueue, one_of_each: dict[State, str], redis: Redis
-) -> None:
+def test_a_living_task_is_not_resent(queue: TaskQueue, one_of_each: dict[State, str], redis: Redis) -> None:
     before = snapshot(redis)
 
     living = [task_id for state, task_id in one_of_each.items() if state != "dead"]

@@ -89,7 +89,7 @@ def reason(info: TaskInfo) -> str:
         (b"1 0 0 0 0 0 - default\n" + BODY.replace(b"[]", b"[" * 50_000 + b"]" * 50_000), "RecursionError"),
     ],
 )
-def test_what_is_no_task_ends_among_the_dead_with_the_reason(
+def test_an_unreadable_task_becomes_dead_with_the_reason(
     queue: TaskQueue, redis: Redis, record: bytes | None, why: str
 ) -> None:
     redis.zadd(READY, {FOREIGN: LONG_AGO})
@@ -109,7 +109,7 @@ def test_what_is_no_task_ends_among_the_dead_with_the_reason(
     "record", [b"garbage", b"1 99999999999999999999 0 0 0 0 - default\n{}", b"1 0 0 0 0 0 - q\n[]"]
 )
 @pytest.mark.parametrize("state", ["ready", "delayed", "running", "dead"])
-def test_what_is_no_task_is_listed_in_every_state_with_the_reason(
+def test_an_unreadable_task_is_listed_in_every_state_with_the_reason(
     queue: TaskQueue, redis: Redis, record: bytes, state: str
 ) -> None:
     redis.hset(TASKS, FOREIGN, record)
@@ -199,7 +199,7 @@ def test_a_task_with_a_foreign_run_record_can_be_cancelled_sent_again_and_delete
     assert not redis.exists(TASKS, RUNS)
 
 
-def test_what_is_no_task_can_be_cancelled_and_deleted_and_is_never_sent_again(
+def test_an_unreadable_task_can_be_cancelled_and_deleted_and_is_never_resent(
     queue: TaskQueue, redis: Redis
 ) -> None:
     redis.zadd(READY, {FOREIGN: LONG_AGO})
@@ -361,7 +361,7 @@ def newer(redis: Redis, task_id: str) -> bytes:
     return record
 
 
-def test_what_a_newer_release_wrote_is_left_for_it(queue: TaskQueue, redis: Redis) -> None:
+def test_a_record_of_a_newer_release_is_left_alone(queue: TaskQueue, redis: Redis) -> None:
     first, second, third = push_many(3)
     record = newer(redis, second)
 

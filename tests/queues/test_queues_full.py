@@ -58,7 +58,7 @@ def test_a_full_server_takes_no_new_task_and_stores_nothing_of_it(redis: Redis) 
         assert redis.keys() == []
 
 
-def test_what_ended_is_handed_in_and_what_waits_is_claimed(redis: Redis) -> None:
+def test_ended_tasks_are_handed_in_and_waiting_ones_claimed(redis: Redis) -> None:
     with options(max_attempts=2):
         push_many(5)
         consumer = Consumer()
@@ -77,7 +77,7 @@ def test_what_ended_is_handed_in_and_what_waits_is_claimed(redis: Redis) -> None
             }
 
 
-def test_what_is_due_is_promoted_and_what_was_abandoned_is_taken_over(redis: Redis) -> None:
+def test_due_tasks_are_promoted_and_abandoned_ones_taken_over(redis: Redis) -> None:
     delayed, abandoned = push_new(delay=60), push_new()
     claim_one(Consumer())
     come_due(redis, delayed)
@@ -145,7 +145,7 @@ def order(consumer: Consumer, task: Claimed) -> Any:
 @pytest.mark.parametrize(
     "act", [release, cut_off, put_off, park, tell_progress, cancel, wait, order], ids=lambda act: act.__name__
 )
-def test_what_a_worker_and_who_looks_after_it_do_with_a_claim(
+def test_claims_of_a_worker_and_its_supervisor_follow_the_model(
     redis: Redis, act: Callable[[Consumer, Claimed], Any]
 ) -> None:
     push_new()

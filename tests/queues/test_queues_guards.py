@@ -153,7 +153,7 @@ def test_the_key_of_a_task_that_was_sent_again_is_its_own_again(queue: TaskQueue
     assert push_new(unique="a") == first
 
 
-def test_an_end_leaves_the_key_to_who_has_it_since(queue: TaskQueue, redis: Redis) -> None:
+def test_an_end_leaves_the_key_to_its_next_owner(queue: TaskQueue, redis: Redis) -> None:
     first = push_new(unique="a")
     die(redis, first)
     second = push_new(unique="a")
@@ -177,9 +177,7 @@ def test_a_key_that_was_left_by_what_is_gone_keeps_nothing_back(queue: TaskQueue
     assert push_new(unique="a") == first
 
 
-def test_what_ends_without_a_record_leaves_the_key_to_who_has_it_since(
-    queue: TaskQueue, redis: Redis
-) -> None:
+def test_a_task_without_a_record_leaves_its_key_to_the_current_holder(queue: TaskQueue, redis: Redis) -> None:
     first = push_new(unique="a")
     consumer = Consumer()
     claimed = claim_one(consumer)

@@ -63,7 +63,7 @@ def test_a_claim_is_over_when_the_task_was_taken_back_though_nobody_has_started_
     assert claim_one(Consumer()).starts == 2
 
 
-def test_who_is_late_and_not_yet_replaced_may_still_hand_in(queue: TaskQueue, redis: Redis) -> None:
+def test_a_late_worker_that_is_not_replaced_may_still_hand_in(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     consumer = Consumer()
     claimed = claim_one(consumer)
@@ -150,7 +150,7 @@ def test_a_task_that_kills_its_workers_dies(queue: TaskQueue, redis: Redis, max_
     assert len(info.worker_ids) == max_crashes
 
 
-def test_what_is_given_back_finds_its_old_place_and_the_start_does_not_count(queue: TaskQueue) -> None:
+def test_a_released_task_returns_to_its_place_and_its_start_does_not_count(queue: TaskQueue) -> None:
     first, second, third = push_many(3)
     consumer = Consumer()
 
@@ -178,7 +178,7 @@ def test_giving_back_leaves_the_starts_of_others(queue: TaskQueue, redis: Redis)
     assert claim_one(Consumer()).starts == 2
 
 
-def test_what_is_given_back_with_a_delay_comes_back_by_itself(queue: TaskQueue, redis: Redis) -> None:
+def test_a_task_released_with_a_delay_returns_by_itself(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     consumer = Consumer()
     given_back_at = step(consumer, 0).now
@@ -271,7 +271,7 @@ def test_the_lease_is_the_one_that_was_set(queue: TaskQueue) -> None:
     assert timedelta(seconds=4.9) < info.lease_expires_at - now <= timedelta(seconds=5)
 
 
-def test_who_does_not_take_over_leaves_what_was_abandoned(queue: TaskQueue, redis: Redis) -> None:
+def test_a_worker_without_takeover_leaves_abandoned_tasks(queue: TaskQueue, redis: Redis) -> None:
     consumer, other = Consumer(), Consumer()
     [abandoned] = push_many(1)
     claim_one(other)

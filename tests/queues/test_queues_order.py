@@ -67,7 +67,7 @@ def test_within_each_of_many_priorities_the_first_in_is_the_first_out(queue: Tas
     assert claimed == [info.id for info in sorted(pushed, key=lambda info: -info.priority)]
 
 
-def test_what_came_due_before_another_was_pushed_goes_first(queue: TaskQueue, redis: Redis) -> None:
+def test_tasks_due_earlier_than_a_new_one_run_first(queue: TaskQueue, redis: Redis) -> None:
     earlier, later = queue.push(ECHO, delay=60), queue.push(ECHO, delay=60)
     [pushed] = queue.push_many([NewTask(name=ECHO)])
     come_due(redis, earlier, at=pushed.enqueued_at - MILLISECOND)
@@ -143,7 +143,7 @@ def until_claimed(consumer: Consumer, want: int, queues: Sequence[str] = ("defau
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_of_thousands_that_come_due_together_the_highest_priority_starts_first(
+def test_the_highest_priority_starts_first_among_thousands_due_together(
     queue: TaskQueue, redis: Redis, place: str
 ) -> None:
     urgent = many_due(redis, 1, priority=100) if place == "first" else []
@@ -168,7 +168,7 @@ def test_in_strict_order_the_next_queue_waits_while_the_first_one_sorts_what_is_
     assert [task.queue for task in claimed] == ["high"] * 4
 
 
-def test_by_turns_other_queues_go_on_while_one_sorts_what_is_due(queue: TaskQueue, redis: Redis) -> None:
+def test_in_round_robin_other_queues_go_on_while_one_sorts_due_tasks(queue: TaskQueue, redis: Redis) -> None:
     push_many(10, queue="b")
     many_due(redis, 3_000, queue="a")
 
@@ -271,7 +271,7 @@ def test_shares_are_those_of_the_weights_however_many_tasks_are_wanted(
     assert claimed["low"] == pytest.approx(want * requests / 7, abs=4)
 
 
-def test_shares_are_those_of_the_weights_if_what_is_wanted_varies(queue: TaskQueue) -> None:
+def test_shares_follow_the_weights_if_wants_vary(queue: TaskQueue) -> None:
     weights = {"a": 5, "b": 3, "c": 1}
     for name in weights:
         push_many(1_000, queue=name)
@@ -284,9 +284,7 @@ def test_shares_are_those_of_the_weights_if_what_is_wanted_varies(queue: TaskQue
 
 
 @pytest.mark.parametrize("want", [1, 2, 5])
-def test_by_weight_the_share_of_an_empty_queue_falls_to_the_others_in_proportion(
-    queue: TaskQueue, want: int
-) -> None:
+def test_the_share_of_an_empty_queue_falls_to_the_others_by_weight(queue: TaskQueue, want: int) -> None:
     push_many(700, queue="high")
     push_many(700, queue="low")
     weights = {"empty": 7, "high": 6, "none": 20, "low": 1}
@@ -326,7 +324,7 @@ def test_in_turn_busy_queues_get_the_same_whatever_queues_are_empty_between_them
     ("queues", "wants"), [(3, (1, 2)), (5, (2, 3)), (4, (1, 1, 2)), (10, (4, 6)), (7, (9, 5)), (3, (1, 4))]
 )
 @pytest.mark.parametrize("start", [0, 7])
-def test_in_turn_queues_get_the_same_if_what_is_wanted_varies_in_step_with_them(
+def test_round_robin_queues_get_equal_shares_if_wants_vary_in_step_with_them(
     queue: TaskQueue, queues: int, wants: tuple[int, ...], start: int
 ) -> None:
     """As where tasks of one length end in the same groups again and again."""
@@ -353,7 +351,7 @@ def test_in_turn_a_queue_that_fills_up_is_served_at_once_and_makes_up_for_nothin
     assert claimed == {"a": 10, "b": 10, "c": 10}
 
 
-def test_what_a_short_queue_leaves_falls_to_all_others(queue: TaskQueue) -> None:
+def test_the_unused_share_of_a_short_queue_goes_to_all_others(queue: TaskQueue) -> None:
     push_many(1, queue="a")
     push_many(50, queue="b")
     push_many(50, queue="c")
@@ -381,7 +379,7 @@ def test_a_paused_queue_counts_as_empty(queue: TaskQueue) -> None:
     assert claimed == {"a": 30, "c": 30}
 
 
-def test_what_one_queue_leaves_of_its_share_goes_to_the_others(queue: TaskQueue) -> None:
+def test_the_unused_share_of_one_queue_goes_to_the_others(queue: TaskQueue) -> None:
     push_many(1, queue="much")
     push_many(10, queue="little")
     choice = QueueChoice(["much", "little"], weights={"much": 3, "little": 1})

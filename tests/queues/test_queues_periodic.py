@@ -37,7 +37,7 @@ def ticking(*instants: datetime, name: str = NIGHTLY, queue: str = "default") ->
 # --- Pushing ---------------------------------------------------------------------------------------
 
 
-def test_of_all_that_push_a_tick_at_once_one_stores_it(ticks: Ticks) -> None:
+def test_concurrent_pushes_of_one_tick_store_one_task(ticks: Ticks) -> None:
     barrier = Barrier(THREADS)
 
     def push(number: int) -> list[bool]:
@@ -64,7 +64,7 @@ def test_a_tick_before_the_last_is_not_stored(ticks: Ticks) -> None:
     assert len(places()["ready"]) == 2
 
 
-def test_what_is_pushed_beside_a_taken_tick_is_stored(ticks: Ticks) -> None:
+def test_a_push_beside_a_taken_tick_is_stored(ticks: Ticks) -> None:
     ticking(MONDAY)
 
     first, taken, last = TaskQueue().push_many(
@@ -188,7 +188,7 @@ def test_names_that_nobody_has_declared_for_two_years_are_forgotten(ticks: Ticks
 
 
 @pytest.mark.parametrize("score", ["inf", "1e300"])
-def test_what_is_no_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, score: str) -> None:
+def test_a_malformed_instant_is_read_as_the_latest(ticks: Ticks, redis: Redis, score: str) -> None:
     redis.zadd(keys.BackendKeys("default").periodic, {NIGHTLY: score})
 
     assert ticks.last([NIGHTLY]) == ticks.declare([NIGHTLY])[1] == {NIGHTLY: LAST_INSTANT}
@@ -206,7 +206,7 @@ def test_a_skipped_tick_is_taken_and_so_are_those_before_it(ticks: Ticks) -> Non
     assert ticking(MONDAY, TUESDAY, WEDNESDAY) == [False, False, True]
 
 
-def test_what_was_taken_cannot_be_skipped(ticks: Ticks) -> None:
+def test_a_chunk_that_was_taken_cannot_be_skipped(ticks: Ticks) -> None:
     ticking(TUESDAY)
 
     assert not ticks.skip(NIGHTLY, TUESDAY)

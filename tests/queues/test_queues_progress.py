@@ -101,7 +101,7 @@ def test_progress_is_gone_when_the_task_has_succeeded(queue: TaskQueue, redis: R
 
 
 @pytest.mark.parametrize("state", ["dead", "delayed"])
-def test_what_failed_shows_how_far_it_was(queue: TaskQueue, state: State) -> None:
+def test_a_failed_task_shows_its_last_progress(queue: TaskQueue, state: State) -> None:
     task_id = queue.push(ECHO)
     consumer = Consumer()
     claimed = claim_one(consumer)

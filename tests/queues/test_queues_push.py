@@ -122,7 +122,7 @@ def test_an_instant_survives_the_whole_life_of_a_task(queue: TaskQueue, redis: R
 @pytest.mark.slow
 @given(st.lists(st.just(0.0) | st.floats(10, LONGEST_DELAY), min_size=1, max_size=20))
 @quick
-def test_what_a_push_returns_is_what_is_stored(redis: Redis, delays: list[float]) -> None:
+def test_push_returns_what_it_stored(redis: Redis, delays: list[float]) -> None:
     queue = TaskQueue()
 
     pushed = queue.push_many([NewTask(name=ECHO, delay=delay, queue="q") for delay in delays])
@@ -173,7 +173,7 @@ def test_tuples_become_lists_and_text_in_bytes_becomes_text(queue: TaskQueue) ->
         ([{"x" * 100}], {}, r"args\[0\] is \{'x{78}… \(set\)"),
     ],
 )
-def test_what_is_not_json_is_refused_by_name(
+def test_a_value_that_is_no_json_is_refused_by_name(
     queue: TaskQueue, redis: Redis, args: list[Any], kwargs: dict[Any, Any], message: str
 ) -> None:
     with pytest.raises(NotSerializable, match=message) as refused:
@@ -341,7 +341,7 @@ def test_one_bad_task_keeps_back_the_whole_batch(queue: TaskQueue, redis: Redis)
     assert redis.dbsize() == 0
 
 
-def test_what_is_pushed_keeps_nothing_that_expires(queue: TaskQueue, redis: Redis) -> None:
+def test_a_push_stores_nothing_that_expires(queue: TaskQueue, redis: Redis) -> None:
     queue.push(ECHO)
     queue.push(ECHO, delay=60)
 

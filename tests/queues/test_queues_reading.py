@@ -73,7 +73,7 @@ def test_a_queue_without_tasks_is_empty(queue: TaskQueue) -> None:
     assert queue.all_stats() == []
 
 
-def test_what_was_never_pushed_is_none(queue: TaskQueue) -> None:
+def test_a_task_never_pushed_is_none(queue: TaskQueue) -> None:
     assert queue.get("nothing") is None
     assert queue.get("") is None
 

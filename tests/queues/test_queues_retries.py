@@ -48,7 +48,7 @@ def fail(redis: Redis, task_id: str, times: int = 1) -> list[str]:
     return workers
 
 
-def test_what_failed_waits_among_the_delayed_for_its_next_attempt(queue: TaskQueue) -> None:
+def test_a_failed_task_waits_among_the_delayed_for_its_next_attempt(queue: TaskQueue) -> None:
     task_id = queue.push(ECHO)
     consumer = Consumer()
     claimed = claim_one(consumer)
@@ -102,7 +102,7 @@ def test_the_story_of_all_attempts_is_told_at_the_end(queue: TaskQueue, redis: R
     assert [error.traceback for error in info.errors] == messages
 
 
-def test_of_many_errors_the_latest_are_kept(queue: TaskQueue, redis: Redis) -> None:
+def test_the_latest_of_many_errors_are_kept(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
 
     fail(redis, task_id, MOST_ERRORS + 3)
@@ -139,7 +139,7 @@ def test_a_retry_at_once_may_be_claimed_in_the_same_step(queue: TaskQueue) -> No
     assert places() == {"running": [task_id]}
 
 
-def test_a_retry_wakes_who_waits_for_what_is_due(queue: TaskQueue, redis: Redis) -> None:
+def test_a_retry_wakes_workers_that_wait_for_due_tasks(queue: TaskQueue, redis: Redis) -> None:
     push_many(1)
     consumer = Consumer()
 
@@ -234,7 +234,7 @@ def test_a_task_that_came_back_from_a_crash_tells_of_it(queue: TaskQueue, redis:
     assert info.worker_ids == (dead.id,)
 
 
-def test_what_was_only_claimed_is_given_back_as_if_it_never_had_been(queue: TaskQueue, redis: Redis) -> None:
+def test_unstarted_tasks_are_released_as_if_never_claimed(queue: TaskQueue, redis: Redis) -> None:
     first, second, third = push_many(3)
     before = [found(task_id) for task_id in (first, second, third)]
     consumer = Consumer()
@@ -246,9 +246,7 @@ def test_what_was_only_claimed_is_given_back_as_if_it_never_had_been(queue: Task
     assert not redis.exists(RUNS)
 
 
-def test_what_is_given_back_after_failures_keeps_its_story_but_for_the_last_start(
-    queue: TaskQueue, redis: Redis
-) -> None:
+def test_a_released_task_keeps_its_failures_but_not_its_last_start(queue: TaskQueue, redis: Redis) -> None:
     task_id = queue.push(ECHO)
     workers = fail(redis, task_id, 2)
     careful = Consumer()

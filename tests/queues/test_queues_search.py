@@ -84,7 +84,7 @@ def test_each_state_is_searched_by_itself(queue: TaskQueue, state: State) -> Non
     assert ids(queue.search("mail", state, ECHO)) == []
 
 
-def test_what_is_no_task_is_found_by_its_reason(queue: TaskQueue, redis: Redis) -> None:
+def test_an_unreadable_task_is_found_by_its_reason(queue: TaskQueue, redis: Redis) -> None:
     redis.zadd(keys.QueueKeys("default", "default").ready, {"foreign": LONG_AGO})
 
     assert ids(queue.search("default", "ready", "no readable record")) == ["foreign"]
@@ -93,15 +93,13 @@ def test_what_is_no_task_is_found_by_its_reason(queue: TaskQueue, redis: Redis) 
 @pytest.mark.parametrize(
     ("window", "expected"), [(0, 0), (1, 1), (499, 499), (500, 500), (750, 750), (1_000, 900)]
 )
-def test_so_many_of_the_listing_are_looked_at(queue: TaskQueue, window: int, expected: int) -> None:
+def test_a_search_looks_at_a_limited_number_of_listings(queue: TaskQueue, window: int, expected: int) -> None:
     tasks = push_many(900)
 
     assert ids(queue.search("default", "ready", "echo", window=window)) == tasks[:expected]
 
 
-def test_what_was_found_is_given_out_before_the_rest_is_read(
-    queue: TaskQueue, server: EmbeddedServer
-) -> None:
+def test_matches_are_given_out_before_the_rest_is_read(queue: TaskQueue, server: EmbeddedServer) -> None:
     tasks = push_many(600)
     queue.get(tasks[0])
 

@@ -58,7 +58,7 @@ def test_no_successful_task_need_be_listed(queue: TaskQueue) -> None:
     assert queue.get(task_id) is not None
 
 
-def test_what_has_expired_is_no_longer_counted(queue: TaskQueue, redis: Redis) -> None:
+def test_an_expired_permit_is_no_longer_counted(queue: TaskQueue, redis: Redis) -> None:
     with options(result_ttl=3_600):
         succeed(2)
         age(redis, SUCCESSFUL, timedelta(hours=1))
@@ -131,7 +131,7 @@ def test_as_many_dead_stay_as_may_even_if_none_is_old(queue: TaskQueue) -> None:
 
 
 @pytest.mark.parametrize(("old", "left"), [(1, 3), (3, 2)], ids=["more are too many", "more are too old"])
-def test_what_is_too_old_and_what_is_too_many_goes_at_once(
+def test_too_old_and_too_many_tasks_go_at_once(
     queue: TaskQueue, redis: Redis, server: EmbeddedServer, old: int, left: int
 ) -> None:
     die(old)

@@ -92,7 +92,7 @@ def test_a_push_wakes_whoever_waits(queue: TaskQueue, kind: str, queues: list[st
         assert waiting.result() is True
 
 
-def test_who_serves_some_queues_leaves_the_token_of_a_new_one_to_who_serves_all(
+def test_a_worker_of_some_queues_leaves_the_token_of_a_new_one_to_a_worker_of_all(
     queue: TaskQueue, redis: Redis
 ) -> None:
     queue.push(ECHO, queue="new")
@@ -115,7 +115,7 @@ def test_a_worker_does_not_hear_the_poller_nor_the_poller_the_worker(queue: Task
     assert Consumer(kind="poller").wait([], 0.01) is False
 
 
-def test_who_could_not_take_everything_wakes_the_next(queue: TaskQueue, redis: Redis) -> None:
+def test_a_worker_without_room_wakes_the_next(queue: TaskQueue, redis: Redis) -> None:
     push_many(3)
     forget(redis)
 
@@ -128,7 +128,7 @@ def test_who_could_not_take_everything_wakes_the_next(queue: TaskQueue, redis: R
     assert tokens(redis) == 0
 
 
-def test_who_took_the_last_and_has_no_room_wakes_another_for_what_is_due_soon(
+def test_a_full_worker_that_took_the_last_wakes_another_for_tasks_due_soon(
     queue: TaskQueue, redis: Redis
 ) -> None:
     push_many(1)
@@ -140,7 +140,7 @@ def test_who_took_the_last_and_has_no_room_wakes_another_for_what_is_due_soon(
     assert tokens(redis) == 1
 
 
-def test_what_is_due_later_wakes_nobody_now(queue: TaskQueue, redis: Redis) -> None:
+def test_a_task_due_later_wakes_nobody_now(queue: TaskQueue, redis: Redis) -> None:
     push_many(1)
     queue.push(ECHO, delay=3_600)
     forget(redis)
@@ -217,9 +217,7 @@ def test_a_paused_queue_leaves_the_others_alone(queue: TaskQueue) -> None:
     assert [task.id for task in claimed] == other
 
 
-def test_what_runs_in_a_paused_queue_can_be_finished_and_is_taken_over(
-    queue: TaskQueue, redis: Redis
-) -> None:
+def test_running_tasks_of_a_paused_queue_can_finish_and_be_taken_over(queue: TaskQueue, redis: Redis) -> None:
     _done, abandoned = push_many(2)
     consumer = Consumer()
     claimed = claim(consumer, 2)

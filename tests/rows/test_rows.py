@@ -168,7 +168,7 @@ def test_a_shorter_delay_lets_a_row_be_due_earlier_and_a_longer_one_not_later(re
     assert due_at(redis, "1") == sooner
 
 
-def test_what_was_loaded_before_an_invalidation_is_not_stored_after_it(redis: Redis) -> None:
+def test_a_row_loaded_before_an_invalidation_is_not_stored_after_it(redis: Redis) -> None:
     """The race of a stale refill: the load saw what was there before the commit."""
     cache().schedule("1", 60)
     slow, fast = Loader(), Loader()
@@ -195,7 +195,7 @@ def test_an_invalidated_row_is_read_by_nobody_and_due_at_once(redis: Redis) -> N
     assert claimed(Loader().claim()) == ["1"]
 
 
-def test_who_was_stopped_longer_than_his_lease_is_refused_once_another_has_claimed(redis: Redis) -> None:
+def test_a_holder_stopped_beyond_its_lease_is_refused_once_another_has_claimed(redis: Redis) -> None:
     cache().schedule("1", 60)
     stopped, other = Loader(), Loader()
     late = stopped.claim().claims
@@ -211,7 +211,7 @@ def test_who_was_stopped_longer_than_his_lease_is_refused_once_another_has_claim
     assert row["name"] == "new"
 
 
-def test_who_is_slower_than_his_lease_may_store_while_nobody_else_has_claimed(redis: Redis) -> None:
+def test_a_slow_loader_may_store_while_no_other_has_claimed(redis: Redis) -> None:
     cache().schedule("1", 60)
     loader = Loader()
     claims = loader.claim().claims
@@ -221,7 +221,7 @@ def test_who_is_slower_than_his_lease_may_store_while_nobody_else_has_claimed(re
     assert loader.store(claims, bodies({"1": ["sword", 3]})) == set()
 
 
-def test_what_took_long_to_load_is_as_old_as_its_claim(redis: Redis) -> None:
+def test_a_row_that_took_long_to_load_is_as_old_as_its_claim(redis: Redis) -> None:
     cache().schedule("1", 600)
     loader = Loader()
     claims = [replace(claim, since=claim.since - 500_000_000) for claim in loader.claim().claims]
@@ -391,7 +391,7 @@ def test_a_claim_tells_when_the_next_row_is_due(redis: Redis) -> None:
     assert pause == pytest.approx((soonest - now(redis)) / 1e6, abs=1)
 
 
-def test_what_is_on_the_schedule_without_a_delay_leaves_it(redis: Redis) -> None:
+def test_a_scheduled_row_without_a_delay_leaves_the_schedule(redis: Redis) -> None:
     cache().schedule("1", 5)
     redis.delete(RowKeys(bucket("items:1")).delays)
 
@@ -494,7 +494,7 @@ def test_a_load_that_fails_fails_for_all_who_wait_for_it_and_is_not_repeated_by_
     assert loads == [["1"]]
 
 
-def test_what_only_the_loader_cannot_do_the_next_one_does(redis: Redis) -> None:
+def test_the_next_loader_does_what_the_first_could_not(redis: Redis) -> None:
     async def read() -> list[Any]:
         others_wait = asyncio.Event()
         loads = []
@@ -568,7 +568,7 @@ def test_readers_of_crossing_rows_wait_for_each_other_and_not_for_ever(redis: Re
     assert sorted(key for wanted in loads for key in wanted) == [str(key) for key in range(10)]
 
 
-def test_who_waits_for_a_load_that_was_invalidated_does_not_wait_for_its_end(redis: Redis) -> None:
+def test_a_wait_for_an_invalidated_load_does_not_last_to_its_end(redis: Redis) -> None:
     loads_old, may_end = Event(), Event()
 
     def load_old(wanted: Sequence[str]) -> Mapping[str, Sequence[Any]]:
@@ -614,7 +614,7 @@ def test_a_missed_row_is_good_for_its_delay(redis: Redis) -> None:
     assert cache().get("1") is None
 
 
-def test_who_waits_no_longer_is_told_and_who_takes_stale_rows_need_not_wait(redis: Redis) -> None:
+def test_a_caller_that_gives_up_is_told_and_one_that_takes_stale_rows_need_not_wait(redis: Redis) -> None:
     cache().schedule("1", 1)
     refresh({"1": ["sword", 3]})
     let_pass(redis, 1 + LEASE)
@@ -711,9 +711,7 @@ def test_the_reader_tells_how_rows_stand(redis: Redis) -> None:
     assert reader.find("items", "none") is None
 
 
-def test_who_is_cancelled_while_he_claims_leaves_no_claim(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cancelled_claim_leaves_nothing(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server has done what he asked for, and he does not know it."""
 
     async def begin_late(*arguments: Any) -> Any:
@@ -734,7 +732,7 @@ def test_who_is_cancelled_while_he_claims_leaves_no_claim(
     assert redis.keys("*:claim:*") == []
 
 
-def test_in_a_forked_process_nobody_waits_for_who_is_not_there() -> None:
+def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
     flights = Flights()
     flights.take_off(["items:1", "items:2"])
 

@@ -144,7 +144,7 @@ def test_a_delay_is_set_of_what_is_on_the_schedule_and_of_nothing_else(redis: Re
 
 
 @pytest.mark.parametrize("delay", [0, -1, float("nan"), 0.001])
-def test_what_is_no_delay_is_refused(redis: Redis, delay: float) -> None:
+def test_an_invalid_delay_is_refused(redis: Redis, delay: float) -> None:
     with pytest.raises(InvalidDuration):
         RowControls("items").set_delay(delay, "1")
     with pytest.raises(InvalidDuration):

@@ -152,7 +152,7 @@ _READING = st.one_of(_OPERATIONS, st.tuples(st.just("read_through")))
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(_READING, min_size=15, max_size=40), st.booleans())
-def test_nor_do_readers_who_load_what_they_miss(
+def test_readers_that_load_missing_rows_do_not_either(
     redis: Redis, operations: Sequence[tuple[Any, ...]], is_scheduled: bool
 ) -> None:
     redis.flushall()

@@ -92,7 +92,7 @@ def test_numbers_that_are_none_come_back() -> None:
         ("uuid", UUID(int=1)),
     ],
 )
-def test_what_other_serializers_lose_is_kept(kind: str, value: Any) -> None:
+def test_values_that_other_serializers_lose_are_kept(kind: str, value: Any) -> None:
     assert repr(there_and_back(kind, value)) == repr(value)
 
 
@@ -116,12 +116,12 @@ def test_views_of_bytes_come_back_as_bytes() -> None:
         ("duration", 3),
     ],
 )
-def test_what_would_not_come_back_is_refused(kind: str, value: Any) -> None:
+def test_values_that_would_not_come_back_are_refused(kind: str, value: Any) -> None:
     with pytest.raises(RowNotSerializable, match="items:1"):
         Shape([("value", kind)]).encode("items:1", [value])
 
 
-def test_what_refers_to_itself_is_refused() -> None:
+def test_a_self_reference_is_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
 

@@ -29,7 +29,7 @@ def test_there_are_as_many_permits_as_the_limit_says(semaphore: Semaphore) -> No
     assert semaphore.info().used == 2
 
 
-def test_nobody_waits_where_wait_is_zero(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_wait_of_zero_returns_at_once(semaphore: Semaphore, redis: Redis) -> None:
     take(semaphore, 2)
 
     with pytest.raises(SemaphoreFull, match=r"'api' had no permit of weight 1 free within 0 s"):
@@ -105,7 +105,7 @@ def test_asking_again_does_not_prolong_the_lease(semaphore: Semaphore, redis: Re
     assert waiter.ask_all()[1] <= 6e6
 
 
-def test_who_asks_again_keeps_its_place(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_repeated_request_keeps_its_place(semaphore: Semaphore, redis: Redis) -> None:
     permit, _other = take(semaphore, 2)
     first, second = Waiter(semaphore), Waiter(semaphore)
     assert [first.ask(), second.ask(), first.ask()] == ["wait"] * 3
@@ -129,7 +129,7 @@ def test_waiters_are_served_in_the_order_in_which_they_came(semaphore: Semaphore
     assert granted == [waiters[:2], waiters[:2]]
 
 
-def test_who_only_tries_does_not_pass_who_waits(semaphore: Semaphore) -> None:
+def test_a_try_does_not_overtake_waiting_requests(semaphore: Semaphore) -> None:
     permit, _other = take(semaphore, 2)
     Waiter(semaphore).ask()
 
@@ -139,7 +139,7 @@ def test_who_only_tries_does_not_pass_who_waits(semaphore: Semaphore) -> None:
     assert semaphore.try_acquire() is None
 
 
-def test_who_only_tries_is_not_held_up_by_the_dead(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_try_is_not_held_up_by_dead_requests(semaphore: Semaphore, redis: Redis) -> None:
     permit, _other = take(semaphore, 2)
     Waiter(semaphore).ask()
     permit.release()
@@ -149,7 +149,7 @@ def test_who_only_tries_is_not_held_up_by_the_dead(semaphore: Semaphore, redis: 
     assert semaphore.try_acquire() is not None
 
 
-def test_who_came_while_the_clock_stood_still_is_behind_who_came_before(
+def test_a_request_made_while_the_clock_stood_still_is_behind_earlier_ones(
     semaphore: Semaphore, redis: Redis
 ) -> None:
     """The server's clock may even have turned back: an hour here."""
@@ -174,7 +174,7 @@ def test_a_release_wakes_the_head_of_the_queue_and_nobody_else(semaphore: Semaph
     assert [waiter.is_woken(redis) for waiter in waiters] == [True, False, False]
 
 
-def test_who_is_granted_wakes_the_next_while_permits_are_free(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_granted_request_wakes_the_next_while_permits_are_free(semaphore: Semaphore, redis: Redis) -> None:
     permits = take(semaphore, 2)
     first, second, third = waiters = [Waiter(semaphore) for _ in range(3)]
     for waiter in waiters:
@@ -189,7 +189,7 @@ def test_who_is_granted_wakes_the_next_while_permits_are_free(semaphore: Semapho
     assert not third.is_woken(redis)
 
 
-def test_who_finds_that_a_lease_has_ended_wakes_who_is_next(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_caller_that_finds_an_expired_lease_wakes_the_next(semaphore: Semaphore, redis: Redis) -> None:
     take(semaphore, 2)
     first = Waiter(semaphore)
     first.ask()
@@ -203,7 +203,7 @@ def test_who_finds_that_a_lease_has_ended_wakes_who_is_next(semaphore: Semaphore
     assert first.ask() == "granted"
 
 
-def test_who_leaves_wakes_who_is_next(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_leaving_request_wakes_the_next(semaphore: Semaphore, redis: Redis) -> None:
     take(semaphore, 1)
     heavy, light = Waiter(semaphore, weight=2), Waiter(semaphore)
     assert [heavy.ask(), light.ask()] == ["wait", "wait"]
@@ -215,7 +215,7 @@ def test_who_leaves_wakes_who_is_next(semaphore: Semaphore, redis: Redis) -> Non
     assert semaphore.info().given_up == 1
 
 
-def test_who_leaves_gives_back_what_it_was_granted_without_learning_of_it(semaphore: Semaphore) -> None:
+def test_a_leaving_request_returns_a_grant_that_it_never_learned_of(semaphore: Semaphore) -> None:
     waiter = Waiter(semaphore)
     waiter.ask()
 
@@ -292,7 +292,7 @@ def test_light_permits_do_not_starve_a_heavy_one(redis: Redis) -> None:
     assert [light.ask(), heavy.ask(), light.ask()] == ["wait", "granted", "wait"]
 
 
-def test_what_is_released_twice_was_released_before(semaphore: Semaphore) -> None:
+def test_a_second_release_reports_the_first(semaphore: Semaphore) -> None:
     permit, other = take(semaphore, 2)
     permit.release()
 
@@ -307,7 +307,7 @@ def test_what_is_released_twice_was_released_before(semaphore: Semaphore) -> Non
     other.release()
 
 
-def test_what_has_expired_cannot_be_released(semaphore: Semaphore, redis: Redis) -> None:
+def test_an_expired_lock_cannot_be_released(semaphore: Semaphore, redis: Redis) -> None:
     permit, other = take(semaphore, 2)
     let_pass(redis, "api", 10)
 

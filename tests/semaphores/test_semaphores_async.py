@@ -102,7 +102,7 @@ def test_coroutines_are_served_in_order_and_never_more_than_the_limit(redis: Red
     assert most == 2
 
 
-def test_nobody_left_in_time(semaphore: Semaphore) -> None:
+def test_a_timeout_without_leavers_is_reported(semaphore: Semaphore) -> None:
     take(semaphore)
 
     async def scene() -> None:

@@ -55,7 +55,7 @@ def test_a_semaphore_counts_who_holds_and_who_waits(
     assert (info.limit, info.used, info.holders, info.waiting, info.granted) == (3, 3, 2, 1, 2)
 
 
-def test_who_is_gone_is_not_counted_even_if_nobody_has_noticed(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_vanished_holder_is_not_counted_even_if_unnoticed(semaphore: Semaphore, redis: Redis) -> None:
     take(semaphore)
     take(semaphore, weight=2)
     Waiter(semaphore).ask()
@@ -67,7 +67,7 @@ def test_who_is_gone_is_not_counted_even_if_nobody_has_noticed(semaphore: Semaph
     assert semaphore.holders() == []
 
 
-def test_what_waiting_took_is_counted(semaphore: Semaphore, redis: Redis) -> None:
+def test_waiting_times_are_counted(semaphore: Semaphore, redis: Redis) -> None:
     permits, began = take(semaphore, 3), time.monotonic()
     for seconds in (0.25, 0.5):
         waiter = Waiter(semaphore)
@@ -145,7 +145,7 @@ def test_a_limit_that_was_set_by_hand_wins_over_what_code_declares(
     assert (info.limit, info.override, info.declared) == (1, 1, 99)
 
 
-def test_a_smaller_limit_takes_nothing_from_who_holds(
+def test_a_smaller_limit_takes_nothing_from_holders(
     semaphore: Semaphore, controls: SemaphoreControls
 ) -> None:
     permits = take(semaphore, 3)
@@ -230,9 +230,7 @@ def test_an_evicted_permit_is_free_and_its_holder_is_told(
     assert permit.lost.is_set()
 
 
-def test_an_eviction_wakes_who_is_next(
-    semaphore: Semaphore, controls: SemaphoreControls, redis: Redis
-) -> None:
+def test_an_eviction_wakes_the_next(semaphore: Semaphore, controls: SemaphoreControls, redis: Redis) -> None:
     permit, *_others = take(semaphore, 3)
     waiter = Waiter(semaphore)
     waiter.ask()
@@ -302,7 +300,7 @@ def test_a_semaphore_is_found_by_its_name(semaphore: Semaphore) -> None:
     assert SemaphoreReader().find("ap") is None
 
 
-def test_what_was_not_used_for_a_month_is_forgotten_unless_its_limit_was_set(redis: Redis) -> None:
+def test_semaphores_unused_for_a_month_are_forgotten_unless_their_limit_was_set(redis: Redis) -> None:
     for name in ("old", "set", "new"):
         take(Semaphore(name, limit=7))
     SemaphoreControls("set").set_limit(9)

@@ -218,7 +218,7 @@ def test_a_renewed_permit_learns_that_it_was_evicted(redis: Redis) -> None:
         permit.release()
 
 
-def test_what_nobody_refers_to_is_not_renewed(redis: Redis) -> None:
+def test_rows_without_references_are_not_renewed(redis: Redis) -> None:
     semaphore = Semaphore("api", limit=1, lease=0.3)
     semaphore.acquire(auto_renewal=True)
     gc.collect()
@@ -227,9 +227,7 @@ def test_what_nobody_refers_to_is_not_renewed(redis: Redis) -> None:
         assert semaphore.info().expired == 1
 
 
-def test_what_was_granted_lately_counts_from_before_it_was_asked_for(
-    semaphore: Semaphore, redis: Redis
-) -> None:
+def test_a_late_grant_counts_from_before_its_request(semaphore: Semaphore, redis: Redis) -> None:
     """A reply that took long does not make the holder believe that it has longer than it has."""
     waiter = Waiter(semaphore)
     waiter.ask()

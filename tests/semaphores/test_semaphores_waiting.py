@@ -37,7 +37,7 @@ def start(pool: ThreadPoolExecutor, redis: Redis, semaphore: Semaphore, **option
     return future
 
 
-def test_who_waits_gets_what_is_given_back(
+def test_a_waiting_request_gets_a_returned_permit(
     semaphore: Semaphore, redis: Redis, pool: ThreadPoolExecutor
 ) -> None:
     [permit] = take(semaphore)
@@ -94,7 +94,7 @@ def test_there_are_never_more_holders_than_permits(redis: Redis, pool: ThreadPoo
     assert (info.used, info.waiting, info.granted) == (0, 0, 240)
 
 
-def test_who_has_waited_long_enough_gives_up(semaphore: Semaphore, redis: Redis) -> None:
+def test_a_request_that_waited_long_enough_gives_up(semaphore: Semaphore, redis: Redis) -> None:
     take(semaphore)
 
     with pytest.raises(SemaphoreFull, match=r"no permit of weight 1 free within 0\.05 s"):
@@ -142,7 +142,7 @@ def test_a_wake_up_that_gets_lost_is_made_up_for(
     assert redis.exists(f"{SemaphoreKeys('api').wake}:{waiter}") == 0
 
 
-def test_a_limit_that_is_raised_wakes_who_waits(
+def test_a_raised_limit_wakes_the_waiters(
     semaphore: Semaphore, redis: Redis, pool: ThreadPoolExecutor
 ) -> None:
     take(semaphore)
@@ -155,7 +155,7 @@ def test_a_limit_that_is_raised_wakes_who_waits(
     assert semaphore.info().used == 4
 
 
-def test_who_is_interrupted_leaves_the_queue(semaphore: Semaphore, redis: Redis) -> None:
+def test_an_interrupted_request_leaves_the_queue(semaphore: Semaphore, redis: Redis) -> None:
     take(semaphore)
     raised: list[BaseException] = []
     thread = threading.Thread(target=_noting(semaphore.acquire, raised))
@@ -182,9 +182,7 @@ def _noting(act: Callable[[], object], raised: list[BaseException]) -> Callable[
     return run
 
 
-def test_nothing_is_left_of_who_has_waited(
-    semaphore: Semaphore, redis: Redis, pool: ThreadPoolExecutor
-) -> None:
+def test_a_wait_leaves_nothing_behind(semaphore: Semaphore, redis: Redis, pool: ThreadPoolExecutor) -> None:
     [permit] = take(semaphore)
     waiting = start(pool, redis, semaphore)
     permit.release()

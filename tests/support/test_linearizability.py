@@ -58,7 +58,7 @@ def test_a_refusal_needs_a_holder() -> None:
 
 
 @pytest.mark.parametrize("name", ["release", "force"])
-def test_what_is_taken_away_was_there_and_is_gone(name: str) -> None:
+def test_a_removed_key_existed_and_is_gone(name: str) -> None:
     taken = op("acquire", "A", 1, 0, 1)
 
     assert is_linearizable(taken, op(name, "A", True, 2, 3), op("extend", "A", False, 4, 5))
@@ -74,7 +74,7 @@ def test_a_force_that_is_asked_for_again_is_told_again_that_it_is_done() -> None
     assert not is_linearizable(*history, op("release", "A", True, 6, 7))
 
 
-def test_who_was_killed_may_have_done_it_or_not_and_late() -> None:
+def test_a_killed_caller_may_have_done_it_or_not_and_late() -> None:
     killed = op("acquire", "A", None, 0)
 
     assert is_linearizable(killed, op("locked", None, True, 1, 2))

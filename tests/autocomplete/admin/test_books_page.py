@@ -121,7 +121,7 @@ def test_a_book_is_listed_with_its_size_and_how_it_is_searched(viewer):
     assert re.fullmatch(rf"guild:7 3 4 1 {size} 0\.0[345] 250 ms [\d:]+ .* ago {DASH}", row)
 
 
-def test_what_a_load_has_done_is_seen_while_it_runs(viewer):
+def test_the_progress_of_a_load_is_visible_while_it_runs(viewer):
     loaded = half_loaded(fill())
 
     assert rows_of(viewer, ROOT)[0].endswith(f" ago {loaded}")
@@ -313,7 +313,7 @@ def test_the_settings_name_the_queue(operator, fed, settings):
     assert TaskQueue().stats("slow").ready == 1
 
 
-def test_settings_that_lead_to_no_queue_are_told(operator, fed, settings):
+def test_settings_that_lead_to_no_queue_are_reported(operator, fed, settings):
     assert operator.get(url("rebuild", book="db.shelf")).status_code == 200
     settings.COMPONENTS = {**settings.COMPONENTS, "BOOK_QUEUE": "high"}
     settings.TASKS = {"default": {"BACKEND": "components.tasks.RedisBackend", "QUEUES": ["low"]}}
@@ -406,7 +406,7 @@ def test_a_page_takes_so_many_round_trips_and_no_more_with_more_books(operator, 
     assert AddressBookReader().count() == 120
 
 
-def test_a_book_of_an_older_release_asks_to_be_made_anew(viewer):
+def test_a_book_of_an_older_release_asks_to_be_rebuilt(viewer):
     book = fill()
     said = "An older release made this book"
     assert said not in page(viewer, "book/", book="guild:7")

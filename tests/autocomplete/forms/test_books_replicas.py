@@ -25,7 +25,7 @@ def replica(redis: Redis) -> Iterator[Redis]:
     redis.replicaof("NO", "ONE")
 
 
-def test_a_replica_answers_who_looks(replica: Redis) -> None:
+def test_a_replica_answers_reads(replica: Redis) -> None:
     book = AddressBook("guild:7")
 
     assert book.complete("ann", limit=2) == [Entry("149", "ann 149"), Entry("148", "ann 148")]

@@ -43,13 +43,13 @@ def refusal(**sent: str) -> ValidationError:
     return error
 
 
-def test_who_was_chosen_is_who_is_meant() -> None:
+def test_a_chosen_person_is_the_one_meant() -> None:
     assert cleaned(to="Jeff", to_id="12") == JEFF
     assert cleaned(to="Sam", to_id="21") == Entry("21", "Sam")
 
 
 @pytest.mark.parametrize("text", ["Jeff", " jEFF ", "Jeff [12]", "jeff[12]"])
-def test_who_was_only_typed_is_looked_up(text: str) -> None:
+def test_a_typed_name_is_looked_up(text: str) -> None:
     assert cleaned(to=text) == JEFF
 
 
@@ -66,7 +66,7 @@ def test_nothing_is_none() -> None:
 @pytest.mark.parametrize(
     "text", ["Jef", "Nobody", "Jeff [13]", "a" * 1_000, "\ud800", "a\0b", pytest.param(BLANKS, id="blanks")]
 )
-def test_what_is_no_name_of_the_book_is_refused(text: str) -> None:
+def test_an_invalid_book_name_is_refused(text: str) -> None:
     error = refusal(to=text)
 
     assert error.code in ("unknown", "null_characters_not_allowed")
@@ -82,13 +82,13 @@ def test_a_name_of_several_is_refused_with_the_ways_to_write_each() -> None:
     assert cleaned(to="Sam [21]") == Entry("21", "Sam")
 
 
-def test_who_is_written_just_so_comes_before_those_who_are_written_alike() -> None:
+def test_an_exact_spelling_comes_before_similar_ones() -> None:
     assert cleaned(to="José").id == "30"
     assert cleaned(to="Jose").id == "31"
     assert refusal(to="JOSE").code == "ambiguous"
 
 
-def test_what_was_sent_is_shown_again_with_its_error() -> None:
+def test_a_sent_form_is_shown_again_with_its_error() -> None:
     form = LetterForm({"to": "<Nobody>", "to-id": "12"})
 
     assert "&lt;Nobody&gt;" in str(form["to"])

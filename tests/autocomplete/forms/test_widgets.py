@@ -52,7 +52,7 @@ def test_a_book_with_a_slash_in_its_name_has_no_address() -> None:
         CompleteInput("guild/7")
 
 
-def test_what_was_typed_is_shown_again_with_what_was_chosen() -> None:
+def test_typed_text_is_shown_again_with_the_choices() -> None:
     form = LetterForm({"to": '<Jeff> "x"', "to-id": '"12'})
 
     _, (_, shown), (_, hidden) = tags(str(form["to"]))
@@ -71,7 +71,7 @@ def test_what_was_typed_is_shown_again_with_what_was_chosen() -> None:
         ({"to": "Jeff", "to-id": "12"}, Typed("Jeff", "12")),
     ],
 )
-def test_what_is_sent_is_the_text_and_the_id_beside_it(sent: dict[str, str], typed: Typed | None) -> None:
+def test_a_message_is_sent_as_text_with_its_id_beside_it(sent: dict[str, str], typed: Typed | None) -> None:
     assert CompleteInput("a").value_from_datadict(sent, {}, "to") == typed
 
 

@@ -166,7 +166,7 @@ def test_rows_whose_id_cannot_be_one_are_left_out(places: ModelBook, maps: Shelf
     assert places.rebuild() == 1
 
 
-def test_of_very_many_rows_that_one_write_changes_the_rest_is_left_to_a_rebuild(
+def test_one_write_that_changes_very_many_rows_leaves_the_rest_to_a_rebuild(
     places: ModelBook, maps: Shelf, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(feeding, "_MOST", 2)
@@ -196,7 +196,7 @@ def test_all_books_are_rebuilt_and_those_of_no_row_go(shelves: ModelBooks, maps:
     assert told[-1] == 2
 
 
-def test_who_joins_while_an_empty_book_goes_is_in_it(
+def test_a_person_who_joins_while_an_empty_book_goes_is_in_it(
     shelves: ModelBooks, maps: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erase = AddressBook.erase
@@ -227,7 +227,7 @@ def test_the_command_rebuilds_one_of_them_or_all(shelves: ModelBooks, maps: Shel
             call_command("rebuildindex", name, stdout=out)
 
 
-def test_the_book_of_a_value_is_for_who_may_view_the_model(shelves: ModelBooks) -> None:
+def test_the_book_of_a_value_needs_permission_to_view_the_model(shelves: ModelBooks) -> None:
     chief = str(User.objects.create_superuser("chief").pk)
     staff = str(User.objects.create_user("staff", is_staff=True).pk)
 
@@ -235,7 +235,7 @@ def test_the_book_of_a_value_is_for_who_may_view_the_model(shelves: ModelBooks) 
     assert not Readers().may_search(chief, "shelf:x")
 
 
-def test_of_two_patterns_the_longer_one_names_the_book(redis: Redis) -> None:
+def test_the_longer_of_two_matching_patterns_names_the_book(redis: Redis) -> None:
     tenants = ModelBooks(Group, "name", by="name", name="tenant:{}")
     users = ModelBooks(User, "username", by="pk", name="tenant:user:{}")
 

@@ -74,7 +74,7 @@ def test_a_row_is_found_from_its_commit_until_it_is_deleted(shelves: ModelBook) 
     assert found(shelves, "maps") == []
 
 
-def test_what_is_rolled_back_is_not_told(shelves: ModelBook) -> None:
+def test_a_rolled_back_write_is_not_announced(shelves: ModelBook) -> None:
     with transaction.atomic():
         Shelf.objects.create(name="Maps")
         transaction.set_rollback(True)
@@ -91,7 +91,7 @@ def test_a_row_that_does_not_belong_there_any_more_is_taken_out(shelves: ModelBo
     assert found(shelves, "maps") == []
 
 
-def test_of_two_writers_the_one_who_tells_last_need_not_be_the_last(
+def test_of_two_writers_the_later_caller_need_not_win(
     shelves: ModelBook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf = Shelf.objects.create(name="Maps")
@@ -168,7 +168,7 @@ def test_two_models_do_not_feed_one_book(shelves: ModelBook) -> None:
         ModelBook(User, "username", name="db.shelf")
 
 
-def test_by_default_who_may_view_the_model_may_search_its_book(shelves: ModelBook) -> None:
+def test_searching_a_models_book_needs_permission_to_view_the_model_by_default(shelves: ModelBook) -> None:
     staff = User.objects.create_user("staff", is_staff=True)
     trusted = User.objects.create_user("trusted", is_staff=True)
     chief = User.objects.create_superuser("chief")

@@ -77,9 +77,7 @@ def test_one_that_a_later_load_ends_is_no_failure(fed: ModelBook, monkeypatch: p
     assert rebuild.call("db.shelf") is None
 
 
-def test_of_many_books_none_is_left_out_when_a_later_load_ends_one(
-    fed: ModelBook, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loading_one_book_drops_no_other(fed: ModelBook, monkeypatch: pytest.MonkeyPatch) -> None:
     many = ModelBooks(Box, "name", by="shelf", name="shelf:{}")
     monkeypatch.setattr(many, "rebuild", superseded)
 

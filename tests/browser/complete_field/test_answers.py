@@ -188,7 +188,7 @@ def test_an_overtaken_request_is_given_up(opened: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_still_being_composed_asks_for_nothing_and_its_keys_are_its_own(opened: Any) -> None:
+def test_an_unfinished_composition_asks_for_nothing_and_keeps_its_keys(opened: Any) -> None:
     page = opened()
     field(page).focus()
     page.keyboard.type("je")
@@ -230,7 +230,7 @@ def test_the_keyboard_of_a_touch_screen_composes_all_and_gets_names_meanwhile(op
     expect(options(page)).to_have_count(0)
 
 
-def test_who_is_refused_for_haste_gets_the_names_when_it_is_allowed(opened: Any) -> None:
+def test_names_refused_for_haste_come_when_allowed(opened: Any) -> None:
     page = opened()
     stop_clock(page)
     page.route(
@@ -270,7 +270,7 @@ def test_where_no_answer_comes_the_field_is_an_input(opened: Any) -> None:
         page.keyboard.press("Enter")
 
 
-def test_what_was_typed_is_marked_wherever_it_stands_in_the_name(opened: Any) -> None:
+def test_typed_text_is_marked_wherever_it_stands_in_the_name(opened: Any) -> None:
     marked = {
         ("Ann Smith", "smith a"): ["A", "Smith"],
         ("Jean-Paul Smith", "jeanpa"): ["Jean-Pa"],

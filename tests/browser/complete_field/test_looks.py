@@ -50,7 +50,7 @@ def colours(page: Page, selector: str) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def test_nobody_is_shut_out_in_light_or_dark(opened: Any, joe: User, book: AddressBook) -> None:
+def test_pages_meet_contrast_rules_in_light_and_dark(opened: Any, joe: User, book: AddressBook) -> None:
     """Closed; with more names than there is room for, one of them active; without any."""
     for number in range(20):
         book.add(f"Jeffrey {number}", id=f"more-{number}")

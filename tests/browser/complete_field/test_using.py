@@ -94,7 +94,7 @@ def test_each_key_does_what_the_authoring_practices_say(opened: Any) -> None:
     assert active(page).count() == 0
 
 
-def test_what_is_not_chosen_is_not_taken_and_what_was_typed_is_sent_as_it_is(opened: Any) -> None:
+def test_a_suggestion_that_is_not_chosen_leaves_the_typed_text(opened: Any) -> None:
     page = opened()
     field(page).focus()
     page.keyboard.type("je")
@@ -141,7 +141,7 @@ def test_recent_contacts_are_offered_at_once_and_fetched_once(opened: Any, joe: 
     assert len(asked) == 1
 
 
-def test_of_a_list_the_part_at_the_caret_is_completed(opened: Any, book: AddressBook) -> None:
+def test_completion_works_on_the_list_item_at_the_caret(opened: Any, book: AddressBook) -> None:
     book.add("Jenna, of the Hill", id=7)  # in a list, that would be two
     page = opened()
     page.evaluate("() => document.querySelector('complete-field').setAttribute('separator', ',')")

@@ -110,7 +110,7 @@ def test_a_chat_is_found_by_its_whole_id(viewer, text):
 
 
 @pytest.mark.parametrize("text", ["guild", "GUILD:7", "Lantern Keepers", "x" * 600, "a\x00b", "../7"])
-def test_what_is_not_found_is_said(viewer, text):
+def test_a_missing_result_is_reported(viewer, text):
     guild()
 
     response = viewer.get(ROOT, {"q": text})
@@ -159,7 +159,7 @@ def test_members_are_listed_by_page(viewer):
     assert len({row.split(" Member")[0] for row in [*first, *second]}) == 61
 
 
-def test_who_may_only_look_sees_nothing_of_what_was_said(viewer, operator):
+def test_permission_to_view_shows_no_message_texts(viewer, operator):
     guild()
     for client in (viewer, operator):
         pages = [client.get(ROOT), client.get(of("chat")), client.get(of("messages"))]
@@ -175,7 +175,7 @@ def test_who_may_only_look_sees_nothing_of_what_was_said(viewer, operator):
             assert "pictures.example" not in response.text
 
 
-def test_who_may_read_messages_and_not_look_at_chats_can_do_neither(staff):
+def test_permission_to_read_messages_without_view_allows_neither(staff):
     guild()
     client = staff("view_messages_chat")
 
@@ -231,7 +231,7 @@ def test_a_place_in_the_history_that_is_none_is_the_newest(reader, before):
     assert "look" in page(reader, "messages/", chat="guild:7", before=before)
 
 
-def test_what_people_have_said_is_text_whatever_it_holds(reader):
+def test_messages_are_shown_as_text_whatever_they_hold(reader):
     attack = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     chat = Chat.create("joe", members=[attack], title=attack, id="guild:7")
     chat.send(attack, attack, data={attack: attack}, mentions=["joe"])
@@ -303,7 +303,7 @@ def test_a_member_is_kicked_and_it_is_logged(operator):
     assert events()[-1] == ("kicked", "", "jack")
 
 
-def test_the_only_owner_can_be_kicked_and_another_one_takes_his_place(operator):
+def test_the_only_owner_can_be_kicked_and_another_takes_their_place(operator):
     guild()
 
     done(operator, of("kick", user="joe"))
@@ -341,7 +341,7 @@ def test_a_person_is_blocked_listed_and_unblocked(operator):
     assert logged() == blocked + unblocked
 
 
-def test_who_was_never_in_the_chat_can_be_blocked_in_advance(operator):
+def test_a_person_never_in_the_chat_can_be_blocked_in_advance(operator):
     guild()
 
     assert done(operator, of("block", user="jenny")) == [
@@ -351,7 +351,7 @@ def test_who_was_never_in_the_chat_can_be_blocked_in_advance(operator):
 
 
 @pytest.mark.parametrize("verb", ["kick", "block", "unblock", "mute", "unmute"])
-def test_what_can_be_no_person_is_a_404_in_words(operator, verb):
+def test_an_invalid_person_id_is_a_404_page(operator, verb):
     guild()
 
     response = operator.post(of(verb, user="x" * 600))
@@ -361,7 +361,7 @@ def test_what_can_be_no_person_is_a_404_in_words(operator, verb):
     assert logged() == []
 
 
-def test_nobody_is_nobody_to_block(operator):
+def test_an_empty_id_cannot_be_blocked(operator):
     guild()
 
     for verb in ("kick", "block", "unblock", "unmute"):
@@ -413,7 +413,7 @@ def test_a_time_that_is_not_given_mutes_nobody(operator):
     assert members()["jack"].muted_until is None
 
 
-def test_who_is_not_in_the_chat_cannot_be_muted(operator):
+def test_a_person_outside_the_chat_cannot_be_muted(operator):
     guild()
 
     response = operator.get(of("mute", user="jenny"))
@@ -449,7 +449,7 @@ def test_a_history_is_trimmed_and_it_is_logged_how_much_went(remover):
         ("9" * 5000, "Enter a whole number."),
     ],
 )
-def test_what_can_be_no_number_is_said_at_the_field_and_trims_nothing(remover, before, reason):
+def test_an_invalid_number_is_shown_at_its_field_and_trims_nothing(remover, before, reason):
     guild()
 
     response = remover.post(of("trim"), {"before": before})
@@ -490,7 +490,7 @@ def test_one_message_is_deleted_and_neither_page_nor_log_repeats_its_text(remove
 
 
 @pytest.mark.parametrize("seq", ["", "0", "-1", "x", "9" * 30, "1"])
-def test_what_is_no_message_is_not_deleted(remover, seq):
+def test_an_id_that_is_no_message_deletes_nothing(remover, seq):
     guild()  # its first number is the event of its making
     address = of("delete_message", seq=seq)
 
@@ -514,7 +514,7 @@ def test_a_chat_is_deleted_and_the_list_is_shown(remover):
     assert again.status_code == 404
 
 
-def test_who_is_faster_makes_an_action_do_nothing_and_log_nothing(operator, monkeypatch):
+def test_an_action_that_was_overtaken_does_nothing_and_logs_nothing(operator, monkeypatch):
     """Between the look and the act the member leaves."""
     chat = guild()
     kick = Chat.kick

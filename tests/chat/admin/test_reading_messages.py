@@ -55,7 +55,7 @@ def test_reading_messages_is_logged_once_an_hour(reader, staff, page):
 
 @pytest.mark.usefixtures("written")
 @pytest.mark.parametrize("page", PAGES)
-def test_who_asks_for_the_part_that_is_refreshed_alone_is_logged_too(reader, page):
+def test_a_request_for_the_refreshed_part_alone_is_logged_too(reader, page):
     assert SECRET in reader.get(page, **LIVE).text
 
     assert LogEntry.objects.count() == 1
@@ -71,7 +71,7 @@ def test_each_chat_and_each_mailbox_has_an_entry_of_its_own(reader):
 
 
 @pytest.mark.usefixtures("written")
-def test_who_may_not_read_or_reads_no_message_is_not_logged(staff):
+def test_failed_and_empty_reads_of_messages_are_not_logged(staff):
     viewer = staff("view_chat", "view_mailbox")
     for page in PAGES:
         assert viewer.get(page).status_code == 403

@@ -151,7 +151,7 @@ def test_a_project_says_who_may_be_added(joe: Asker, jill: Asker, redis: Redis) 
 # Messages
 
 
-def test_what_is_sent_is_read(joe: Asker, jill: Asker, chat: str) -> None:
+def test_sent_messages_are_read(joe: Asker, jill: Asker, chat: str) -> None:
     sent = jill("POST", f"chats/{chat}/messages", {"text": "hi @joe", "data": {"a": 1}, "mentions": [joe.id]})
     told = sent.json()
     assert sent.status_code == 201
@@ -429,7 +429,7 @@ def unwilling_jill(by: str, ids: Iterable[str]) -> set[str]:
     return {each for each in ids if User.objects.get(pk=each).username == "jill"}
 
 
-def test_nobody_is_put_into_a_chat_without_their_consent(joe: Asker, jill: Asker, stranger: Asker) -> None:
+def test_people_join_chats_only_by_their_consent(joe: Asker, jill: Asker, stranger: Asker) -> None:
     chat = joe("POST", "chats", {"is_open": True}).json()["id"]
 
     with override_settings(COMPONENTS={"CHAT_CONSENT": "tests.chat.api.test_chats.unwilling_jill"}):

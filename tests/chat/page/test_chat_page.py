@@ -48,7 +48,7 @@ def chat(people):
 
 
 @pytest.mark.parametrize("path", ["/chat/", "/chat/c1/", "/chat/-/new/", "/chat/c1/members/"])
-def test_who_is_not_logged_in_is_sent_to_the_log_in(client, db, redis, path):
+def test_an_anonymous_visitor_is_sent_to_the_login(client, db, redis, path):
     assertRedirects(client.get(path), f"/login/?next={path}")
 
 
@@ -99,7 +99,7 @@ def test_a_message_mentions_the_members_that_it_names(people, chat):
     assert chat.history(people["joe"]).messages[-1].mentions == (people["joe"],)
 
 
-def test_what_is_refused_is_said_and_kept_in_the_form(people, chat):
+def test_a_refused_value_is_explained_and_kept_in_the_form(people, chat):
     text = "x" * 4_001
 
     answer = visitor("jack").post(f"/chat/{chat.id}/", {"text": text})
@@ -109,7 +109,7 @@ def test_what_is_refused_is_said_and_kept_in_the_form(people, chat):
     assert texts_of(chat, people["joe"]) == ["Who has the key?"]
 
 
-def test_who_is_too_fast_is_told_when_he_can_go_on(people):
+def test_a_sender_over_the_rate_learns_when_to_go_on(people):
     chat = Chat.create(people["joe"], members=[people["jack"]], settings=ChatSettings(slow_mode=60))
     client = visitor("jack")
     client.post(f"/chat/{chat.id}/", {"text": "one"})
@@ -149,7 +149,7 @@ def test_older_messages_are_a_link_away(people, chat):
 
 
 @pytest.mark.parametrize("before", ["x", "-1", "9" * 30, "²"])
-def test_what_is_no_place_in_the_history_shows_the_newest(people, chat, before):
+def test_an_unknown_place_in_the_history_shows_the_newest(people, chat, before):
     assertContains(visitor("jack").get(f"/chat/{chat.id}/", {"before": before}), "Who has the key?")
 
 
@@ -175,7 +175,7 @@ def test_a_chat_with_nobody_is_refused_and_what_was_written_stays(people):
     assert Inbox(people["joe"]).chats() == []
 
 
-def test_who_sent_it_deletes_a_message_and_others_cannot(people, chat):
+def test_senders_delete_their_messages_and_others_cannot(people, chat):
     seq = chat.send(people["joe"], "oops").seq
     path = f"/chat/{chat.id}/messages/{seq}/delete/"
 
@@ -267,7 +267,7 @@ def test_nothing_is_kept_by_caches(people, chat):
 
 
 @pytest.mark.parametrize("path", ["read/", "messages/1/delete/"])
-def test_what_changes_something_takes_no_get(people, chat, path):
+def test_views_that_change_something_refuse_get(people, chat, path):
     assert visitor("joe").get(f"/chat/{chat.id}/{path}").status_code == 405
 
 
@@ -363,7 +363,7 @@ def unwilling_jill(by, ids):
     return {each for each in ids if User.objects.get(pk=each).username == "jill"}
 
 
-def test_nobody_is_put_into_a_chat_without_their_consent_by_the_page_either(people, chat):
+def test_people_join_chats_only_by_their_consent_on_the_page_too(people, chat):
     joe = visitor("joe")
     with override_settings(COMPONENTS={"CHAT_CONSENT": "tests.chat.page.test_chat_page.unwilling_jill"}):
         added = joe.post(f"/chat/{chat.id}/members/", {"action": "add", "names": "jill"})

@@ -70,7 +70,7 @@ def test_no_more_lines_are_drawn_than_can_be_told_apart(redis):
     assert len(columns(placed('counter_chart "sales:*" "hits" top=9'))) == 8
 
 
-def test_who_may_view_counters_finds_links_and_others_the_chart_alone(redis, reader, colleague):
+def test_links_need_permission_to_view_counters_and_charts_do_not(redis, reader, colleague):
     counted(redis, "sales", 7)
 
     for user, link in ((reader, True), (colleague, False), (None, False)):
@@ -109,7 +109,7 @@ def test_while_redis_is_away_a_sentence_stands_there():
     assert "No chart of sales: Redis does not answer" in words_of(placed('counter_chart "sales"'))
 
 
-def test_what_charts_need_has_the_nonce_of_the_page():
+def test_scripts_and_styles_of_charts_carry_the_nonce_of_the_page():
     plain, with_nonce = placed("chart_media"), placed("chart_media", csp_nonce="abc")
 
     assert "components/charts/charts.css" in plain

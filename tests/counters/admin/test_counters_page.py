@@ -134,7 +134,7 @@ def test_counters_are_found_by_a_part_of_their_names(viewer):
 
 
 @pytest.mark.parametrize("text", ["tree", "x" * 600, "a\x00b"])
-def test_what_is_not_found_is_said(viewer, text):
+def test_a_missing_result_is_reported(viewer, text):
     Counter("hits").update()
 
     said = words(viewer.get(ROOT, {"q": text}))
@@ -143,7 +143,7 @@ def test_what_is_not_found_is_said(viewer, text):
     assert "All counters" in said
 
 
-def test_what_processes_had_to_drop_is_said(viewer):
+def test_counts_dropped_by_processes_are_reported(viewer):
     assert "dropped" not in page(viewer)
     Counter(DROPPED).update(1_234)
     Counter(DROPPED_TIME).update(5_000_000)
@@ -284,7 +284,7 @@ def test_an_instant_without_a_zone_is_on_the_clock_of_the_reader(viewer, redis):
     ],
 )
 @pytest.mark.parametrize("name", ["chart/", "csv/"])
-def test_what_cannot_be_asked_is_said(viewer, name, query, said):
+def test_an_invalid_question_is_reported(viewer, name, query, said):
     query = {"counter": "hits", **query}
     if name == "csv/" and query.keys() & {"counter"} and isinstance(query["counter"], list):
         query["counter"] = [f"hits {number}" for number in range(51)]
@@ -359,7 +359,7 @@ def test_a_family_without_counts_says_so(viewer):
     assert "there is no such family now" in page(viewer, "family/", family="sales")
 
 
-def test_what_is_picked_goes_along_to_the_next_page(viewer, redis):
+def test_a_selection_is_kept_on_the_next_page(viewer, redis):
     counted(redis, "sales:wood", 2)
 
     html = viewer.get(f"{ROOT}family/?family=sales&span=3600&precision=300").text

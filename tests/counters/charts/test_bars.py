@@ -53,7 +53,7 @@ def test_a_bar_tells_its_day_its_total_and_what_each_layer_adds():
         (3_660, 91, 41, "2021-09-18 to 2021-10-07"),
     ],
 )
-def test_so_many_days_are_one_bar_that_all_of_them_can_be_seen(count, step, bars, last):
+def test_many_days_share_bars_wide_enough_to_see(count, step, bars, last):
     chart = Bars(days(count), [("US", [1] * count)])
 
     found = list(chart.bars)

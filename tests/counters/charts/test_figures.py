@@ -62,7 +62,7 @@ def test_a_single_slice_can_be_drawn():
     assert (one.path, one.open_path) == ("", "")
 
 
-def test_what_was_taken_back_lies_below_zero():
+def test_counts_taken_back_lie_below_zero():
     [line] = Chart([series(2, -2)]).lines
 
     assert line.path == "M0 0H1V1000H2"

@@ -72,7 +72,7 @@ def test_a_time_between_two_instants_is_seen_as_fine_as_it_is_kept(redis):
 
 
 @pytest.mark.parametrize("since", [580, 599, 600, 35_900, 36_000, 119 * DAY])
-def test_what_is_kept_just_so_long_is_asked_for_in_slices_that_are_still_there(redis, since):
+def test_a_range_as_long_as_retention_uses_existing_slices(redis, since):
     series = Span(since=ago(redis, since)).read(["hits"])["hits"]
 
     assert series.since <= ago(redis, since) + timedelta(seconds=5)
@@ -95,12 +95,12 @@ def test_an_end_that_lies_ahead_is_now(redis):
         ({"seconds": 999 * DAY}, "the last 120 are kept"),
     ],
 )
-def test_what_is_too_long_for_its_slices_is_refused(span, words):
+def test_a_range_too_long_for_its_slices_is_refused(span, words):
     with pytest.raises(InvalidRange, match=words):
         Span(**span).read(["hits"])
 
 
-def test_what_makes_no_sense_is_refused(redis):
+def test_nonsense_is_refused(redis):
     with pytest.raises(InvalidRange, match="turned round"):
         Span(since=ago(redis, 10), until=ago(redis, 20)).read(["hits"])
     with pytest.raises(InvalidRange, match="lies ahead"):
@@ -138,7 +138,7 @@ def test_families_are_lines_with_the_slices_of_the_others(redis):
     assert {each.count for each in nothing} == {None}
 
 
-def test_of_a_large_family_those_that_counted_most_are_added_up(redis, monkeypatch):
+def test_the_largest_counters_of_a_big_family_are_summed(redis, monkeypatch):
     monkeypatch.setattr("components.services.counters.charts.spans.MOST_SUMMED", 2)
     for name, count in (("sales:wood", 2), ("sales:iron", 5), ("sales:clay", 3)):
         Counter(name).update(count)

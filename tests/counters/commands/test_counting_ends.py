@@ -38,7 +38,7 @@ def total(name: str = "hits") -> int:
         ("use_multiprocessing", 0, 13),
     ],
 )
-def test_what_was_counted_is_sent_at_the_end(
+def test_pending_counts_are_sent_at_the_end(
     server: EmbeddedServer, manner: str, code: int, expected: int
 ) -> None:
     with Command(server.url, manner, program=PROGRAM) as process:
@@ -84,7 +84,7 @@ def test_sigterm_ends_a_process_whose_redis_is_away(server: EmbeddedServer) -> N
 
 
 @pytest.mark.slow
-def test_who_ignores_sigterm_goes_on_to_ignore_it(server: EmbeddedServer) -> None:
+def test_a_process_that_ignored_sigterm_goes_on_ignoring_it(server: EmbeddedServer) -> None:
     with Command(server.url, "ignore_the_signal", program=PROGRAM) as process:
         assert process.says("counted")
         process.signal(signal.SIGTERM)
@@ -95,7 +95,7 @@ def test_who_ignores_sigterm_goes_on_to_ignore_it(server: EmbeddedServer) -> Non
     assert total() == 10
 
 
-def test_who_is_killed_takes_what_he_had_not_sent_with_him(server: EmbeddedServer) -> None:
+def test_a_killed_process_loses_its_unsent_counts(server: EmbeddedServer) -> None:
     with Command(server.url, "wait_for_a_signal", program=PROGRAM) as process:
         assert process.says("counted")
         process.signal(signal.SIGKILL)

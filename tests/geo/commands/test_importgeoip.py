@@ -105,7 +105,7 @@ def test_a_server_that_takes_no_commands_is_not_sought_elsewhere(redis: Redis, m
     assert locate("1.0.0.1") is not None
 
 
-def test_a_disk_that_has_no_room_for_a_copy_is_told(redis: Redis, mmdb: Path) -> None:
+def test_a_disk_that_has_no_room_for_a_copy_is_reported(redis: Redis, mmdb: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:

@@ -45,7 +45,7 @@ def proxy(redis_server: EmbeddedServer) -> Iterator[LossyProxy]:
 
 
 @pytest.mark.parametrize(("command", "call"), ASKED, ids=[f"{at}-{each[0]}" for at, each in enumerate(ASKED)])
-def test_a_command_whose_reply_was_lost_is_sent_again(
+def test_a_command_is_resent_if_its_reply_is_lost(
     proxy: LossyProxy, command: str, call: Callable[[], object]
 ) -> None:
     proxy.lose_replies(to=f"\r\n{command}\r\n")

@@ -71,7 +71,7 @@ def test_daemons_go_on_with_the_rows_that_are_on_the_schedule(
     assert RowReader().count() == 5
 
 
-def test_who_misses_a_row_of_the_schedule_loads_it_and_no_other_row_is_added(
+def test_a_missed_scheduled_row_is_loaded_and_no_other_row_is_added(
     redis: Redis, filled: Callable[[], None]
 ) -> None:
     cache = RowCache("items", SHAPE)

@@ -75,7 +75,7 @@ def test_a_channel_has_the_prefix_its_kind_and_its_name() -> None:
         assert channel("chat", "shop") == "other:news:chat:shop"
 
 
-def test_what_is_published_after_the_registration_is_heard(redis: Redis) -> None:
+def test_messages_published_after_the_subscription_are_heard(redis: Redis) -> None:
     async def main() -> None:
         async with Listener.of_the_loop().interest(["a", "b"]) as interest:
             await publish("a")
@@ -165,7 +165,7 @@ def test_a_burst_is_heard_by_all(redis: Redis) -> None:
     run(main)
 
 
-def test_a_subscription_stays_for_who_comes_back_and_goes_later(
+def test_a_subscription_stays_for_a_quick_return_and_goes_later(
     redis: Redis, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(news, "_TICK", 0.05)
@@ -206,7 +206,7 @@ def test_coming_and_going_in_a_hurry_loses_nothing(redis: Redis) -> None:
     run(main)
 
 
-def test_who_is_cancelled_disturbs_no_other(redis: Redis, server: EmbeddedServer) -> None:
+def test_a_cancelled_call_disturbs_no_other(redis: Redis, server: EmbeddedServer) -> None:
     async def enter(number: int) -> None:
         async with Listener.of_the_loop().interest([f"cancelled {number}"]) as interest:
             await interest.wait(PATIENCE)
@@ -271,7 +271,7 @@ def test_each_loop_has_its_own_and_outside_of_one_there_is_none(redis: Redis) ->
         Listener.of_the_loop()
 
 
-def test_it_does_not_keep_the_context_of_who_came_first(redis: Redis) -> None:
+def test_it_does_not_keep_the_context_of_its_first_caller(redis: Redis) -> None:
     variable: ContextVar[Thing] = ContextVar("variable")
 
     async def first() -> weakref.ref[Thing]:
@@ -326,7 +326,7 @@ def test_a_lost_connection_is_made_anew_and_everybody_is_told(redis: Redis, serv
 
 
 @pytest.mark.slow
-def test_who_waits_outlasts_an_outage_and_who_comes_in_it_is_told(
+def test_a_wait_outlasts_an_outage_and_a_new_call_reports_it(
     redis_mode: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     program = request.config.getoption("--redis-server")
@@ -417,7 +417,7 @@ def test_a_confirmation_that_was_lost_is_asked_for_again(
         run(lambda: main(proxy))
 
 
-def test_a_channel_that_is_forbidden_is_an_error_of_who_asks(redis: Redis, server: EmbeddedServer) -> None:
+def test_a_forbidden_channel_is_an_error_of_the_caller(redis: Redis, server: EmbeddedServer) -> None:
     if isinstance(server, ClusterServer):
         return
     redis.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@all", "resetchannels", "&a")

@@ -82,7 +82,7 @@ def test_calls_that_belong_together_stay_so(redis: Redis) -> None:
     assert asyncio.run(main()) == [[1], [2, 3], [], [4]]
 
 
-def test_who_is_cancelled_keeps_nobody_else_from_an_answer(redis: Redis) -> None:
+def test_a_cancelled_call_keeps_no_other_from_an_answer(redis: Redis) -> None:
     script = append()
 
     async def main() -> list[Any]:
@@ -154,7 +154,7 @@ def test_more_can_send_at_once_than_there_are_connections(redis: Redis) -> None:
     ]
 
 
-def test_what_is_asked_for_last_is_told_when_the_loop_ends(redis: Redis) -> None:
+def test_the_last_request_is_served_when_the_loop_ends(redis: Redis) -> None:
     script = append()
 
     async def main() -> list[asyncio.Task[list[Any]]]:

@@ -67,7 +67,7 @@ def test_a_message_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) 
 
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
 @pytest.mark.parametrize("field", ["s", "c", "t", "n", "m"])
-def test_what_is_beside_a_text_fails_no_list_either(redis: Redis, field: str, value: bytes) -> None:
+def test_damaged_data_beside_a_text_breaks_no_list(redis: Redis, field: str, value: bytes) -> None:
     bad, _good = scene()
     seq = put_into_chat(redis, bad.id, **{field: value})
 
@@ -183,7 +183,7 @@ def test_a_mail_that_cannot_be_read_fails_no_list(redis: Redis, body: bytes) -> 
 
 @pytest.mark.parametrize("value", FIELDS.values(), ids=FIELDS)
 @pytest.mark.parametrize("field", ["from", "at"])
-def test_what_is_beside_a_mail_fails_no_list_either(redis: Redis, field: str, value: bytes) -> None:
+def test_damaged_data_beside_a_mail_breaks_no_list(redis: Redis, field: str, value: bytes) -> None:
     jack = Mailbox("jack")
     jack.push("jill", "before")
     bad = put_into_mailbox(redis, "jack", **{field: value})
@@ -293,7 +293,7 @@ def test_depth_is_counted_without_recursion(wrap: Callable[[object], object]) ->
         assert is_too_deep(value) == (depth > MAX_DEPTH)
 
 
-def test_what_holds_itself_many_times_does_not_take_long() -> None:
+def test_deeply_self_referring_objects_take_no_long_time() -> None:
     endless: list[object] = []
     endless += [endless] * 1_000
     wide: list[object] = []

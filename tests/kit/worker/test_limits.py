@@ -16,7 +16,7 @@ def test_without_limits_there_is_no_end() -> None:
     assert Limits().reached() is None
 
 
-def test_what_is_left_of_the_tasks_is_counted_down_to_none() -> None:
+def test_the_remaining_tasks_are_counted_down_to_zero() -> None:
     limit = Limits(max_tasks=3)
 
     assert [limit.left(claimed) for claimed in range(5)] == [3, 2, 1, 0, 0]

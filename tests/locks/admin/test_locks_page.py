@@ -93,7 +93,7 @@ def test_a_lock_that_nobody_had_to_wait_for_has_no_waits(viewer):
     assert row.endswith(f"no end 0 1 {DASH} 0")
 
 
-def test_who_holds_it_for_longest_comes_first(viewer):
+def test_the_longest_holder_comes_first(viewer):
     for name in ("a", "b", "c", "d"):
         holdings.held(name)
 
@@ -126,7 +126,7 @@ def test_a_lock_is_found_by_its_whole_name_or_key(viewer, text, is_held):
 
 
 @pytest.mark.parametrize("text", ["item", "item:4", "ITEM:42", "x" * 600, "\ud83d\ude00"])
-def test_what_is_not_found_is_said(viewer, text):
+def test_a_missing_result_is_reported(viewer, text):
     holdings.held()
     text = text.encode("utf-16", "surrogatepass").decode("utf-16")
 
@@ -280,7 +280,7 @@ def test_a_lock_released_by_force_is_free_logged_and_lost_to_its_holder(operator
     assert "Released by force 1" in page(operator, "lock/", key=key_of("item:42"))
 
 
-def test_who_waits_is_woken(operator, redis):
+def test_a_waiting_call_is_woken(operator, redis):
     holdings.held()
     holdings.waits("item:42", "jack")
 

@@ -139,7 +139,7 @@ def test_a_newer_writer_that_waited_for_an_older_one_is_accepted(arena: str) -> 
     assert facts(arena) == [("a", 2, 2)]
 
 
-def test_who_waited_for_a_delete_finds_no_row(arena: str) -> None:
+def test_a_reader_that_waited_for_a_delete_finds_no_row(arena: str) -> None:
     put(arena, "a")
 
     written = held_up(

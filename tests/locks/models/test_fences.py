@@ -85,7 +85,7 @@ def test_a_refusal_leaves_the_transaction_around_it_usable(box: Box) -> None:
     assert Shelf.objects.count() == 2
 
 
-def test_what_is_rolled_back_leaves_no_fence(box: Box) -> None:
+def test_a_rolled_back_write_leaves_no_fence(box: Box) -> None:
     with transaction.atomic():
         Box.objects.fenced(9).update(content=2)
         transaction.set_rollback(True)
@@ -217,7 +217,7 @@ def test_fenced_leaves_the_queryset_it_is_called_on_as_it_was(box: Box) -> None:
     assert facts() == [("box", 2, 5)]
 
 
-def test_of_two_fences_the_last_one_counts(box: Box) -> None:
+def test_the_outer_of_two_fences_counts(box: Box) -> None:
     assert Box.objects.fenced(4).fenced(6).update() == 1
 
 
@@ -238,7 +238,7 @@ def test_the_whole_range_of_a_column_is_compared_exactly(box: Box) -> None:
 
 
 @pytest.mark.parametrize("fence", [0, -1, MAX + 1, True, 5.0, "5", None, float("nan")])
-def test_what_is_no_fence_is_refused(box: Box, fence: Any) -> None:
+def test_an_invalid_fence_is_refused(box: Box, fence: Any) -> None:
     with pytest.raises(InvalidFence, match="a whole number from 1 to 2\\^63 - 1"):
         Box.objects.fenced(fence)
     if fence is not None:
@@ -364,7 +364,7 @@ def test_new_rows_begin_with_the_fence(box: Box) -> None:
     assert facts() == [("a", 0, 6), ("b", 0, 6), ("box", 1, 5), ("c", 0, 6), ("d", 4, 6)]
 
 
-def test_what_cannot_be_fenced_is_refused_with_what_can(box: Box) -> None:
+def test_an_unfenceable_object_is_refused_with_the_alternatives(box: Box) -> None:
     rows = Box.objects.fenced(6)
 
     with pytest.raises(TypeError, match=r"update_or_create\(\) cannot be fenced; use get_or_create"):
@@ -462,7 +462,7 @@ def test_a_new_instance_is_saved_with_its_fence(db: None) -> None:
     assert facts() == [("new", 0, 3), ("newer", 0, 3)]
 
 
-def test_what_a_newer_holder_has_deleted_is_not_saved_anew(box: Box) -> None:
+def test_a_row_deleted_by_a_newer_holder_is_not_saved_again(box: Box) -> None:
     older = Box.objects.get()
     box.delete()
 

@@ -86,7 +86,7 @@ def test_a_job_shows_how_its_aggregation_stands(viewer, redis):
 @pytest.mark.parametrize(
     "junk", ["", "{", "null", '{"started_at": "yesterday"}', '{"started_at": "2026-01-01T12:00"}']
 )
-def test_what_cannot_be_read_of_workers_and_rejected_lines_fails_no_page(viewer, redis, junk):
+def test_unreadable_workers_and_samples_break_no_page(viewer, redis, junk):
     living, silent = traffic.busy(redis)
     redis.set(JobKeys("default").worker(living.id), junk)
     redis.zadd(JobKeys("default").samples("places"), {f"{junk} <": 9e12})
@@ -139,7 +139,7 @@ def test_while_workers_are_at_work_nobody_is_asked_to_start_one(viewer, redis):
     assert "starts one" not in job(viewer)
 
 
-def test_what_waits_in_great_numbers_is_counted_up_to_a_bound(viewer, redis, monkeypatch):
+def test_waiting_tasks_are_counted_up_to_a_bound(viewer, redis, monkeypatch):
     monkeypatch.setattr("components.services.logs.admin.jobs.MOST_WAITING", 3)
     fill(stream(), 3)
     joined("places")
@@ -147,7 +147,7 @@ def test_what_waits_in_great_numbers_is_counted_up_to_a_bound(viewer, redis, mon
     assert "Chunks that wait at least 3" in job(viewer)
 
 
-def test_an_aggregation_that_has_left_is_told(operator, redis):
+def test_an_aggregation_that_has_left_is_reported(operator, redis):
     note_job("default")
 
     for name in ("dead/", "resend/", "discard/"):
@@ -213,7 +213,7 @@ def test_all_dead_chunks_are_discarded(operator, redis):
     assert "None of the chunks of places is dead." in words(operator.get(address))
 
 
-def test_a_selection_that_has_changed_meanwhile_is_told(operator, redis):
+def test_a_selection_that_has_changed_meanwhile_is_reported(operator, redis):
     traffic.busy(redis, dead=2)
     second, first = dead()
     Aggregation("places").resend([first])
@@ -294,7 +294,7 @@ def test_a_page_costs_as_many_round_trips_however_much_is_in_a_job(viewer, redis
     assert len(many) == len(few) == 5
 
 
-def test_lines_that_were_left_out_are_told(viewer, redis):
+def test_lines_that_were_left_out_are_reported(viewer, redis):
     traffic.busy(redis)
     assert "left out" not in job(viewer)
 

@@ -212,7 +212,7 @@ def test_a_time_without_lines_says_when_there_are_some(viewer):
     assert "Nothing was counted in this time. There are lines of days from 2011-10-06 to 2011-10-10." in text
 
 
-def test_what_was_counted_by_country_only_says_how_regions_come_about(viewer):
+def test_a_page_counted_by_country_says_how_to_get_regions(viewer):
     note_job("default")
     counted.count({traffic.LAST: {"US/CA": 5}}, levels=["country"])
 
@@ -237,7 +237,7 @@ def test_what_was_counted_by_country_only_says_how_regions_come_about(viewer):
         ({"level": "city", "within": "x" * 501}, "A place cannot be called"),
     ],
 )
-def test_what_cannot_be_asked_is_said(viewer, query, said):
+def test_an_invalid_question_is_reported(viewer, query, said):
     traffic.count(1)
 
     assert said in refused(viewer, **query)
@@ -318,7 +318,7 @@ def test_a_file_is_bounded(viewer, monkeypatch):
     assert len(lines_of(viewer)) == 1 + 2
 
 
-def test_what_is_dear_is_not_made_anew_every_few_seconds(viewer):
+def test_an_expensive_figure_is_not_computed_every_few_seconds(viewer):
     traffic.count(14)
 
     def is_live(**query):

@@ -164,7 +164,7 @@ class Worker:
         return True
 
 
-def test_all_that_is_good_is_counted_once_and_all_else_is_told(
+def test_all_that_is_good_is_counted_once_and_all_else_is_reported(
     redis_server: EmbeddedServer, redis: Redis, tmp_path: Path
 ) -> None:
     folder, worker = Folder(tmp_path / "logs"), Worker()

@@ -91,7 +91,7 @@ def test_no_file_is_copied_twice_whatever_its_name(redis: Redis, tmp_path: Path,
     assert copied() == each_once(lines(0, 500))
 
 
-def test_of_a_file_that_has_grown_the_rest_is_copied(redis: Redis, log: Path) -> None:
+def test_copying_a_grown_file_continues_after_its_old_end(redis: Redis, log: Path) -> None:
     for size in (3, 10, 400, 500):
         log.write_bytes(lines(0, size))
         assert run(log, CHUNK)[0] == 0
@@ -111,7 +111,7 @@ def test_a_file_that_begins_as_a_shorter_one_did_is_another(redis: Redis, tmp_pa
     assert copied() == each_once(head, head, lines(0, 500))
 
 
-def test_a_file_that_was_changed_where_it_was_copied_is_told(redis: Redis, log: Path) -> None:
+def test_a_file_that_was_changed_where_it_was_copied_is_reported(redis: Redis, log: Path) -> None:
     run(log, CHUNK)
     log.write_bytes(lines(0, 400) + lines(900, 300))
 
@@ -137,7 +137,9 @@ def test_links_out_of_a_folder_are_not_followed(redis: Redis, tmp_path: Path, lo
     assert copied() == each_once(lines(0, 500))
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_copied(redis: Redis, tmp_path: Path, log: Path) -> None:
+def test_an_unreadable_file_is_reported_and_the_rest_is_copied(
+    redis: Redis, tmp_path: Path, log: Path
+) -> None:
     cut = gzip.compress(lines(500, 2_000))[:-12]
     (tmp_path / "cut.gz").write_bytes(cut)
     (tmp_path / "junk").write_bytes(os.urandom(20_000))
@@ -156,7 +158,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_copied(redis: Redis, tmp_pa
     assert each_once(lines(0, 1_500), lines(5_000, 10)).items() <= found.items()
 
 
-def test_who_goes_on_in_a_file_tells_the_lines_by_their_numbers(redis: Redis, log: Path) -> None:
+def test_resuming_in_a_file_reports_true_line_numbers(redis: Redis, log: Path) -> None:
     long = b"x" * 3_000 + b"\n"
     log.write_bytes(lines(0, 100) + long + lines(100, 100) + long + lines(200, 100) + long)
     taken = iter(range(1_000))
@@ -312,7 +314,7 @@ def test_a_gzip_file_that_grows_while_it_is_read_is_not_done(redis: Redis, tmp_p
     assert copied() == each_once(lines(0, 200))
 
 
-def test_a_file_that_ends_before_all_that_was_there_is_read_is_told(
+def test_a_file_that_ends_before_all_that_was_there_is_read_is_reported(
     redis: Redis, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As over a network whose server says too early that a file ends."""
@@ -352,7 +354,7 @@ def closed(tmp_path: Path, log: Path) -> Iterator[Path]:
     path.chmod(0o700)
 
 
-def test_what_may_not_be_read_is_told(redis: Redis, log: Path, closed: Path, nobody: None) -> None:
+def test_an_unreadable_file_is_reported(redis: Redis, log: Path, closed: Path, nobody: None) -> None:
     code, said = run(log, closed)
 
     assert code == 1
@@ -414,7 +416,7 @@ def test_when_redis_has_lost_its_data_the_file_is_copied_again(redis: Redis, log
         (["--complete", "--follow"], "leave out one of them"),
     ],
 )
-def test_wrong_usage_is_told(redis: Redis, log: Path, arguments: list[str], reason: str) -> None:
+def test_wrong_usage_is_reported(redis: Redis, log: Path, arguments: list[str], reason: str) -> None:
     code, said = run(log, *arguments)
 
     assert reason in said

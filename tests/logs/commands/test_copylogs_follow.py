@@ -51,7 +51,7 @@ def write(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def test_what_a_file_grows_by_is_copied_line_by_line(follow: Callable[..., Follower], log: Path) -> None:
+def test_lines_appended_to_a_file_are_copied(follow: Callable[..., Follower], log: Path) -> None:
     follower = follow(log)
     follower.look()
     for piece in (lines(100, 50), lines(150, 1)[:7], lines(150, 1)[7:], b"no end yet"):
@@ -78,7 +78,7 @@ def test_a_file_that_was_renamed_is_read_on_beside_the_new_one(
     assert copied() == each_once(lines(0, 120), lines(200, 20))
 
 
-def test_of_a_file_that_is_gone_the_last_line_counts_without_an_end(
+def test_the_unterminated_last_line_of_a_deleted_file_counts(
     follow: Callable[..., Follower], log: Path
 ) -> None:
     follower = follow(log)
@@ -90,7 +90,7 @@ def test_of_a_file_that_is_gone_the_last_line_counts_without_an_end(
     assert copied() == each_once(lines(0, 100), b"no end\n")
 
 
-def test_of_a_file_that_nobody_writes_to_the_last_line_counts_without_an_end(
+def test_the_unterminated_last_line_of_a_quiet_file_counts(
     follow: Callable[..., Follower], log: Path
 ) -> None:
     follower = follow(log)
@@ -120,7 +120,7 @@ def test_a_file_that_was_cut_off_begins_anew(
     assert problems == []
 
 
-def test_a_line_that_was_cut_off_is_told(
+def test_a_line_that_was_cut_off_is_reported(
     follow: Callable[..., Follower], log: Path, problems: list[Problem]
 ) -> None:
     follower = follow(log)

@@ -170,7 +170,7 @@ def test_nothing_counted_is_no_error(redis: Redis) -> None:
     assert "  none\n" in run("--to", "2011-10-10")
 
 
-def test_totals_without_a_day_are_told(redis: Redis) -> None:
+def test_totals_without_a_day_are_reported(redis: Redis) -> None:
     add({"totals:places": {"lines": 5, "format": 5}})
 
     assert run().splitlines()[1] == "0 of 5 lines ever read were counted; rejected: 5 format."
@@ -213,7 +213,7 @@ def test_redis_that_is_away_is_two() -> None:
         (["--days", "0"], "'0' is not a whole number above zero"),
     ],
 )
-def test_what_is_no_option_is_told(arguments: list[str], say: str) -> None:
+def test_an_unknown_option_is_reported(arguments: list[str], say: str) -> None:
     with pytest.raises(CommandError, match=say):
         run(*arguments)
 

@@ -110,7 +110,7 @@ def test_lines_older_than_the_days_that_are_asked_for_are_late(redis: Redis) -> 
     assert [each.day for each in Traffic().days()] == sorted(days[:2])
 
 
-def test_what_a_dead_worker_held_is_counted_once(redis: Redis) -> None:
+def test_chunks_of_a_dead_worker_are_counted_once(redis: Redis) -> None:
     hand_out(LINES, LINES)
     dead = Aggregation("places")
     dead.join()

@@ -63,7 +63,7 @@ def test_a_mailbox_is_listed_with_how_full_it_is_and_who_was_there(viewer):
     assert re.fullmatch(r"jack 2 of 1,000 1 [\d:]+ .* ago [\d:]+ .* ago [\d.]+\s(KB|bytes) 2 0", row)
 
 
-def test_who_has_never_pulled_is_told_from_who_has(viewer):
+def test_a_recipient_who_never_pulled_is_told_from_one_who_has(viewer):
     fill()
 
     assert "Last pull never" in page(viewer, "mailbox/", mailbox="jack")
@@ -119,7 +119,7 @@ def test_permission_to_read_alone_opens_no_page(staff):
     assert staff("view_messages_mailbox").get(url("messages", mailbox="jack")).status_code == 403
 
 
-def test_who_may_read_sees_what_was_written_and_hands_nothing_out(reader):
+def test_permission_to_read_messages_shows_them_and_hands_nothing_out(reader):
     mailbox = fill("jack", "one\ntwo", "<script>alert(1)</script>")
     mailbox.push("joe", data={"picture": "https://example.com/é.png"})
     mailbox.pull(1)
@@ -151,7 +151,7 @@ def test_messages_are_listed_by_page(reader):
 
 
 @pytest.mark.parametrize("first", ["", "-1", "x", "²", "9" * 30, "1.5"])
-def test_what_is_no_id_shows_the_oldest(reader, first):
+def test_a_malformed_id_shows_the_oldest(reader, first):
     fill("jack", "one")
 
     assert len(rows_of(reader, ROOT, "messages/", mailbox="jack", first=first)) == 1
@@ -204,7 +204,7 @@ def test_the_mail_of_a_blocked_sender_is_taken_again(operator):
     assert "Blocked senders" not in page(operator, "mailbox/", mailbox="jack")
 
 
-def test_of_many_blocked_senders_the_latest_are_shown(viewer):
+def test_the_latest_of_many_blocked_senders_are_shown(viewer):
     mailbox = fill()
     for number in range(60):
         mailbox.block(f"sender {number}")

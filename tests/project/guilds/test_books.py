@@ -45,7 +45,7 @@ def asked(client: Client, guild: Guild, prefix: str = "j") -> Any:
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_the_book_follows_who_joins_is_renamed_moves_and_leaves(
+def test_the_book_follows_joins_renames_moves_and_departures(
     redis: Redis, keepers: Guild, sailors: Guild
 ) -> None:
     joe, jack = member("joe", keepers), member("jack", keepers)
@@ -84,7 +84,7 @@ def test_only_members_and_staff_who_may_view_them_search_a_guild(
     assert asked(Client(), keepers).status_code == 401
 
 
-def test_who_has_left_finds_nobody_any_more(redis: Redis, joe: Player, jack: Player, keepers: Guild) -> None:
+def test_a_former_member_finds_nobody(redis: Redis, joe: Player, jack: Player, keepers: Guild) -> None:
     guilds.rebuild()
     client = as_player(joe)
     assert asked(client, keepers).status_code == 200
@@ -108,7 +108,7 @@ def test_the_mail_page_offers_the_members_of_the_guild(
     assert f'contacts="{CONTACTS}"' in html
 
 
-def test_the_book_of_a_player_is_that_of_his_guild(
+def test_the_book_of_a_player_is_that_of_their_guild(
     db: None, joe: Player, june: Player, keepers: Guild
 ) -> None:
     assert letters.GuildMates().book(str(joe.user_id)) == f"guild:{keepers.pk}"
@@ -124,7 +124,7 @@ def test_a_typed_name_is_enough(redis: Redis, joe: Player, jack: Player, to: str
     assert "Sent to jack." in page
 
 
-def test_of_names_that_differ_in_capitals_only_one_is_asked_which_is_meant(
+def test_the_user_chooses_between_names_that_differ_only_in_case(
     redis: Redis, joe: Player, jack: Player, keepers: Guild
 ) -> None:
     other = member("Jack", keepers)
@@ -137,13 +137,11 @@ def test_of_names_that_differ_in_capitals_only_one_is_asked_which_is_meant(
     assert "Sent to Jack." in send(client, other)
 
 
-def test_who_has_just_joined_is_found_by_name_before_the_book_knows(
-    redis: Redis, joe: Player, jack: Player
-) -> None:
+def test_a_new_member_is_found_by_name_before_the_book_knows(redis: Redis, joe: Player, jack: Player) -> None:
     assert "Sent to jack." in send(as_player(joe), jack, **{"to-id": ""})
 
 
-def test_who_has_left_is_not_written_to_though_the_book_does_not_know_yet(
+def test_a_former_member_is_not_written_to_though_the_book_still_has_them(
     redis: Redis, joe: Player, jack: Player, keepers: Guild
 ) -> None:
     guilds.rebuild()
@@ -152,7 +150,7 @@ def test_who_has_left_is_not_written_to_though_the_book_does_not_know_yet(
     assert "only to members of your guild" in send(as_player(joe), jack, to="JACK")
 
 
-def test_who_was_written_to_is_the_first_of_the_contacts(
+def test_the_last_person_written_to_is_the_first_contact(
     redis: Redis, joe: Player, jack: Player, keepers: Guild
 ) -> None:
     jeff = member("jeff", keepers)

@@ -55,7 +55,7 @@ def test_each_guild_has_a_chat_with_a_word_of_welcome_and_jack_has_mail(redis: R
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_whom_one_can_write_to_and_what_is_for_sale_is_found_in_many_scripts(redis: Redis) -> None:
+def test_people_and_items_are_found_in_many_scripts(redis: Redis) -> None:
     demo.load()
     demo.load()
 
@@ -71,7 +71,7 @@ def test_whom_one_can_write_to_and_what_is_for_sale_is_found_in_many_scripts(red
 
 
 @pytest.mark.usefixtures("few_others")
-def test_who_was_let_into_another_guild_stays_there(db: None) -> None:
+def test_a_player_admitted_to_another_guild_stays_there(db: None) -> None:
     demo.load()
     jack = Player.objects.get(user__username="jack")
     jack.membership.guild = Guild.objects.get(name="Salt and Thunder")

@@ -45,7 +45,7 @@ def test_the_page_shows_who_is_in_the_guild_and_leads_to_its_chat(
     assert f'href="{reverse("guilds:mail")}?to={jack.user_id}#write"' in response.content.decode()
 
 
-def test_who_is_in_no_guild_is_told_so(redis: Redis, june: Player) -> None:
+def test_a_player_without_a_guild_is_told_so(redis: Redis, june: Player) -> None:
     assert "You are not in a guild yet." in text(as_player(june).get(GUILD))
 
 
@@ -61,7 +61,7 @@ def test_the_page_says_what_is_unread(redis: Redis, joe: Player, jack: Player, k
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_the_chat_follows_who_comes_and_goes(redis: Redis, keepers: Guild) -> None:
+def test_the_chat_follows_arrivals_and_departures(redis: Redis, keepers: Guild) -> None:
     joe, jack = member("joe", keepers), member("jack", keepers)
     assert members(keepers) == ids(joe, jack)
 
@@ -73,7 +73,7 @@ def test_the_chat_follows_who_comes_and_goes(redis: Redis, keepers: Guild) -> No
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_what_redis_was_not_told_is_made_good_by_the_page(
+def test_the_page_makes_good_what_redis_was_not_told(
     keepers: Guild, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -86,7 +86,7 @@ def test_what_redis_was_not_told_is_made_good_by_the_page(
     assert members(keepers) == ids(joe)
 
 
-def test_who_was_blocked_in_the_chat_stays_out_of_it(
+def test_a_person_blocked_in_a_chat_stays_out_of_it(
     redis: Redis, joe: Player, jack: Player, keepers: Guild
 ) -> None:
     chats.enter(keepers, joe.user_id)

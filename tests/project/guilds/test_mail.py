@@ -50,7 +50,7 @@ def test_a_message_reaches_a_member_of_the_guild(redis: Redis, joe: Player, jack
     assert [mail.sender for mail in mailbox(jack).peek()] == [str(joe.user_id)]
 
 
-def test_what_was_shown_comes_again_until_it_was_read(redis: Redis, joe: Player, jack: Player) -> None:
+def test_shown_messages_come_again_until_they_are_read(redis: Redis, joe: Player, jack: Player) -> None:
     push(jack, joe, "bring oil")
     client = as_player(jack)
 
@@ -65,7 +65,7 @@ def test_what_was_shown_comes_again_until_it_was_read(redis: Redis, joe: Player,
     assert mailbox(jack).depth() == 0
 
 
-def test_what_came_while_reading_is_not_taken_for_read(redis: Redis, joe: Player, jack: Player) -> None:
+def test_messages_that_arrive_while_reading_stay_unread(redis: Redis, joe: Player, jack: Player) -> None:
     push(jack, joe, "one")
     client = as_player(jack)
     [upto] = re.findall(r'name="upto" value="(\d+)"', client.get(MAIL).content.decode())
@@ -114,7 +114,7 @@ def test_the_rule_holds_wherever_mail_is_sent_from(
         letters.write(joe, jill, "hello", client_id="a")
 
 
-def test_who_has_left_the_guild_meanwhile_gets_nothing(redis: Redis, joe: Player, jack: Player) -> None:
+def test_a_player_who_left_the_guild_meanwhile_gets_nothing(redis: Redis, joe: Player, jack: Player) -> None:
     client = as_player(joe)
     assert "A member of your guild." in text(client.get(MAIL))
     jack.membership.delete()
@@ -141,7 +141,7 @@ def test_each_form_has_an_id_of_its_own(redis: Redis, joe: Player, jack: Player)
     assert len(forms) == 2
 
 
-def test_who_wrote_sees_what_became_of_it(redis: Redis, joe: Player, jack: Player) -> None:
+def test_senders_see_what_became_of_their_message(redis: Redis, joe: Player, jack: Player) -> None:
     client = as_player(joe)
     send(client, jack, "bring oil")
 
@@ -174,7 +174,7 @@ def test_other_links_are_none(redis: Redis, joe: Player, jack: Player, link: obj
     assert "Look at the picture" not in html
 
 
-def test_what_players_write_is_text(redis: Redis, joe: Player, jack: Player) -> None:
+def test_text_from_players_is_text(redis: Redis, joe: Player, jack: Player) -> None:
     send(as_player(joe), jack, "<script>alert(1)</script><b>bold</b>")
 
     response = as_player(jack).get(MAIL)
@@ -201,7 +201,7 @@ def test_what_players_write_is_text(redis: Redis, joe: Player, jack: Player) -> 
         ({"client_id": "x"}, "Enter a valid value."),
     ],
 )
-def test_what_cannot_be_sent_is_said_and_kept(
+def test_a_mail_that_cannot_be_sent_is_reported_and_kept(
     redis: Redis, joe: Player, jack: Player, form: dict[str, str], why: str
 ) -> None:
     given = {"to": "jack", "text": "hello", "client_id": "0" * 32, **form}
@@ -234,7 +234,7 @@ def test_the_reader_is_told_what_was_dropped(redis: Redis, joe: Player, jack: Pl
 
 
 @pytest.mark.parametrize("upto", ["", "x", "-1", "1.5", "9" * 30])
-def test_what_was_read_must_be_an_id(redis: Redis, joe: Player, jack: Player, upto: str) -> None:
+def test_a_read_position_must_be_an_id(redis: Redis, joe: Player, jack: Player, upto: str) -> None:
     push(jack, joe, "one")
     client = as_player(jack)
     client.get(MAIL)
@@ -253,7 +253,7 @@ def test_a_message_of_nobody_that_is_known_can_be_read(redis: Redis, jack: Playe
     assert "somebody who has left the game" in text(as_player(jack).get(MAIL))
 
 
-def test_who_is_in_no_guild_can_write_to_nobody(redis: Redis, june: Player) -> None:
+def test_a_player_without_a_guild_can_write_to_nobody(redis: Redis, june: Player) -> None:
     page = text(as_player(june).get(MAIL))
 
     assert "there is nobody else in it" in page

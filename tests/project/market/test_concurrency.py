@@ -11,7 +11,7 @@ from tests.project.market.crowd import FLASH, FUNDS, PRICE, STOCK, VISITORS, Cro
 pytestmark = pytest.mark.slow
 
 
-def test_of_many_who_want_one_thing_exactly_one_gets_it(crowd: Crowd) -> None:
+def test_exactly_one_of_many_buyers_gets_the_item(crowd: Crowd) -> None:
     wanted = crowd.first_of("joe")
 
     outcomes = crowd.trade([("jack", wanted, PRICE)] * 8, [("jill", wanted, PRICE)] * 8)

@@ -37,7 +37,7 @@ def test_requests_to_the_shop_are_a_chart_in_the_admin(admin_client: Client, red
     assert "requests:market:buy: 0 in all" in page
 
 
-def test_who_may_not_view_counters_sees_sales_alone(db: None, redis: Redis) -> None:
+def test_staff_without_permission_for_counters_see_sales_alone(db: None, redis: Redis) -> None:
     seller = User.objects.create_user("clerk", is_staff=True)
     seller.user_permissions.set(Permission.objects.filter(codename="view_sale"))
     client = Client()

@@ -55,7 +55,7 @@ def test_each_trade_of_a_thing_has_a_newer_fence(redis: Redis, dagger: Item, jac
     assert fences == sorted(set(fences))
 
 
-def test_what_is_refused_leaves_no_fence_and_no_lock(redis: Redis, listing: Listing, jack: Player) -> None:
+def test_a_refused_save_leaves_no_fence_and_no_lock(redis: Redis, listing: Listing, jack: Player) -> None:
     for refused in (
         lambda: trading.buy(jack, listing.pk, 99),
         lambda: trading.withdraw(jack, listing.pk),
@@ -111,7 +111,7 @@ def test_an_offer_that_was_held_up_is_refused_if_the_thing_was_listed_and_withdr
     assert not Listing.objects.live().exists()
 
 
-def test_who_was_overtaken_has_changed_nothing(redis: Redis, listing: Listing, jack: Player) -> None:
+def test_an_overtaken_change_has_no_effect(redis: Redis, listing: Listing, jack: Player) -> None:
     newer = 2**62
     Item.objects.fenced(newer).update()
 

@@ -78,7 +78,7 @@ def test_one_of_what_remains_is_the_buyers(redis: Redis, sale: FlashSale) -> Non
         ({"price": 2_000}, 2_000, NotEnoughFunds),
     ],
 )
-def test_who_is_refused_has_bought_nothing(
+def test_a_refused_buyer_has_bought_nothing(
     redis: Redis, sale: FlashSale, change: dict[str, object], price: int, refusal: type[Refusal]
 ) -> None:
     jack, key = player("jack"), sale.slug
@@ -148,7 +148,7 @@ def test_a_purchase_is_seen_at_once_by_everybody(redis: Redis, client: Client) -
     assert shown(client)[0] == str(int(before[0]) - 1)
 
 
-def test_what_another_program_writes_is_seen_when_the_delay_is_over(redis: Redis, client: Client) -> None:
+def test_a_write_of_another_program_is_seen_after_the_delay(redis: Redis, client: Client) -> None:
     flash.look_after()
     RowWorker(cached_rows()).tick()
     before = shown(client)
@@ -170,7 +170,7 @@ def test_the_json_tells_everybody_what_remains_and_nothing_else(
     assert row == {"remaining": 3, "ends_at": sale.ends_at.isoformat()}
 
 
-def test_what_is_sold_out_has_no_button(redis: Redis, client: Client, sale: FlashSale) -> None:
+def test_sold_out_items_have_no_button(redis: Redis, client: Client, sale: FlashSale) -> None:
     client.force_login(player("jack").user)
     with_one = client.get(PAGE).content.decode()
     sale.remaining = 0
@@ -187,7 +187,7 @@ def card(page: str) -> str:
     return page.split("data-key=")[1]
 
 
-def test_a_buyer_is_told_what_he_got_and_that_he_has_one(
+def test_a_buyer_is_told_what_they_got_and_that_they_have_one(
     redis: Redis, client: Client, sale: FlashSale
 ) -> None:
     client.force_login(player("jack").user)

@@ -57,7 +57,7 @@ def test_without_redis_nothing_is_withdrawn(listing: Listing) -> None:
     assert Listing.objects.get().status == Listing.Status.OPEN
 
 
-def test_nobody_lists_what_belongs_to_others(redis: Redis, dagger: Item, jack: Player) -> None:
+def test_people_list_only_their_own_things(redis: Redis, dagger: Item, jack: Player) -> None:
     with pytest.raises(NotYours):
         trading.list_item(jack, dagger, 100)
 
@@ -71,9 +71,7 @@ def test_a_thing_is_listed_once(redis: Redis, listing: Listing) -> None:
     assert Listing.objects.get().price == 100
 
 
-def test_what_was_not_sold_in_time_can_be_listed_again_even_if_its_task_is_late(
-    redis: Redis, listing: Listing
-) -> None:
+def test_unsold_items_can_be_listed_again_even_if_their_task_is_late(redis: Redis, listing: Listing) -> None:
     ends_in(listing, seconds=-1)
 
     again = trading.list_item(listing.seller, listing.item, 90)
@@ -103,14 +101,14 @@ def test_a_listing_can_be_withdrawn_before_it_opens(redis: Redis, listing: Listi
     assert trading.withdraw(listing.seller, listing.pk).status == Listing.Status.WITHDRAWN
 
 
-def test_nobody_withdraws_the_listing_of_another(redis: Redis, listing: Listing, jack: Player) -> None:
+def test_players_withdraw_only_their_own_listings(redis: Redis, listing: Listing, jack: Player) -> None:
     with pytest.raises(NotYours):
         trading.withdraw(jack, listing.pk)
 
     assert Listing.objects.get().status == Listing.Status.OPEN
 
 
-def test_what_is_over_cannot_be_withdrawn(redis: Redis, listing: Listing, jack: Player) -> None:
+def test_a_finished_listing_cannot_be_withdrawn(redis: Redis, listing: Listing, jack: Player) -> None:
     trading.buy(jack, listing.pk, 100)
 
     with pytest.raises(ListingClosed):

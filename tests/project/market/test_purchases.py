@@ -67,16 +67,14 @@ def test_a_purse_that_is_one_short_buys_nothing(redis: Redis, listing: Listing, 
 
 
 @pytest.mark.parametrize("seen", [99, 101, -100, 0])
-def test_nobody_pays_a_price_that_they_did_not_see(
-    redis: Redis, listing: Listing, jack: Player, seen: int
-) -> None:
+def test_buyers_pay_only_the_price_they_saw(redis: Redis, listing: Listing, jack: Player, seen: int) -> None:
     with pytest.raises(PriceChanged, match="now 100 gold"):
         trading.buy(jack, listing.pk, seen)
 
     assert_nothing_happened(listing)
 
 
-def test_nobody_buys_from_themselves(redis: Redis, listing: Listing) -> None:
+def test_players_cannot_buy_from_themselves(redis: Redis, listing: Listing) -> None:
     with pytest.raises(OwnListing):
         trading.buy(listing.seller, listing.pk, 100)
 

@@ -58,7 +58,7 @@ def test_names_are_found_by_the_beginnings_of_their_words(redis: Redis, joe: Pla
         assert shown(client, q=q) == found, q[:10]
 
 
-def test_what_was_chosen_is_shown_alone(redis: Redis, joe: Player, client: Client) -> None:
+def test_the_chosen_item_is_shown_alone(redis: Redis, joe: Player, client: Client) -> None:
     offered(joe, "Dagger", "Dagger of Dawn", "Dagger")
 
     assert shown(client, **{"q": "Dagger", "q-id": ""}) == {"Dagger", "Dagger of Dawn"}
@@ -86,7 +86,7 @@ def test_a_name_is_offered_once_however_many_sell_it_and_until_the_last_is_sold(
     assert names() == ["Glass Acorn"]
 
 
-def test_what_opens_and_ends_by_the_clock_is_told_by_its_task(redis: Redis, joe: Player) -> None:
+def test_openings_and_closings_by_the_clock_are_announced_by_their_task(redis: Redis, joe: Player) -> None:
     [listing] = offered(joe, "Glass Acorn")
     opens_in(listing, hours=1)
     tasks.end_listing.call(listing.pk)
@@ -101,7 +101,7 @@ def test_what_opens_and_ends_by_the_clock_is_told_by_its_task(redis: Redis, joe:
     assert books.for_sale.book.complete("glass") == []
 
 
-def test_what_the_sweep_makes_good_is_in_the_book(redis: Redis, joe: Player) -> None:
+def test_names_repaired_by_the_sweep_are_in_the_book(redis: Redis, joe: Player) -> None:
     [listing] = offered(joe, "Glass Acorn")
     ends_in(listing, seconds=-1)
 
@@ -110,7 +110,7 @@ def test_what_the_sweep_makes_good_is_in_the_book(redis: Redis, joe: Player) -> 
     assert books.for_sale.book.complete("glass") == []
 
 
-def test_what_is_over_is_not_shown_though_the_book_still_has_it(
+def test_finished_listings_are_hidden_though_the_book_still_has_them(
     redis: Redis, joe: Player, client: Client
 ) -> None:
     [listing] = offered(joe, "Glass Acorn")
@@ -119,7 +119,7 @@ def test_what_is_over_is_not_shown_though_the_book_still_has_it(
     assert shown(client, q="glass") == set()
 
 
-def test_that_more_fits_than_is_shown_is_said(
+def test_a_list_says_that_it_is_cut(
     redis: Redis, joe: Player, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offered(joe, "Glass Acorn", "Glass Bead", "Glass Cup")

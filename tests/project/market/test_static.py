@@ -48,7 +48,7 @@ def test_a_part_of_a_file_can_be_asked_for(client: Client) -> None:
     assert len(response.content) == 10
 
 
-def test_what_is_no_static_file_is_not_found(client: Client) -> None:
+def test_a_missing_static_file_is_not_found(client: Client) -> None:
     assert client.get("/static/market/nothing.css").status_code == 404
 
 

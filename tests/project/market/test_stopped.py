@@ -55,7 +55,7 @@ def outcome(process: subprocess.Popen[str]) -> str:
     return answer.strip().strip('"')
 
 
-def test_who_was_stopped_with_the_lock_is_refused_when_another_has_bought(
+def test_a_holder_stopped_with_the_lock_is_refused_when_another_has_bought(
     crowd: Crowd, redis: Redis, wanted: int
 ) -> None:
     with crowd.stalled(("jack", wanted, PRICE), BEFORE) as jack:
@@ -74,7 +74,7 @@ def test_who_was_stopped_with_the_lock_is_refused_when_another_has_bought(
 
 
 @pytest.mark.parametrize("number", INSIDE)
-def test_who_was_stopped_within_the_transaction_ends_it_before_the_next(
+def test_a_holder_stopped_in_its_transaction_ends_it_before_the_next(
     crowd: Crowd, redis: Redis, wanted: int, number: int
 ) -> None:
     with crowd.stalled(("jack", wanted, PRICE), number) as jack, ThreadPoolExecutor(1) as pool:
@@ -94,7 +94,7 @@ def test_who_was_stopped_within_the_transaction_ends_it_before_the_next(
 
 
 @pytest.mark.parametrize("number", [BEFORE, INSIDE[-1]])
-def test_who_dies_in_the_middle_leaves_nothing_but_a_lock_that_ends(
+def test_a_killed_holder_leaves_only_a_lock_that_expires(
     crowd: Crowd, redis: Redis, wanted: int, number: int
 ) -> None:
     with crowd.stalled(("jack", wanted, PRICE), number) as jack:

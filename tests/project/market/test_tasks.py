@@ -72,7 +72,7 @@ def test_mails_of_different_kinds_have_different_ids(sale: Sale) -> None:
     assert len({message.message()["Message-ID"] for message in mail.outbox}) == 2
 
 
-def test_who_switched_the_mail_off_gets_none(sale: Sale) -> None:
+def test_a_person_without_mail_gets_none(sale: Sale) -> None:
     Player.objects.update(wants_sold_mail=False, wants_expired_mail=False)
 
     assert tasks.send_sold_email.call(sale.pk) is False
@@ -162,7 +162,7 @@ def test_ending_twice_tells_the_seller_once(redis: Redis, listing: Listing) -> N
 
 
 @pytest.mark.parametrize("status", [Listing.Status.SOLD, Listing.Status.WITHDRAWN])
-def test_what_is_sold_or_withdrawn_does_not_end(redis: Redis, listing: Listing, status: str) -> None:
+def test_sold_and_withdrawn_listings_do_not_end_again(redis: Redis, listing: Listing, status: str) -> None:
     ends_in(listing, seconds=-1)
     Listing.objects.update(status=status)
 

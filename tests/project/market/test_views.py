@@ -70,7 +70,7 @@ def test_every_page_opens_for_a_player(joe: Player, url: str) -> None:
 
 
 @pytest.mark.parametrize("url_of", [buy_url, withdraw_url])
-def test_what_changes_something_takes_post_only(
+def test_views_that_change_something_take_post_only(
     listing: Listing, jack: Player, url_of: Callable[[Listing], str]
 ) -> None:
     assert as_player(jack).get(url_of(listing)).status_code == 405
@@ -144,7 +144,7 @@ def test_a_changed_price_is_told_and_nothing_bought(redis: Redis, listing: Listi
     assert "The price of Moonlit Dagger is now 5,000 gold, not 100. Nothing was bought." in text(page)
 
 
-def test_buying_what_is_gone_is_told(redis: Redis, listing: Listing, jack: Player, jill: Player) -> None:
+def test_buying_what_is_gone_is_reported(redis: Redis, listing: Listing, jack: Player, jill: Player) -> None:
     as_player(jill).post(buy_url(listing), {"price": 100})
 
     page = as_player(jack).post(buy_url(listing), {"price": 100}, follow=True)
@@ -169,7 +169,7 @@ def test_the_button_carries_the_price_that_is_shown(listing: Listing, jack: Play
     assert "Moonlit Dagger for 1,000 gold" in page
 
 
-def test_what_one_cannot_pay_has_no_button(listing: Listing, jack: Player) -> None:
+def test_items_that_cost_too_much_have_no_button(listing: Listing, jack: Player) -> None:
     Listing.objects.update(price=1_001)
 
     page = as_player(jack).get(BROWSE)
@@ -221,9 +221,7 @@ def test_search_filter_and_order(
     assert re.findall(r"<h2>(.+)</h2>", page.content.decode()) == shown
 
 
-def test_what_has_not_opened_or_has_ended_is_not_shown(
-    listing: Listing, acorn: Listing, client: Client
-) -> None:
+def test_listings_not_open_yet_or_over_are_hidden(listing: Listing, acorn: Listing, client: Client) -> None:
     opens_in(listing, seconds=30)
     ends_in(acorn, seconds=-1)
 
@@ -329,7 +327,7 @@ def test_withdrawing_brings_the_thing_back(redis: Redis, listing: Listing) -> No
     assert "You offer nothing at the moment." in text(page)
 
 
-def test_nobody_withdraws_for_another(redis: Redis, listing: Listing, jack: Player) -> None:
+def test_a_token_withdraws_only_its_own_request(redis: Redis, listing: Listing, jack: Player) -> None:
     page = as_player(jack).post(withdraw_url(listing), follow=True)
 
     assert "This listing belongs to somebody else." in text(page)
@@ -434,7 +432,7 @@ def test_a_thing_that_somebody_trades_is_neither_listed_nor_withdrawn_meanwhile(
     assert Listing.objects.get().status == Listing.Status.OPEN
 
 
-def test_who_was_overtaken_is_told(redis: Redis, listing: Listing, jack: Player) -> None:
+def test_an_overtaken_change_is_reported(redis: Redis, listing: Listing, jack: Player) -> None:
     Item.objects.fenced(2**62).update()
 
     page = as_player(jack).post(buy_url(listing), {"price": 100}, follow=True)

@@ -65,7 +65,7 @@ def test_today_is_made_until_now(crowd: Crowd, folder: Path) -> None:
     assert "12:30:00" < max(times) < "12:34:56"
 
 
-def test_what_a_killed_process_has_not_made_the_next_one_makes(crowd: Crowd, folder: Path) -> None:
+def test_the_next_process_does_the_work_of_a_killed_one(crowd: Crowd, folder: Path) -> None:
     make_past(folder, crowd, NOW, lines=100)
     whole = contents(folder)
     (folder / "game-2026-02-20.log.gz").unlink()
@@ -113,7 +113,7 @@ def test_a_large_file_is_renamed_and_the_oldest_goes(folder: Path) -> None:
     }
 
 
-def test_what_is_read_as_a_file_grows_is_of_whole_lines(folder: Path) -> None:
+def test_reading_a_growing_file_returns_whole_lines(folder: Path) -> None:
     log = GameLog(folder)
     for number in range(50):
         log.write([f"line {number}"] * number)

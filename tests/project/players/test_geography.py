@@ -87,7 +87,7 @@ def test_a_new_release_of_the_demo_brings_its_own(
     assert after.ipv6 == before.ipv6 + 1
 
 
-def test_without_redis_it_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_redis_it_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     demo.load()
 
     assert "importgeoip" in caplog.text

@@ -79,7 +79,7 @@ def test_it_is_in_the_sites_navigation(redis: Redis, client: Client) -> None:
     assert "style=" not in page
 
 
-def test_whoever_may_see_traffic_in_the_control_room_finds_it(redis: Redis) -> None:
+def test_traffic_is_found_by_all_who_may_see_it_in_the_control_room(redis: Redis) -> None:
     pages = []
     for staff in (True, False):
         client = Client()

@@ -124,7 +124,7 @@ def test_an_action_on_what_a_search_finds_tells_nothing_either(staff, one_of_eac
     assert TaskQueue().stats("mail").dead == 1
 
 
-def test_of_a_record_that_cannot_be_read_nothing_is_quoted(onlooker, viewer, redis):
+def test_an_unreadable_record_is_never_quoted(onlooker, viewer, redis):
     task_id = scene.ready()[0]
     redis.hset(keys.BackendKeys("default").tasks, task_id, f"nonsense {SECRET}")
 

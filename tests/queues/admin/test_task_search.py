@@ -55,7 +55,7 @@ def test_the_page_says_what_was_searched_and_what_was_not(viewer, window):
     assert "No task is ready" not in nothing
 
 
-def test_of_dead_tasks_the_latest_are_searched(viewer, window):
+def test_a_search_of_dead_tasks_covers_the_latest(viewer, window):
     ids = [scene.dead() for _ in range(4)]
 
     listed, said = found(viewer, "send", "dead")
@@ -80,7 +80,7 @@ def test_blanks_are_no_search(viewer):
     assert found(viewer, "  ")[0] == ids
 
 
-def test_what_is_searched_for_is_shown_and_is_not_html(viewer):
+def test_the_search_text_is_shown_and_escaped(viewer):
     text = "\"><script>alert('a')</script>"
     scene.ready()
 

@@ -74,7 +74,7 @@ def test_selected_tasks_are_sent_again_and_no_others(client):
     assert places("mail") == {"dead": [second], "ready": [first, third]}
 
 
-def test_what_died_first_is_sent_first(client):
+def test_the_first_task_to_die_is_resent_first(client):
     ids = [scene.dead() for _ in range(3)]
 
     done(client, "resend", "dead", scope="all")
@@ -133,7 +133,7 @@ def test_a_verb_that_is_nothing_for_a_state_is_not_there(client, verb, state):
     assert places("mail")[state] == [task_id]
 
 
-def test_what_a_unique_key_refuses_is_said_and_stays_dead(client):
+def test_a_unique_key_that_is_taken_is_named_and_the_task_stays_dead(client):
     dead, other = scene.dead(unique="a"), scene.dead()
     scene.ready(unique="a")
 
@@ -158,7 +158,7 @@ def test_where_all_are_refused_nothing_is_called_done_or_logged(client):
     assert logged() == []
 
 
-def test_what_is_gone_already_is_said(client):
+def test_a_missing_target_is_reported(client):
     ids = [scene.dead() for _ in range(3)]
     TaskQueue().delete("mail", "dead", ids[:2])
 

@@ -103,7 +103,7 @@ def test_each_request_is_one_log_entry_and_the_alias_has_a_history(operator):
     assert f'href="{ROOT}default/history/"' in operator.get(ROOT).text
 
 
-def test_who_was_asked_to_stop_is_not_asked_to_be_quiet(operator):
+def test_a_worker_asked_to_stop_is_not_asked_to_be_quiet(operator):
     worker = scene.worker("mail")
     operator.post(url("stop", worker))
 

@@ -213,7 +213,7 @@ def test_a_task_knows_which_attempt_it_is(redis: Redis) -> None:
         ({"run_after": TOMORROW.astimezone(ZoneInfo("Asia/Kathmandu"))}, {"run_after": TOMORROW}),
     ],
 )
-def test_what_a_task_is_told_comes_back(using: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_tell_stores_what_get_returns(using: dict[str, Any], expected: dict[str, Any]) -> None:
     result = send.using(**using).enqueue()
 
     found = backend().get_result(result.id)
@@ -298,7 +298,7 @@ def test_too_much_is_refused_at_once(redis: Redis) -> None:
         (plain, {"takes_context": True}, "context"),
     ],
 )
-def test_what_cannot_be_a_task_is_refused_when_it_is_declared(
+def test_an_invalid_task_is_refused_at_declaration(
     function: Any, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidTask, match=message):
@@ -355,7 +355,7 @@ def test_a_prefix_that_has_changed_counts_when_a_task_is_enqueued(redis: Redis) 
         assert redis.hkeys(keys.BackendKeys("default").tasks) == [staged.id.encode()]
 
 
-def test_what_is_stored_can_be_read_and_runs_when_its_queue_is_no_longer_allowed() -> None:
+def test_stored_tasks_are_readable_and_run_when_their_queue_is_no_longer_allowed() -> None:
     result = send.enqueue(1)
 
     with aliases(default={"QUEUES": ["default"]}):
@@ -367,7 +367,7 @@ def test_what_is_stored_can_be_read_and_runs_when_its_queue_is_no_longer_allowed
 
 
 @pytest.mark.parametrize("result_id", [None, 123, UUID(int=0)])
-def test_what_is_no_id_does_not_exist(result_id: Any) -> None:
+def test_a_malformed_id_does_not_exist(result_id: Any) -> None:
     with pytest.raises(TaskResultDoesNotExist):
         send.get_result(result_id)
 

@@ -143,7 +143,7 @@ def test_the_tables_say_the_same_in_columns(redis):
     assert "tests.queues.admin.periodic.sweep  0 3 * * * (Europe/Berlin)" in text
 
 
-def test_what_there_is_none_of_is_called_none(redis):
+def test_an_empty_list_says_that_there_are_none(redis):
     with declare_only():
         assert (
             " ".join(show().split())

@@ -86,7 +86,7 @@ def test_the_second_signal_ends_at_once_and_gives_back_what_runs(
     assert queue.workers() == []
 
 
-def test_what_takes_longer_than_the_shutdown_timeout_is_given_back(
+def test_tasks_longer_than_the_shutdown_timeout_are_released(
     server: EmbeddedServer, queue: TaskQueue, held: Held
 ) -> None:
     with run_worker(server.url, "--shutdown-timeout", "0.2") as worker:

@@ -76,7 +76,7 @@ def test_tasks_that_time_out_again_and_again_do_not_starve_their_neighbours(
     assert worker.output.count("starting anew to be rid of it") in (2, 3)
 
 
-def test_what_is_cut_off_is_counted_and_shown(
+def test_cut_off_starts_are_counted_and_shown(
     server: EmbeddedServer, queue: TaskQueue, held: Held, tmp_path: Path
 ) -> None:
     with run_worker(server.url, "-c", "2", "--shutdown-timeout", "0.2") as worker:

@@ -88,7 +88,7 @@ def test_arguments_have_the_same_name_in_every_process() -> None:
     assert entry.kwargs == {"b": [1, 2], "a": None}
 
 
-def test_what_is_declared_twice_alike_is_declared_once() -> None:
+def test_identical_declarations_become_one() -> None:
     periodic(every(minutes=5))(tasks.echo)
     periodic(every(seconds=300), missed="once")(tasks.echo)
 
@@ -132,7 +132,7 @@ def test_a_coroutine_function_is_no_task() -> None:
 
 
 @pytest.mark.parametrize("schedule", [tasks.echo, "0 3 * * *", 300, every])
-def test_what_is_no_schedule_is_refused(schedule: Any) -> None:
+def test_an_invalid_schedule_is_refused(schedule: Any) -> None:
     with pytest.raises(TypeError, match="it needs a schedule"):
         periodic(schedule)
 

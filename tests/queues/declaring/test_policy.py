@@ -232,7 +232,7 @@ def test_a_policy_that_cannot_be_is_refused_with_its_name(policy: dict[str, Any]
 @pytest.mark.parametrize(
     "policy", [{"lease": float("inf")}, {"result_ttl": float("inf")}, {"backoff": float("inf")}]
 )
-def test_what_lasts_for_ever_is_refused_where_there_is_no_for_ever(policy: dict[str, Any]) -> None:
+def test_an_infinite_duration_is_refused_where_there_is_none(policy: dict[str, Any]) -> None:
     with pytest.raises(InvalidTask, match="is inf"):
         task(**policy)(plain)
 
@@ -241,12 +241,12 @@ def test_a_timeout_may_be_for_ever() -> None:
     assert task(timeout=float("inf"))(plain).timeout == float("inf")
 
 
-def test_what_is_no_policy_is_a_type_error() -> None:
+def test_an_invalid_policy_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="max_atempts"):
         task(max_atempts=3)(plain)  # type: ignore[call-overload]
 
 
-def test_what_django_refuses_is_refused_here_too() -> None:
+def test_arguments_that_django_refuses_are_refused_here_too() -> None:
     with pytest.raises(InvalidTask, match="priority"):
         task(priority=101)(plain)
     with pytest.raises(InvalidTask, match="context"):
@@ -494,7 +494,7 @@ def test_other_arguments_and_other_tasks_are_other_calls() -> None:
     assert len({result.id for result in results}) == 4
 
 
-def test_what_runs_is_unfinished_and_the_second_call_gets_its_result(heard: list[str]) -> None:
+def test_a_running_request_is_unfinished_and_the_repeated_call_gets_its_result(heard: list[str]) -> None:
     first = only_one.enqueue()
     claim_one(Consumer())
 
@@ -551,7 +551,7 @@ def test_arguments_that_contain_themselves_are_refused(redis: Redis) -> None:
     assert redis.dbsize() == 0
 
 
-def test_of_many_calls_the_same_ones_are_stored_once(heard: list[str]) -> None:
+def test_identical_concurrent_calls_are_stored_once(heard: list[str]) -> None:
     backend = task_backends["default"]
     assert isinstance(backend, RedisBackend)
 
@@ -639,7 +639,7 @@ def test_a_database_that_is_none_is_an_error_when_it_is_enqueued(redis: Redis) -
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_cannot_be_stored_is_refused_before_the_commit(redis: Redis) -> None:
+def test_an_argument_that_cannot_be_stored_is_refused_before_the_commit(redis: Redis) -> None:
     with transaction.atomic(), pytest.raises(NotSerializable):
         later.enqueue({1})
 

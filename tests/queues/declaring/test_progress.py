@@ -14,7 +14,7 @@ WRONG = [float("nan"), float("inf"), 10**400, -1, "3", True, None, Decimal(1)]
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_no_number_is_refused_where_it_is_said(wrong: Any) -> None:
+def test_an_invalid_number_is_refused_where_it_is_given(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"progress\(\) was given done="):
         progress(wrong, 10)
     with pytest.raises(ValueError, match=r"progress\(\) was given done="):

@@ -255,7 +255,7 @@ def test_equal_intervals_are_equal_however_they_are_spelled() -> None:
         ({"minutes": True}, "minutes=True"),
     ],
 )
-def test_what_is_no_interval_is_refused(given_: dict[str, Any], message: str) -> None:
+def test_an_invalid_interval_is_refused(given_: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSchedule, match=message):
         every(**given_)
 

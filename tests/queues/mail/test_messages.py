@@ -163,7 +163,7 @@ def test_a_mail_attached_to_a_mail_keeps_its_identity_as_well() -> None:
     assert as_bytes(from_json(document)) == as_bytes(from_json(document))
 
 
-def test_what_is_made_twice_of_one_task_is_one_mail() -> None:
+def test_one_task_sends_one_mail_though_made_twice() -> None:
     document = to_json(hello())
     first, second = from_json(document).message(), from_json(document).message()
 

@@ -74,7 +74,7 @@ def test_the_signals_tell_of_each_start_and_of_one_end(
     assert told.errors == result.errors
 
 
-def test_what_is_to_be_tried_again_does_not_keep_a_burst(
+def test_a_task_to_be_retried_does_not_keep_a_burst_worker(
     backend: RedisBackend, make_worker: MakeWorker
 ) -> None:
     with options(max_attempts=2, backoff=3600.0):
@@ -192,7 +192,7 @@ def test_a_timeout_that_the_coroutine_has_set_itself_is_an_error_like_others(
     assert [error.exception_class for error in result.errors] == [TimeoutError]
 
 
-def test_what_ends_in_time_is_not_disturbed(backend: RedisBackend, make_worker: MakeWorker) -> None:
+def test_tasks_that_end_in_time_are_not_disturbed(backend: RedisBackend, make_worker: MakeWorker) -> None:
     result = jobs.in_time.enqueue()
 
     assert make_worker(burst=True).run() == 0
@@ -252,7 +252,7 @@ def test_a_function_that_ends_after_its_timeout_has_failed_all_the_same(
     assert counts() == {"successful": 1, "dead": 1}
 
 
-def test_what_outlasts_the_shutdown_timeout_beside_a_stuck_function_is_cut_off_and_counted(
+def test_a_task_beside_a_stuck_one_is_cut_off_and_counted_after_the_shutdown_timeout(
     backend: RedisBackend, make_worker: MakeWorker, patient: None
 ) -> None:
     result = jobs.stuck.enqueue()
@@ -465,7 +465,7 @@ def test_its_neighbours_in_the_worker_are_not_cancelled(
     assert goes_on.return_value == "in the end"
 
 
-def test_what_was_cancelled_while_it_waited_is_not_run(
+def test_a_task_cancelled_in_the_wait_is_not_run(
     backend: RedisBackend, redis: Redis, make_worker: MakeWorker
 ) -> None:
     (task_id,) = push(NOTE)

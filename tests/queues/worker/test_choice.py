@@ -25,7 +25,7 @@ def test_round_robin_gives_each_queue_the_same_share(want: int) -> None:
 
 
 @pytest.mark.parametrize("want", [1, 2, 8])
-def test_by_weight_each_queue_has_its_share_of_what_is_wanted(want: int) -> None:
+def test_weighted_queues_share_the_claimed_tasks(want: int) -> None:
     choice = QueueChoice(["high", "low"], {"high": 3, "low": 1})
 
     assert choice.shares(want) == pytest.approx({"high": want * 3 / 4, "low": want / 4})

@@ -105,7 +105,7 @@ def test_no_more_run_than_the_limit_in_all_workers_together(
     assert most == 2
 
 
-def test_what_waits_for_room_keeps_nobody_else_from_running(
+def test_a_task_that_waits_for_room_keeps_no_other_from_running(
     redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
     start(make_worker(concurrency=3))
@@ -189,7 +189,7 @@ def test_to_wait_for_room_is_no_attempt(redis: Redis, make_worker: MakeWorker, s
     assert dead.starts == 1
 
 
-def test_what_was_cancelled_as_it_waited_does_not_come(redis: Redis) -> None:
+def test_a_notification_cancelled_in_the_wait_is_not_sent(redis: Redis) -> None:
     first, second = push(path(limited), 2)
     consumer = Consumer()
     Parking(consumer).park("limit", claim(consumer, 2))

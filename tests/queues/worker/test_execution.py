@@ -183,7 +183,7 @@ def test_a_task_cannot_end_its_worker(runner: Runner, leave: Task, raised: type[
     assert runner.call(tasks.aecho, "alive").return_value == "alive"
 
 
-def test_what_a_coroutine_leaves_behind_cannot_end_the_event_loop(runner: Runner) -> None:
+def test_a_leaked_coroutine_cannot_stop_the_event_loop(runner: Runner) -> None:
     runner.call(jobs.leave_behind)
 
     assert runner.call(tasks.aecho, "alive").return_value == "alive"
@@ -241,7 +241,7 @@ def test_a_value_that_is_not_json_is_a_failure_that_names_it(runner: Runner) -> 
         ("os.system", "No task 'os.system' can be imported: no app in INSTALLED_APPS contains a module 'os'"),
     ],
 )
-def test_what_is_not_declared_as_a_task_is_not_run_and_dies_with_the_reason(
+def test_a_function_that_is_no_declared_task_is_not_run_and_dies_with_the_reason(
     runner: Runner, name: str, reason: str
 ) -> None:
     info = runner.call_named(name)
@@ -283,7 +283,7 @@ def test_a_task_whose_module_cannot_be_imported_dies_with_the_reason(
     assert "breaks_on_import.py" in info.errors[0].traceback
 
 
-def test_what_cannot_be_run_is_in_the_log(runner: Runner, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_that_cannot_run_is_logged(runner: Runner, caplog: pytest.LogCaptureFixture) -> None:
     info = runner.call_named("tests.tasks.no_such")
 
     [record, last] = [record for record in caplog.records if record.levelno == logging.ERROR]
@@ -293,7 +293,7 @@ def test_what_cannot_be_run_is_in_the_log(runner: Runner, caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("record", [b"", b"nonsense", b"1 2 3\n{}", b"1 1 0 0 0 default\n[]", b"\xff\n{}"])
-def test_what_is_no_task_record_dies_with_the_reason(runner: Runner, redis: Redis, record: bytes) -> None:
+def test_an_unreadable_record_dies_with_the_reason(runner: Runner, redis: Redis, record: bytes) -> None:
     task_id = runner.backend.queue.push("tests.tasks.echo")
     redis.hset(keys.BackendKeys("default").tasks, task_id, record)
 

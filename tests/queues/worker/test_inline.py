@@ -61,7 +61,7 @@ def test_nothing_ready_is_nothing_run(backend: RedisBackend) -> None:
     assert run_tasks() == []
 
 
-def test_what_the_tasks_enqueue_runs_too(backend: RedisBackend) -> None:
+def test_tasks_enqueued_by_tasks_run_too(backend: RedisBackend) -> None:
     jobs.enqueue_another.enqueue(2)
 
     assert [info.return_value for info in run_tasks()] == [2, 1, 0]
@@ -113,7 +113,7 @@ def test_a_paused_queue_stays_as_it_is(backend: RedisBackend) -> None:
     assert run_tasks() == []
 
 
-def test_what_is_no_task_is_reported_dead(backend: RedisBackend) -> None:
+def test_an_unreadable_task_is_reported_dead(backend: RedisBackend) -> None:
     push("no.such.task")
 
     (info,) = run_tasks()

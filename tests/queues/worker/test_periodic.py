@@ -149,7 +149,7 @@ def test_it_wants_to_be_called_again_at_its_next_tick() -> None:
 # --- Ticking ---------------------------------------------------------------------------------------
 
 
-def test_what_was_never_seen_before_begins_with_its_next_tick() -> None:
+def test_a_new_periodic_task_begins_with_its_next_tick() -> None:
     declare(missed="all")
     hand = Hand()
     hand.tick()
@@ -347,7 +347,7 @@ def test_the_overview_does_not_wait_for_a_date_that_a_jump_has_left(redis: Redis
 # --- Missed ticks ----------------------------------------------------------------------------------
 
 
-def test_of_missed_ticks_the_latest_runs(redis: Redis) -> None:
+def test_only_the_latest_missed_tick_runs(redis: Redis) -> None:
     entry = declare()
     was_last(redis, entry, full(server_time(), DAY) - 6 * DAY)
     hand = Hand()
@@ -467,7 +467,7 @@ def test_a_tick_in_time_is_not_reported(caplog: pytest.LogCaptureFixture) -> Non
     assert caplog.records == []
 
 
-def test_ticks_that_redis_has_forgotten_are_not_made_up_for_by_who_pushed_them(redis: Redis) -> None:
+def test_ticks_that_redis_has_forgotten_are_not_pushed_again(redis: Redis) -> None:
     entry = declare(missed="all")
     hand = Hand()
     hand.tick()

@@ -59,7 +59,7 @@ def test_a_task_that_is_due_earlier_than_all_others_wakes_the_poller(
     assert reaches(delayed=1, ready=1)
 
 
-def test_what_the_poller_moved_wakes_an_idle_worker(
+def test_a_task_moved_by_the_poller_wakes_an_idle_worker(
     backend: RedisBackend, redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
     start(Poller())

@@ -32,7 +32,7 @@ def test_before_the_first_task_has_ended_nothing_is_claimed_ahead() -> None:
 @pytest.mark.parametrize(
     ("seconds", "limit"), [(0.0, MOST), (0.001, int(4 * AHEAD / 0.001)), (0.1, 2), (10.0, 0)]
 )
-def test_what_the_threads_will_start_soon_is_claimed_ahead(seconds: float, limit: int) -> None:
+def test_tasks_that_threads_will_start_soon_are_claimed_ahead(seconds: float, limit: int) -> None:
     prefetch = Prefetch(4)
     prefetch.learn([seconds])
 
@@ -149,7 +149,7 @@ def push_one_slow_and(quick: int) -> tuple[str, list[str]]:
     return slow, others
 
 
-def test_what_was_claimed_behind_a_slow_task_is_given_back_and_a_neighbour_runs_it(
+def test_tasks_claimed_behind_a_slow_one_are_released_and_run_on_a_neighbour(
     backend: RedisBackend,
     make_worker: MakeWorker,
     hasty: Callable[..., TaskWorker],
@@ -171,7 +171,7 @@ def test_what_was_claimed_behind_a_slow_task_is_given_back_and_a_neighbour_runs_
         assert (info.worker_ids, info.starts) == ((neighbour.consumer.id,), 1)
 
 
-def test_what_is_given_back_is_as_if_it_had_never_been_claimed(
+def test_a_released_task_is_as_if_it_had_never_been_claimed(
     backend: RedisBackend,
     redis: Redis,
     hasty: Callable[..., TaskWorker],
@@ -234,7 +234,7 @@ def test_no_more_than_max_tasks_are_run_however_quick_they_are(
     assert len(tasks.notes) == limit
 
 
-def test_what_was_given_back_does_not_count_for_max_tasks(
+def test_released_tasks_do_not_count_for_max_tasks(
     backend: RedisBackend, hasty: Callable[..., TaskWorker], start: Start, patient: None
 ) -> None:
     push_one_slow_and(9)
@@ -314,7 +314,7 @@ def test_an_order_of_priorities_is_kept_within_a_batch(
     assert tasks.notes == [100, 50, 0, -50]
 
 
-def test_what_waits_in_a_worker_is_renewed_with_what_runs(
+def test_tasks_waiting_in_a_worker_are_renewed_with_the_running_ones(
     backend: RedisBackend,
     hasty: Callable[..., TaskWorker],
     start: Start,

@@ -44,7 +44,7 @@ def begun(claimed: Claimed, at: float | None) -> Run:
 
 
 @pytest.mark.usefixtures("backend")
-def test_what_no_worker_has_died_of_is_no_suspect(redis: Redis) -> None:
+def test_a_task_that_killed_no_worker_is_no_suspect(redis: Redis) -> None:
     push(NOTE, 2 * MOST)
     claimed = claim(Consumer(), 2 * MOST)
 
@@ -114,7 +114,7 @@ def test_one_that_shall_be_alone_is_put_off_until_no_other_suspect_runs(
     assert suspects.refused_for(suspect(crashes)) is None
 
 
-def test_what_is_no_suspect_keeps_none_waiting() -> None:
+def test_an_unsuspected_task_keeps_no_other_waiting() -> None:
     suspects, other = Suspects(max_crashes=3), suspect(crashes=0)
     assert suspects.refused_for(other) is None
     suspects.add(run := begun(other, at=None))

@@ -151,7 +151,7 @@ def test_a_worker_runs_as_many_tasks_at_once_as_it_has_slots_and_claims_no_more(
     assert jobs.crowded["most"] == 2
 
 
-def test_what_one_worker_has_no_slot_for_a_neighbour_runs_at_once(
+def test_a_task_without_a_free_slot_runs_at_once_on_a_neighbour(
     backend: RedisBackend, make_worker: MakeWorker, start: Start, patient: None
 ) -> None:
     start(make_worker(concurrency=1))
@@ -243,7 +243,7 @@ def test_the_slots_are_divided_by_weight(
     assert reaches("low", ready=7, running=1)
 
 
-def test_what_an_empty_queue_leaves_goes_to_the_others(
+def test_the_share_of_an_empty_queue_goes_to_the_others(
     backend: RedisBackend, make_worker: MakeWorker, start: Start
 ) -> None:
     push(CROWD, 4, "low")
@@ -486,7 +486,7 @@ def server(backend: RedisBackend, tmp_path: Path) -> Iterator[EmbeddedServer]:
         yield server
 
 
-def test_what_ends_while_redis_is_away_is_handed_in_when_it_is_back(
+def test_tasks_that_end_during_an_outage_are_handed_in_after_it(
     server: EmbeddedServer,
     make_worker: MakeWorker,
     start: Start,
@@ -542,7 +542,7 @@ def test_redis_is_back_only_when_it_has_answered(
     assert caplog.text.count("Redis answers again after") == 1
 
 
-def test_what_a_stopping_worker_is_still_given_it_gives_back(
+def test_a_stopping_worker_returns_tasks_that_it_still_receives(
     backend: RedisBackend, redis_server: EmbeddedServer, redis: Redis, make_worker: MakeWorker, start: Start
 ) -> None:
     with LossyProxy(redis_server) as proxy, redis_at(proxy.url, SOCKET_TIMEOUT=0.3):

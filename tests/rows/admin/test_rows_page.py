@@ -106,7 +106,7 @@ def test_the_hit_rate_is_that_of_what_was_counted(viewer, settings):
     assert "A hit rate is the share of the reads of the last hour" in page(viewer)
 
 
-def test_that_nothing_is_counted_is_said(viewer):
+def test_an_empty_count_is_explained(viewer):
     assert 'so there is no hit rate: COMPONENTS["COUNT_SERVICES"] turns it on.' in page(viewer)
 
 
@@ -224,7 +224,7 @@ def test_all_rows_of_a_model_are_refreshed_slowed_down_and_removed(operator):
     assert operator.get(url("remove", model="items")).status_code == 404
 
 
-def test_what_is_too_much_for_one_request_goes_on_where_it_ended(operator, monkeypatch):
+def test_work_too_large_for_one_request_continues_in_the_next(operator, monkeypatch):
     monkeypatch.setattr(row_verbs, "MOST", 50)
     fill(120)
     address, removed = url("remove", model="items"), 0

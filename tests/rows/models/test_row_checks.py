@@ -44,7 +44,7 @@ def declare() -> Iterator[Declare]:
         ({"using": "nowhere"}, "E009", "no alias 'nowhere'", "There is: default"),
     ],
 )
-def test_what_is_declared_wrong_is_an_error_with_a_hint(
+def test_an_invalid_declaration_is_an_error_with_a_hint(
     declare: Declare, options: dict[str, Any], id: str, says: str, hints: str
 ) -> None:
     [message] = declare(Shelf, **options)
@@ -74,9 +74,9 @@ def test_a_field_of_which_nothing_is_known_is_warned_of(declare: Declare) -> Non
     assert "field value, a Lossy" in message.msg
 
 
-def test_who_names_the_field_knows_what_it_holds(declare: Declare) -> None:
+def test_a_client_that_names_fields_knows_what_they_hold(declare: Declare) -> None:
     assert declare(Token, fields=["word", "value"]) == []
 
 
-def test_what_is_declared_well_is_no_matter(declare: Declare) -> None:
+def test_a_valid_declaration_raises_no_complaint(declare: Declare) -> None:
     assert declare(Shelf, key="name", using="default", delay=0.5) == []

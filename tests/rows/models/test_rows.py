@@ -83,7 +83,7 @@ def test_empty_fields_are_none(redis: Redis) -> None:
     }
 
 
-def test_what_is_missed_is_loaded_in_one_query(
+def test_missing_rows_are_loaded_in_one_query(
     redis: Redis, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     wares = [Ware.objects.create(name=str(number), stock=number) for number in range(50)]
@@ -172,7 +172,7 @@ def test_within_a_transaction_nothing_is_stored(redis: Redis) -> None:
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]
 
 
-def test_what_sends_no_signal_is_read_when_the_delay_is_over(redis: Redis) -> None:
+def test_a_write_without_signals_is_seen_after_the_delay(redis: Redis) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
     Ware.cached.schedule(ware.pk, delay=5)
     refresh()
@@ -352,7 +352,7 @@ def test_keys_are_written_in_one_way(redis: Redis) -> None:
             Ware.cached.get(wrong)
 
 
-def test_while_no_daemon_runs_a_scheduled_row_is_loaded_by_who_misses_it(redis: Redis) -> None:
+def test_without_a_daemon_a_reader_loads_a_missed_scheduled_row(redis: Redis) -> None:
     ware = Ware.objects.create(name="sword", stock=1)
     Ware.cached.schedule(ware.pk, delay=5)
     refresh()

@@ -102,7 +102,7 @@ def test_a_daemon_does_not_store_what_was_so_before_a_commit(
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_nobody_stores_that_there_is_no_row_or_one_that_was_deleted_since(
+def test_a_deleted_row_is_not_stored_as_missing_nor_as_it_was(
     redis: Redis, during_the_load: Callable[[Callable[[], object]], None], is_deleted: bool
 ) -> None:
     ware = Ware(pk=77, name="sword", stock=1)
@@ -126,7 +126,7 @@ def test_a_reader_in_a_transaction_waits_for_nobody(redis: Redis) -> None:
     assert len(redis.keys("*:claim:*")) == 1
 
 
-def test_what_is_cached_is_read_without_a_database(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_rows_are_read_without_the_database(redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
     ware = Ware.objects.create(name="sword")
     Ware.cached.get(ware.pk)
     monkeypatch.setattr(connections["default"], "connection", None)
@@ -223,7 +223,7 @@ def test_more_rows_are_asked_for_than_a_query_takes(
 
 
 @pytest.mark.parametrize("key", [float("inf"), float("nan"), object(), b"\xff", [], {}])
-def test_what_can_be_no_key_is_told(redis: Redis, key: Any) -> None:
+def test_invalid_keys_are_reported(redis: Redis, key: Any) -> None:
     with pytest.raises((InvalidName, TypeError)):  # a list has no place among answers
         Ware.cached.get(key)
 

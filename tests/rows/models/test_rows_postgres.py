@@ -88,7 +88,7 @@ def refresh() -> None:
 
 
 @pytest.mark.parametrize("values", [FULL, {"gears": [], "years": NumericRange(empty=True)}])
-def test_what_postgresql_holds_comes_back_as_it_was(garage: None, values: dict[str, Any]) -> None:
+def test_values_of_postgresql_come_back_unchanged(garage: None, values: dict[str, Any]) -> None:
     pk = Car.objects.using(ALIAS).create(**values).pk
     stored = Car.objects.using(ALIAS).get(pk=pk)
 

@@ -205,7 +205,7 @@ def test_a_deleted_child_or_proxy_whose_key_was_changed_in_memory_is_told_likewi
 
 
 @pytest.mark.parametrize("field", ["bed", "plot", "spot", "corner", "vase", "pot", "graft"])
-def test_rows_that_refer_to_what_is_deleted_are_told(redis: Redis, field: str) -> None:
+def test_rows_that_refer_to_what_is_deleted_are_reported(redis: Redis, field: str) -> None:
     """The deletion sets their columns, without a signal of theirs; that of corner as a database may by itself."""
     kinds: dict[str, type[models.Model]] = {"vase": Vase, "pot": Vase, "graft": Flower}
     target = kinds.get(field, RaisedBed)._default_manager.create()
@@ -225,7 +225,7 @@ def test_rows_that_refer_to_what_is_deleted_are_told(redis: Redis, field: str) -
     assert is_cached(Flower.cached, other.pk)
 
 
-def test_of_very_many_rows_that_refer_to_what_is_deleted_some_wait_for_their_next_load(
+def test_deleting_the_target_of_very_many_rows_leaves_some_to_their_next_load(
     redis: Redis, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(writes, "MOST_REFERRING", 2)
@@ -274,7 +274,7 @@ def test_rows_that_are_deleted_together_are_all_told(redis: Redis) -> None:
     assert Ware.cached.get_many(pks) == {}
 
 
-def test_what_a_savepoint_takes_back_is_not_told(redis: Redis) -> None:
+def test_a_rolled_back_savepoint_sends_nothing(redis: Redis) -> None:
     kept, undone = (Ware.objects.create(name=name, stock=1) for name in ("kept", "undone"))
     Ware.cached.get_many([kept.pk, undone.pk])
 
@@ -289,7 +289,7 @@ def test_what_a_savepoint_takes_back_is_not_told(redis: Redis) -> None:
     assert is_cached(Ware.cached, undone.pk)
 
 
-def test_what_is_loaded_from_a_fixture_is_told(redis: Redis) -> None:
+def test_loading_a_fixture_invalidates_rows(redis: Redis) -> None:
     ware, token = Ware.objects.create(name="sword", stock=1), Token.objects.create(word="a")
     text = serializers.serialize("json", [ware, token]).replace('"stock": 1', '"stock": 2')
     assert Ware.cached.get(ware.pk).stock == 1  # type: ignore[union-attr]

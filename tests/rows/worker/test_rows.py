@@ -92,7 +92,7 @@ def test_a_batch_costs_two_round_trips(redis: Redis) -> None:
     assert len(cache().get_many(map(str, range(300)))) == 300
 
 
-def test_what_a_source_raises_stops_no_other_source(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_of_one_source_stops_no_other(redis: Redis, caplog: pytest.LogCaptureFixture) -> None:
     cache().schedule("1", 60)
     cache("others").schedule("1", 60)
 

@@ -87,7 +87,7 @@ def test_rows_of_the_other_nodes_are_loaded_as_ever(
     assert "Redis answers again" in caplog.text
 
 
-def test_what_was_claimed_of_a_node_that_died_then_is_not_stored_and_the_rest_is(nodes: list[Node]) -> None:
+def test_rows_claimed_from_a_node_that_died_are_not_stored_and_the_rest_is(nodes: list[Node]) -> None:
     rows, loader, dead = cache(), Loader(), nodes[0]
     for key in KEYS:
         rows.schedule(key, 60)

@@ -106,7 +106,7 @@ def test_a_semaphore_is_found_by_its_whole_name(viewer, text):
 
 
 @pytest.mark.parametrize("text", ["ap", "API", "x" * 600])
-def test_what_is_not_found_is_said(viewer, text):
+def test_a_missing_result_is_reported(viewer, text):
     holdings.permit("api")
 
     response = viewer.get(ROOT, {"q": text})
@@ -130,7 +130,7 @@ def test_a_semaphore_has_a_page_of_its_own(viewer):
     assert re.fullmatch(rf"MainThread {place} 3 [\d.]+ m?s", waiter)
 
 
-def test_who_holds_is_listed_by_page(viewer):
+def test_holders_are_listed_by_page(viewer):
     for number in range(60):
         holdings.permit("api", limit=100, owner=f"buyer {number}")
 
@@ -190,7 +190,7 @@ def test_the_form_has_the_limit_in_force(operator):
         ("9" * 5000, "Enter a whole number."),
     ],
 )
-def test_what_can_be_no_limit_is_said_at_the_field_and_changes_nothing(operator, limit, reason):
+def test_an_invalid_limit_is_shown_at_its_field_and_changes_nothing(operator, limit, reason):
     holdings.permit("api")
 
     response = operator.post(url("limit", semaphore="api"), {"limit": limit})
