@@ -54,6 +54,7 @@ def guilds(redis):
         AddressBook(name).add("ann", id=1)
 
 
+@pytest.mark.slow
 def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, shelves, guilds):
     assert_good_looks(window(admin), PAGES)
 

@@ -230,6 +230,7 @@ def test_counters_are_compared_with_the_keyboard_alone_and_the_focus_is_always_s
     expect(page.locator(".chart-legend a")).to_have_text(["sales:*"])
 
 
+@pytest.mark.slow
 def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, pages):
     opened = window(admin)
     assert_good_looks(opened, pages)

@@ -65,6 +65,7 @@ def said(page):
     return page.locator(".messagelist")
 
 
+@pytest.mark.slow
 def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, pages):
     assert_good_looks(window(admin), pages)
 

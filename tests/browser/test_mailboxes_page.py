@@ -52,6 +52,7 @@ def mailboxes(redis):
         Mailbox(name).push("jill", "hello")
 
 
+@pytest.mark.slow
 def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, jack, mailboxes):
     assert_good_looks(window(admin), ADMIN_PAGES)
     assert_good_looks(window(jack), PLAYER_PAGES, within="#main")

@@ -15,7 +15,7 @@ from project.players import demo
 from tests.browser.axe import assert_accessible
 from tests.support.traffic import count
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 
@@ -37,5 +37,5 @@ def test_figures_grow_without_reloading_on_a_page_for_everybody(
     count({today: {"JP/13/Tokyo": 8100}})
 
     expect(figures.locator("li").first).to_contain_text("Japan 8,100")
-    expect(page.locator(".so-many")).to_contain_text("9,000 things")
+    expect(page.locator(".so-many")).to_contain_text("9,000 events")
     assert not opened.complaints

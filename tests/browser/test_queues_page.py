@@ -80,6 +80,7 @@ def overview(window, admin, ids):
     return opened.open(ROOT)
 
 
+@pytest.mark.slow
 def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, ids):
     assert_good_looks(window(admin), {name: ROOT + path.format(**ids) for name, path in PAGES.items()})
 

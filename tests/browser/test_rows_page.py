@@ -37,6 +37,7 @@ def rows(redis):
     let_pass(redis, 72)
 
 
+@pytest.mark.slow
 def test_all_pages_keep_the_policy_have_contrast_fit_and_say_what_is_what(window, admin, rows):
     assert_good_looks(window(admin), PAGES)
 
