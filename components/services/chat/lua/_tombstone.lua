@@ -1,2 +1,2 @@
--- What is kept of a deleted message.
+-- The part of a deleted message that is kept.
 -- RECORD  tombstone: seq digest sent_at

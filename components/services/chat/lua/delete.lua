@@ -1,4 +1,4 @@
--- Delete a chat, but for how far its sequence has come. *inboxes* is what the channels of inboxes begin with.
+-- Delete a chat, except for how far its sequence has come. *inboxes* is the beginning of the channels of inboxes.
 -- KEYS    chat messages members reads mentions own blocked sent deleted names muted
 -- ARGV    id channel inboxes
 -- USES    head over

@@ -56,7 +56,7 @@ for place = 1, #persons, 2 do
   end
 end
 if answered(call) then return again end
--- Whoever was let out since then may have been erased, and their hints as well.
+-- People who were let out since then may have been erased, and their hints as well.
 if is_done == "1" and known ~= "" and known ~= out then return { "again" } end
 if by ~= "" and not actor and not (is_joining and head.is_open == "1") then return { "unknown" } end
 if actor and #new > 0 and head.is_open == "0" and actor.role == "u" then return { "denied" } end

@@ -1,4 +1,4 @@
--- Whether *holder*, the token in the lock, is that of this acquisition; one that the caller chose may be others' too.
+-- Return whether *holder*, the token in the lock, is this acquisition's. A token that the caller chose may be shared.
 local function is_mine(holder)
   return holder == token and (asker == token or redis.call("HGET", state, "by") == asker)
 end

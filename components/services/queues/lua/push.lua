@@ -10,7 +10,7 @@
 --         has its unique key, or "" if the tick was taken; and of ticks that counted as none: name, instant, ...
 local now, ahead = text(MICROSECONDS), {}
 
--- Return why a task is not stored: what the caller is told instead; or nil.
+-- Return the answer for a task that is not stored, which says why; or nil.
 local function refusal(task, is_taken)
   local before = string.match(redis.call("HGET", tasks, task.id) or "", "^%d+ (%d+)")
   local rival = not before and task.unique ~= "-" and redis.call("HGET", uniques, task.unique)

@@ -1,4 +1,4 @@
--- Send dead tasks again: ready now, their starts counted anew, their errors kept. Repeated, each is sent once.
+-- Send dead tasks again: ready now, their starts counted from 0, their errors kept. Repeated, each is sent once.
 -- KEYS    tasks runs uniques dead ready wake active wake_all
 -- ARGV    queue ids...
 -- USES    time rouse place task
