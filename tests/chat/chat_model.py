@@ -71,7 +71,11 @@ class Model:
     is_closed: bool = False
     exists: bool = False
 
+    def __post_init__(self) -> None:
+        self.age_at_creation = self.age
+
     def create(self, owner: str, others: list[str]) -> None:
+        self.age = self.age_at_creation
         self.exists, self.is_closed, self.cut = True, False, self.seq
         before = self.seq
         self._event("created", owner)

@@ -150,6 +150,16 @@ def test_changes_tell_what_is_new_since_a_position(redis: Redis) -> None:
     assert (third.chats, list(third.gone), list(third.positions)) == ([], [chat.id], [other.id])
 
 
+def test_a_chat_that_is_created_again_has_the_settings_that_it_is_given_then(redis: Redis) -> None:
+    chat = Chat.create("joe", settings=replace(FREE, max_age=100))
+    chat.configure(max_age=200, by="joe")
+    chat.leave("joe")
+
+    again = Chat.create("jill", id=chat.id, settings=replace(FREE, max_age=100))
+
+    assert again.info().settings.max_age == 100
+
+
 def test_a_chat_is_created_once(redis: Redis) -> None:
     first = Chat.create("joe", text="hello", id="guild:7", client_id="a")
     again = Chat.create("joe", text="hello", id="guild:7", client_id="a")
