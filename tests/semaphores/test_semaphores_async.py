@@ -201,7 +201,7 @@ def test_a_lost_permit_is_said_at_the_end_of_its_block(semaphore: Semaphore, red
 
 
 def test_the_loop_renews_and_tells_of_a_loss(redis: Redis) -> None:
-    semaphore = Semaphore("api", limit=1, lease=0.3)
+    semaphore = Semaphore("api", limit=1, lease=1)
 
     async def scene() -> None:
         async with semaphore.aacquire(auto_renewal=True) as permit:
