@@ -6,7 +6,6 @@ What is stored has a UUID of version 7 (RFC 9562): such ids sort by creation, th
 
 from __future__ import annotations
 
-import secrets
 import time
 from os import urandom
 from threading import Lock
@@ -28,4 +27,4 @@ def uuid7() -> str:
 
 def new_call() -> str:
     """Return a name for one call, by which a script recognises it if it comes twice."""
-    return secrets.token_hex(8)
+    return urandom(8).hex()

@@ -6,7 +6,7 @@ that does not answer delays neither the news of a loss nor the renewals at other
 was nothing to renew for a while. On an event loop its own timers keep the time, and each renewal is a task. Leases
 are referred to weakly: what the program has forgotten is not renewed. A forked child renews none of its parent's.
 
-Who holds something under a lease, or waits for it, is told by its token in Redis. A token reads
+A token in Redis identifies the holder of something under a lease, or a waiter. It reads
 host/process/thread/owner/random, each part percent-quoted; a coroutine gives the name of its task in place of the
 thread's. So nothing else has to be stored about a holder. A token of another form, such as redis-py's or the caller's
 own, tells nothing about its holder.
@@ -328,7 +328,7 @@ def _stem(process: int, where: str, owner: str) -> str:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds something or waits for it, as far as the token tells; "" and None if that is not known."""
+    """A holder or waiter, as far as the token identifies it; "" and None for what is not known."""
 
     host: str = ""
     process: int | None = None

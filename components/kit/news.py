@@ -1,5 +1,5 @@
 """
-News: a hint to who waits that there is something to look at. Nothing is stored, so nothing depends on it but time.
+News: a hint to waiters that there is something to look at. Nothing is stored, so nothing depends on it but time.
 
 Scripts publish on the channel of what they change. A Listener waits for that on one connection, however many wait in
 an event loop.
@@ -39,7 +39,7 @@ _BURST = 64  # messages that are read before those that they woke get their turn
 
 def channel(kind: Literal["chat", "inbox", "mailbox"], name: str) -> str:
     """
-    The channel of a chat, of an inbox or of a mailbox.
+    Return the channel of a chat, of an inbox or of a mailbox.
 
     A channel is no key: it belongs to no slot, and holds nothing.
     """

@@ -57,6 +57,7 @@ def assert_good_looks(opened: Any, paths: Mapping[str, str], *, within: str = "#
             if (wide := opened.page.evaluate("document.documentElement.scrollWidth")) > width:
                 too_wide[name, width] = wide
     assert opened.complaints == []
+    assert {where[:2] for where in contrasts} == {(name, width) for name in paths for width in (360, 1280)}
     assert len(contrasts) > 45 * len(paths)
     assert {where: ratio for where, ratio in contrasts.items() if ratio < 4.5} == {}
     assert too_wide == {}

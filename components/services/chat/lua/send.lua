@@ -18,8 +18,8 @@ local digest = digest_of(sender, client_id)
 
 -- Return seq and millisecond of the message if it was sent before.
 local function find_sent()
-  for level = 0, level do
-    local found = redis.call("HGET", part_of(level, digest), digest)
+  for each = 0, level do
+    local found = redis.call("HGET", part_of(each, digest), digest)
     if found then
       local entry = redis.call("XRANGE", messages, found, found)[1]
       if entry and entry[2][SENDER] == sender then return found, entry[2][AT] end

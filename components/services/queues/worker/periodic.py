@@ -26,7 +26,7 @@ from components.services.queues.worker.runs import ServerClock
 logger = logging.getLogger(__name__)
 
 GRACE = timedelta(minutes=1)  # a tick this late is still in time: a restart of all workers takes seconds
-RETRY = timedelta(minutes=1)  # seconds from a tick that could not be pushed to the next try
+RETRY = timedelta(minutes=1)  # from a tick that could not be pushed to the next try
 TURNED_BACK = timedelta(seconds=1)  # by which Redis' clock must have gone back for a worker to start over
 MOST = 1_000  # the most missed ticks that missed="all" runs
 _NEVER = LAST_INSTANT
