@@ -271,7 +271,7 @@ class Record:
         """Return the fields by their names. Bytes that are no UTF-8 become replacement characters."""
         words = (text if isinstance(text, str) else text.decode(errors="replace")).split(" ")
         if len(words) == len(self.fields):
-            return dict(zip(self.fields, words, strict=True))
+            return dict(zip(self.fields, words))  # noqa: B905  (they are as many)
         return dict(zip_longest(self.fields, words[: len(self.fields)], fillvalue=""))
 
     def write(self, **fields: object) -> str:

@@ -313,24 +313,23 @@ class RedisBackend(BaseTaskBackend):
         return self._result(_as_stored(resolve(info.name), info, self.alias), info)
 
     def _result(self, task: Task[..., Any], info: TaskInfo) -> TaskResult[..., Any]:
-        result: TaskResult[..., Any] = TaskResult(
-            task=task,
-            id=info.id,
-            status=_STATUSES[info.state],
-            enqueued_at=as_set(info.enqueued_at),
-            started_at=as_set(info.started_at),
-            last_attempted_at=as_set(info.last_attempted_at),
-            finished_at=as_set(info.finished_at),
-            args=info.args,
-            kwargs=info.kwargs,
-            backend=self.alias,
-            errors=[
-                TaskError(exception_class_path=error.exception_class_path, traceback=error.traceback)
-                for error in info.errors
-            ],
-            worker_ids=list(info.worker_ids),
-        )
-        object.__setattr__(result, "_return_value", info.return_value)  # as Django's own backends do
+        shown = _unchanged if settings.USE_TZ else as_set
+        # Its constructor takes three times as long: it looks whether the arguments are JSON, which they are.
+        result: TaskResult[..., Any] = object.__new__(TaskResult)
+        put = object.__setattr__
+        put(result, "task", task)
+        put(result, "id", info.id)
+        put(result, "status", _STATUSES[info.state])
+        put(result, "enqueued_at", shown(info.enqueued_at))
+        put(result, "started_at", shown(info.started_at))
+        put(result, "last_attempted_at", shown(info.last_attempted_at))
+        put(result, "finished_at", shown(info.finished_at))
+        put(result, "args", info.args)
+        put(result, "kwargs", info.kwargs)
+        put(result, "backend", self.alias)
+        put(result, "errors", [TaskError(**vars(error)) for error in info.errors])
+        put(result, "worker_ids", list(info.worker_ids))
+        put(result, "_return_value", info.return_value)
         return result
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
@@ -405,6 +404,10 @@ def _as_stored(task: Task[..., Any], info: TaskInfo, alias: str) -> Task[..., An
             _variants.clear()
         _variants[key] = task, variant
     return variant
+
+
+def _unchanged(instant: datetime | None) -> datetime | None:
+    return instant
 
 
 def as_set(instant: datetime | None) -> datetime | None:

