@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 from components.kit.stored import EPOCH
@@ -14,6 +15,7 @@ MICROSECOND = timedelta(microseconds=1)
 LAST_INSTANT = datetime(9999, 12, 1, tzinfo=UTC)  # that every time zone can show
 
 
+@lru_cache(maxsize=256)  # what was pushed or claimed together has the same instants
 def from_us(microseconds: int | str | bytes) -> datetime:
     """Return the instant so many microseconds after 1970, exactly. Raises ValueError or OverflowError."""
     return EPOCH + timedelta(0, 0, int(microseconds))
