@@ -51,11 +51,8 @@ from components.services.queues import Consumer, Finished, NewTask, Step, TaskQu
 
 ENGINE = "components, engine alone"
 BATCH = 100  # tasks that the engine claims and acknowledges in one step
-CONCURRENCY, NAP, NAP_ROUNDS = (
-    32,
-    0.01,
-    3,
-)  # of tasks that sleep; of the rounds at most so many, their spread is small
+# The number of threads and the seconds of tasks that sleep, and the most rounds of them, since they vary little.
+CONCURRENCY, NAP, NAP_ROUNDS = 32, 0.01, 3
 
 _WORKER = ["manage.py", "runworker", "--no-reload", "--verbosity", "0"]
 PROMISES = ["system", "worker", "acks", "retries", "results", "priorities"]

@@ -401,9 +401,7 @@ def reading(bench: Bench, options: Namespace) -> Iterator[Bar]:
 
 
 def counts(bench: Bench, options: Namespace) -> Iterator[Bar]:
-    """Count round trips and queries of batches in which every row of two models is due, and of a row of the
-    book's.
-    """
+    """Count the round trips and queries of our batches, with two models that are due, and of a row of the book's."""
     say("counts")
     with (
         TripCounter(socket_path(), folder() / "trips") as counter,
@@ -447,7 +445,7 @@ def idle(bench: Bench, options: Namespace) -> Iterator[Bar]:
         before, cpu = bench.work(), cpu_of(workers)
         time.sleep(IDLE)
         after, spent = bench.work(), cpu_of(workers)
-    # Processor time is known to a tick: the most that it can be. The first look is among what the second sees.
+    # Processor time is measured in ticks; this is its upper limit. One command belongs to the first measurement.
     daemon = used(cpu, spent, IDLE, 1 / os.sysconf("SC_CLK_TCK"))
     commands = (after.commands - before.commands - 1) / IDLE
     turn = {"daemons": daemon, "redis": (after.cpu - before.cpu) / 1e6 / IDLE, "commands": commands}

@@ -291,9 +291,8 @@ def body(request: HttpRequest, fields: Sequence[Field[Any]], *, largest: int = L
         raise Problem("malformed", f"The body is not JSON in UTF-8: {_reason(error)}") from None
     if not isinstance(given, dict):
         raise Problem("malformed", "The body is JSON, but not an object.")
-    if is_too_deep(
-        given, 2 * MAX_DEPTH
-    ):  # no Python fails at this depth; services check the depth of a field
+    if is_too_deep(given, 2 * MAX_DEPTH):
+        # Every Python can handle this depth; services check the depth of a field.
         raise Problem("malformed", f"The body cannot be read: {_TOO_DEEP}")
     return Values(dict(_checked(given, fields)))
 

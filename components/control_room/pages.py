@@ -95,7 +95,7 @@ class ControlRoomAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     #: The verbs of this component; each verb has a page.
     verbs: Sequence[Verb] = ()
-    #: The permissions of which one is enough to view. People who may change something do not also need "view".
+    #: Any of these permissions is enough to view. People who may change something do not also need "view".
     looks: Sequence[str] = ("view", "change")
 
     def find_url(self, name: str) -> str:

@@ -1,11 +1,11 @@
 """
 together(): send calls of a script in one pipeline if they come while others are under way.
 
-A view sends calls for each of its users, and one message can wake a thousand coroutines. Singly, each call would take
-a connection of the pool, which has a hundred, and most of the time would be spent on the client's work for round
-trips. So in an event loop a call is sent at once if no other call of its script is under way; calls that come
-meanwhile are sent together. In a cluster each node has its own line, so a call neither waits for, nor fails with, a
-node that it does not need.
+A view with many users sends many calls, and one message can wake a thousand coroutines. Sent singly, each call would
+take a connection of the pool, which has a hundred, and most of the time would go into the client's round trips. So in
+an event loop a call is sent at once if no other call of its script is under way; calls that come meanwhile are sent
+together. In a cluster each node has its own line, so a call neither waits for, nor fails with, a node that it does
+not need.
 """
 
 from __future__ import annotations

@@ -107,9 +107,8 @@ def load() -> None:
 
 @transaction.atomic
 def _create() -> list[Listing]:
-    hashed = cache(
-        make_password
-    )  # hashing is slow on purpose, so hash each password once, and only for new users
+    # Hashing is slow on purpose, so each password is hashed once, and only for new users.
+    hashed = cache(make_password)
     _user("admin", lambda: hashed(ADMIN_PASSWORD), is_staff=True, is_superuser=True)
     _user("guard", lambda: hashed(PLAYER_PASSWORD), is_staff=True)
     listings = []

@@ -28,9 +28,8 @@ class Outage:
     def __init__(self, harmless: float) -> None:
         self._harmless = harmless
         self._longest_retry = max(_SHORTEST_RETRY, min(_LONGEST_RETRY, harmless))
-        self._grace = (
-            self._longest_retry + _RENEWAL
-        )  # in which every worker that lives has renewed its leases
+        # Every live worker renews its leases within this time.
+        self._grace = self._longest_retry + _RENEWAL
         self._since: float | None = None
         self._over_at: float | None = None
         self._retries = 0
